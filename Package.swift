@@ -1,0 +1,112 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "watchword",
+    products: [
+        .executable(name: "watchwordd", targets: ["watchwordd"]),
+        .executable(name: "watchword", targets: ["watchword"]),
+        .library(name: "WatchwordClient", targets: ["WatchwordClient"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        // C: system libraries behind shims with full names, nothing else.
+        .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+        .target(name: "CPlatform"),
+
+        // Values and decisions: no sockets, threads or clocks.
+        .target(name: "JSONText", dependencies: ["CJansson", "CPlatform"], swiftSettings: strict),
+        .target(name: "WatchwordProtocol", dependencies: ["JSONText", "CPlatform"], swiftSettings: strict),
+        .target(name: "WatchwordCore", dependencies: ["WatchwordProtocol", "COpenSSL"], swiftSettings: strict),
+
+        // Adapters.
+        .target(name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl"], swiftSettings: strict),
+        .target(
+            name: "Broker",
+            dependencies: [
+                "WatchwordCore", "WatchwordProtocol", "JSONText", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "BrokerSocket",
+            dependencies: [
+                "Broker", "WatchwordProtocol", "CPlatform",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "WatchwordClient",
+            dependencies: ["WatchwordProtocol", "JSONText", "CPlatform"],
+            swiftSettings: strict
+        ),
+
+        // Programs.
+        .executableTarget(
+            name: "watchwordd",
+            dependencies: [
+                "Broker", "BrokerSocket", "Transfers", "WatchwordCore", "WatchwordProtocol", "CPlatform",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "watchword",
+            dependencies: [
+                "WatchwordClient", "WatchwordProtocol", "JSONText", "CPlatform",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+
+        // Tests mirror Sources, target for target.
+        .testTarget(name: "JSONTextTests", dependencies: ["JSONText"], swiftSettings: strict),
+        .testTarget(
+            name: "WatchwordProtocolTests", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
+        .testTarget(
+            name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TransfersTests", dependencies: ["Transfers", "WatchwordCore", "WatchwordProtocol"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "BrokerTests",
+            dependencies: [
+                "Broker", "WatchwordCore", "WatchwordProtocol", "JSONText",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "BrokerSocketTests",
+            dependencies: [
+                "BrokerSocket", "Broker", "WatchwordProtocol", "CPlatform",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "WatchwordClientTests", dependencies: ["WatchwordClient", "WatchwordProtocol", "JSONText"],
+            swiftSettings: strict),
+    ]
+)

@@ -1,0 +1,43 @@
+/// Names one connection for as long as the broker runs; never used again.
+public struct ConnectionID: Hashable, Sendable {
+    public let value: Int
+
+    public init(value: Int) { self.value = value }
+}
+
+/// Who is at the other end of a connection, as the kernel said when it was accepted.
+public struct PeerIdentity: Sendable, Equatable {
+    public var pid: Int32
+    public var uid: UInt32
+
+    public init(pid: Int32, uid: UInt32) {
+        self.pid = pid
+        self.uid = uid
+    }
+}
+
+/// The outgoing side of one connection, as far as the broker knows it.
+///
+/// Called on the broker's executor only. Neither call blocks or fails: a link that can no longer send drops the bytes,
+/// and says `connectionClosed` in its own time.
+public protocol ClientLink: Sendable {
+    /// Queues `bytes`. A peer that does not read is the link's to limit.
+    func send(_ bytes: [UInt8])
+
+    /// Closes the connection when everything sent before has been written.
+    func close()
+}
+
+/// What a socket server tells the broker. Every call comes on the broker's executor, in the order in which things
+/// happened; `connectionClosed` is the last for its connection, and always comes.
+public protocol ConnectionService: Sendable {
+    func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID
+
+    /// `bytes` are lent for the length of the call.
+    func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID)
+
+    /// The peer has shut down its writing side and may still read: what it asked for is still answered.
+    func inputEnded(_ connection: ConnectionID)
+
+    func connectionClosed(_ connection: ConnectionID)
+}

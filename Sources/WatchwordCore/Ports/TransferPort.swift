@@ -1,0 +1,93 @@
+public import WatchwordProtocol
+
+/// One HTTP exchange to be made: a request to one origin, with the one identity that its headers carry.
+public struct TransferRequest: Sendable, Equatable {
+    public var url: FetchURL
+    /// A token (RFC 9110 section 9.1), sent as it is.
+    public var method: String
+    /// Checked against the grammar, and free of every field that the broker makes itself.
+    public var headers: [HeaderField]
+    /// The whole value of the `Authorization` field; `nil` sends none.
+    public var authorization: Secret?
+    public var body: [UInt8]?
+    /// For the whole exchange, name resolution and connecting included.
+    public var timeout: Duration
+    /// A larger response ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
+    public var maxBodyBytes: Int
+
+    public init(
+        url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil, body: [UInt8]? = nil,
+        timeout: Duration, maxBodyBytes: Int
+    ) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+        self.authorization = authorization
+        self.body = body
+        self.timeout = timeout
+        self.maxBodyBytes = maxBodyBytes
+    }
+}
+
+/// A complete response, whatever its status.
+public struct TransferResponse: Sendable, Equatable {
+    public var status: Int
+    /// `1.0`, `1.1` or `2`.
+    public var httpVersion: String
+    /// Of the final response: those of interim (1xx) responses are dropped, and so are trailers.
+    public var headers: [HeaderField]
+    public var body: [UInt8]
+
+    public init(status: Int, httpVersion: String = "1.1", headers: [HeaderField] = [], body: [UInt8] = []) {
+        self.status = status
+        self.httpVersion = httpVersion
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// Why an exchange gave no response.
+public struct TransferFailure: Error, Sendable, Equatable {
+    public enum Kind: String, Sendable, CaseIterable {
+        case nameNotResolved, cannotConnect, timedOut, connectionLost, serverNotTrusted, tlsFailed
+        case bodyTooLarge, headersTooLarge, malformedResponse
+        /// The task that waited was cancelled, or the engine was shut down.
+        case cancelled
+        case outOfMemory, internalError
+    }
+
+    public var kind: Kind
+    /// For people: what happened, to what. Never holds a header's value.
+    public var detail: String
+
+    public init(_ kind: Kind, _ detail: String) {
+        self.kind = kind
+        self.detail = detail
+    }
+}
+
+/// What an engine can say of itself, for `server/status`.
+public struct TransferFigures: Sendable, Equatable {
+    /// The library and its version, for people.
+    public var engine: String
+    public var running: Int
+    public var finished: Int
+    public var connectionsOpened: Int
+    public var connectionsReused: Int
+
+    public init(engine: String, running: Int, finished: Int, connectionsOpened: Int, connectionsReused: Int) {
+        self.engine = engine
+        self.running = running
+        self.finished = finished
+        self.connectionsOpened = connectionsOpened
+        self.connectionsReused = connectionsReused
+    }
+}
+
+/// The way out to the network. An adapter makes exchanges; it never follows, retries or authenticates.
+public protocol TransferPort: Sendable {
+    /// Makes one exchange. Cancelling the task ends it within milliseconds with `.cancelled`.
+    func perform(_ request: TransferRequest) async throws(TransferFailure) -> TransferResponse
+
+    func figures() async -> TransferFigures
+}
