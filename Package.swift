@@ -34,7 +34,8 @@ let package = Package(
         .target(name: "WatchwordCore", dependencies: ["WatchwordProtocol", "COpenSSL"], swiftSettings: strict),
 
         // Adapters.
-        .target(name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl"], swiftSettings: strict),
+        .target(
+            name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl"], swiftSettings: strict),
         .target(
             name: "Broker",
             dependencies: [
