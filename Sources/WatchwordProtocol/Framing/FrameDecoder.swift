@@ -1,0 +1,151 @@
+/// Cuts the bytes of one peer into messages. It has no idea what a message is.
+///
+/// States: `detecting` until the first bytes say which framing it is; then, for good, that framing's states, which follow
+/// each other in a ring: a line (or header and body) that is complete, or `skipping` the rest of one that is too large.
+public struct FrameDecoder: ~Copyable {
+    public enum Event {
+        /// One message, lent for the length of the call.
+        case message(UnsafeRawBufferPointer)
+        /// A message above the limit. It is skipped; the next one is read as usual.
+        case tooLarge
+    }
+
+    private enum State: Equatable {
+        case detecting
+        /// `searched` bytes of the buffer are known to hold no LF.
+        case line(searched: Int)
+        case skippingLine
+        case header
+        case body(count: Int)
+        case skippingBody(remaining: Int)
+    }
+
+    private var state = State.detecting
+    private var buffer = WipingBuffer()
+    private let maxMessageBytes: Int
+
+    public init(maxMessageBytes: Int = Limits.messageBytes) { self.maxMessageBytes = maxMessageBytes }
+
+    /// `nil` until the peer has shown it.
+    public var framing: Framing? {
+        switch state {
+        case .detecting: nil
+        case .line, .skippingLine: .lines
+        case .header, .body, .skippingBody: .headers
+        }
+    }
+
+    /// Takes bytes as they come, and calls `handle` for each message that they complete, in order.
+    ///
+    /// After a failure nothing more may be fed.
+    public mutating func feed(
+        _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
+    ) throws(FramingFailure) {
+        if buffer.isEmpty {
+            let used = try consume(bytes, handle)
+            buffer.append(UnsafeRawBufferPointer(rebasing: bytes[used...]))
+        } else {
+            buffer.append(bytes)
+            let used = try consume(buffer.bytes, handle)
+            buffer.removeFirst(used)
+        }
+    }
+
+    /// Reads as many whole messages as there are, and returns how many bytes they took.
+    private mutating func consume(
+        _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
+    ) throws(FramingFailure) -> Int {
+        var used = 0
+        while used < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
+            guard let step = try step(rest, handle) else { break }
+            used += step
+        }
+        return used
+    }
+
+    /// One transition; the bytes that it used, or `nil` when it needs more.
+    private mutating func step(
+        _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
+    ) throws(FramingFailure) -> Int? {
+        switch state {
+        case .detecting: return try detect(bytes)
+        case .line(let searched): return readLine(bytes, searched: searched, handle)
+        case .skippingLine: return skipLine(bytes)
+        case .header: return try readHeader(bytes, handle)
+        case .body(let count): return readBody(bytes, count: count, handle)
+        case .skippingBody(let remaining):
+            let skipped = min(remaining, bytes.count)
+            state = skipped == remaining ? .header : .skippingBody(remaining: remaining - skipped)
+            return skipped
+        }
+    }
+
+    private mutating func detect(_ bytes: UnsafeRawBufferPointer) throws(FramingFailure) -> Int? {
+        if bytes[0].isBlank { return 1 }
+        if bytes[0] == UInt8(ascii: "{") || bytes[0] == UInt8(ascii: "[") {
+            state = .line(searched: 0)
+            return 0
+        }
+        let prefix = "content-".utf8
+        let matches = zip(bytes, prefix).allSatisfy { $0.asciiLowercased == $1 }
+        guard matches else { throw .unknownFraming }
+        guard bytes.count >= prefix.count else { return nil }
+        state = .header
+        return 0
+    }
+
+    private mutating func readLine(
+        _ bytes: UnsafeRawBufferPointer, searched: Int, _ handle: (Event) -> Void
+    ) -> Int? {
+        guard let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+            guard bytes.count <= maxMessageBytes else {
+                handle(.tooLarge)
+                state = .skippingLine
+                return bytes.count
+            }
+            state = .line(searched: bytes.count)
+            return nil
+        }
+        state = .line(searched: 0)
+        let line = UnsafeRawBufferPointer(rebasing: bytes[..<end])
+        if line.count > maxMessageBytes {
+            handle(.tooLarge)
+        } else if !line.allSatisfy(\.isBlank) {
+            handle(.message(line))
+        }
+        return end + 1
+    }
+
+    private mutating func skipLine(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return bytes.count }
+        state = .line(searched: 0)
+        return end + 1
+    }
+
+    private mutating func readHeader(
+        _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
+    ) throws(FramingFailure) -> Int? {
+        guard let length = FrameHeader.length(of: bytes) else {
+            if bytes.count >= Limits.frameHeaderBytes { throw .headerTooLarge }
+            return nil
+        }
+        let contentLength = try FrameHeader.contentLength(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+        if contentLength > maxMessageBytes {
+            handle(.tooLarge)
+            state = .skippingBody(remaining: contentLength)
+        } else if contentLength > 0 {
+            state = .body(count: contentLength)
+        }
+        return length
+    }
+
+    private mutating func readBody(
+        _ bytes: UnsafeRawBufferPointer, count: Int, _ handle: (Event) -> Void
+    ) -> Int? {
+        guard bytes.count >= count else { return nil }
+        state = .header
+        handle(.message(UnsafeRawBufferPointer(rebasing: bytes[..<count])))
+        return count
+    }
+}

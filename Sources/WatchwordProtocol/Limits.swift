@@ -1,0 +1,64 @@
+/// Every bound of the broker, by name. Sizes are in bytes. A test reaches each one.
+public enum Limits {
+    /// One JSON-RPC message. Holds the largest inline body as base64 with room to spare.
+    public static let messageBytes = 16 << 20
+    /// Arrays and objects inside each other; no message of ours needs ten.
+    public static let messageDepth = 64
+    /// Values in one message: a flood of empty arrays costs at most some 20 MB once parsed.
+    public static let messageValues = 1 << 18
+    /// The header section of one `Content-Length` frame.
+    public static let frameHeaderBytes = 4096
+    /// Entries of one JSON-RPC batch.
+    public static let batchEntries = 64
+    /// Requests of one connection that have not been answered; room for a hundred open challenges and then some.
+    public static let requestsInFlight = 256
+    /// Bytes that wait for a client that does not read; then the connection is closed.
+    public static let outgoingQueueBytes = 32 << 20
+
+    /// The response body that comes inline unless the fetch says otherwise.
+    public static let defaultInlineBodyBytes = 1 << 20
+    /// The most that a fetch may ask to get inline: as base64 it still fits a message.
+    public static let inlineBodyBytes = 8 << 20
+    /// A response body that is read in steps is held in memory up to this size.
+    public static let heldBodyBytes = 64 << 20
+    /// Held bodies of one connection in all.
+    public static let heldBodyBytesPerConnection = 128 << 20
+    /// What one `fetch/read` returns at most.
+    public static let readChunkBytes = 4 << 20
+
+    /// A URL, as servers and proxies commonly take it.
+    public static let urlBytes = 16 << 10
+    /// The header fields that a client may add to one fetch, and all their bytes.
+    public static let requestHeaderFields = 128
+    public static let requestHeaderBytes = 64 << 10
+    /// A user name or a password; the largest that real servers take is far below.
+    public static let credentialBytes = 4096
+
+    /// Redirects of one fetch, unless it says otherwise, and at most.
+    public static let defaultRedirects = 20
+    public static let redirects = 50
+    /// Authentication rounds of one fetch, over all schemes and targets.
+    public static let authenticationRounds = 20
+    /// Digest `stale=true` in a row; libcurl alone would go on for ever.
+    public static let staleNonces = 2
+    /// Challenges in one response; more are not read.
+    public static let challengesPerResponse = 32
+    /// The authentication fields of one response together.
+    public static let challengeHeaderBytes = 32 << 10
+
+    /// Time on the network for one fetch, unless it says otherwise, and at most. Waiting for an answer does not count.
+    public static let defaultFetchTimeout = Duration.seconds(300)
+    public static let fetchTimeout = Duration.seconds(86_400)
+    /// How long a question waits for its answer.
+    public static let challengeDeadline = Duration.seconds(120)
+    /// How long a held body waits for the next read.
+    public static let heldBodyIdle = Duration.seconds(60)
+
+    /// Protection spaces in the session cache; the one unused for longest goes first.
+    public static let sessionEntries = 256
+    /// Paths remembered for one protection space.
+    public static let sessionPaths = 64
+    /// A session entry ends when it was not used for this long, and in any case after `sessionLifetime`, as gpg-agent's do.
+    public static let sessionIdle = Duration.seconds(600)
+    public static let sessionLifetime = Duration.seconds(7200)
+}

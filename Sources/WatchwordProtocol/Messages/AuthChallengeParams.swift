@@ -1,0 +1,39 @@
+public import JSONText
+
+/// Which program a fetch is for, as far as the broker can tell.
+public struct Requester: Sendable, Equatable {
+    /// What the client called itself in `initialize`.
+    public var name: String?
+    public var pid: Int
+
+    public init(name: String?, pid: Int) {
+        self.name = name
+        self.pid = pid
+    }
+
+    public var json: JSON { .object(["name": name.map { .string($0) } ?? .null, "pid": .integer(pid)]) }
+}
+
+/// `auth/challenge` and its twin `auth/pending`.
+public struct AuthChallengeParams: Sendable, Equatable {
+    public var challengeID: String
+    public var fetchID: String
+    public var challenge: Challenge
+    public var requester: Requester
+    /// From now until the broker goes on without an answer.
+    public var deadlineMs: Int
+
+    public init(challengeID: String, fetchID: String, challenge: Challenge, requester: Requester, deadlineMs: Int) {
+        self.challengeID = challengeID
+        self.fetchID = fetchID
+        self.challenge = challenge
+        self.requester = requester
+        self.deadlineMs = deadlineMs
+    }
+
+    public var json: JSON {
+        JSON.object(["challengeId": .string(challengeID), "fetchId": .string(fetchID)])
+            .adding(contentsOf: challenge.json)
+            .adding(["requester": requester.json, "deadlineMs": .integer(deadlineMs)])
+    }
+}

@@ -1,0 +1,137 @@
+public import JSONText
+
+/// Who is asked when a server challenges.
+public enum Interaction: String, Sendable, CaseIterable {
+    /// The connection that started the fetch, if it subscribed; then an agent.
+    case ownClient = "self"
+    case agent
+    /// Nobody: what is stored is all there is.
+    case none
+}
+
+/// What a fetch wants to be told on its way.
+public enum FetchNotification: String, Sendable, CaseIterable {
+    case headers, progress, redirect
+}
+
+/// `fetch/run`: the request to be made, and how to deal with challenges. Only `url` is required.
+public struct FetchRunParams: Sendable, Equatable {
+    public var url: String
+    public var method = "GET"
+    public var headers: [HeaderField] = []
+    public var body: [UInt8]?
+    public var credential: Credential?
+    public var interaction = Interaction.ownClient
+    public var useStorage = true
+    public var preemptive = true
+    /// Schemes that may be used; `nil` allows all.
+    public var methods: [AuthenticationMethod]?
+    /// Time on the network in all.
+    public var timeoutMs = Limits.defaultFetchTimeout.wholeMilliseconds
+    public var maxInlineBodyBytes = Limits.defaultInlineBodyBytes
+    public var maxRedirects = Limits.defaultRedirects
+    public var notify: [FetchNotification] = []
+
+    public init(url: String) { self.url = url }
+}
+
+extension FetchRunParams {
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        url = try members.required("url", members.string("url"))
+        method = try members.string("method") ?? "GET"
+        headers = try Self.headers(members)
+        body = try members.object("body").map { members throws(InvalidParams) in try Self.body(members) }
+        credential = try members["credential"].map { json throws(InvalidParams) in
+            try Credential(json, at: "params.credential")
+        }
+        if credential == .proposed { throw members.wrong("credential", "a password: nothing was proposed yet") }
+        timeoutMs =
+            try members.integer("timeoutMs", in: 1...Limits.fetchTimeout.wholeMilliseconds) ?? timeoutMs
+        maxInlineBodyBytes =
+            try members.integer("maxInlineBodyBytes", in: 0...Limits.inlineBodyBytes) ?? maxInlineBodyBytes
+        maxRedirects = try members.integer("maxRedirects", in: 0...Limits.redirects) ?? maxRedirects
+        notify = try members.choices("notify", as: FetchNotification.self) ?? []
+        if let auth = try members.object("auth") { try readAuth(auth) }
+    }
+
+    private mutating func readAuth(_ auth: Members) throws(InvalidParams) {
+        interaction = try auth.choice("interaction", as: Interaction.self) ?? interaction
+        useStorage = try auth.boolean("useStorage") ?? useStorage
+        preemptive = try auth.boolean("preemptive") ?? preemptive
+        methods = try auth.choices("methods", as: AuthenticationMethod.self)
+    }
+
+    /// A list of pairs, or an object.
+    private static func headers(_ members: Members) throws(InvalidParams) -> [HeaderField] {
+        guard let json = members["headers"] else { return [] }
+        let pairs = json.members.map { $0.map { ($0.name, $0.value.string) } } ?? json.elements?.map(Self.pair)
+        let fields = pairs?.compactMap { name, value in value.map { HeaderField(name, $0) } }
+        guard let pairs, let fields, fields.count == pairs.count else {
+            throw members.wrong("headers", "a list of pairs of strings, or an object of strings")
+        }
+        return fields
+    }
+
+    private static func pair(_ json: JSON) -> (String, String?) {
+        guard let elements = json.elements, elements.count == 2, let name = elements[0].string else { return ("", nil) }
+        return (name, elements[1].string)
+    }
+
+    private static func body(_ members: Members) throws(InvalidParams) -> [UInt8] {
+        let type = try members.required("type", members.string("type"))
+        let value = try members.required("value", members["value"])
+        switch type {
+        case "string":
+            if let bytes = value.withUTF8({ Array($0) }) { return bytes }
+        case "base64":
+            if let bytes = value.withUTF8({ Base64.decode($0) }) ?? nil { return bytes }
+        default:
+            throw members.wrong("type", "one of: string, base64")
+        }
+        throw members.wrong("value", type == "base64" ? "base64 (RFC 4648 section 4), with padding" : "a string")
+    }
+
+    /// May hold a password: it must be written with `JSON.write(_:)`.
+    public var json: JSON {
+        .object([
+            "url": .string(url), "method": .string(method), "headers": headers.isEmpty ? nil : headers.json,
+            "body": body.map(BodyValue.json),
+            "credential": credential?.json,
+            "auth": .object([
+                "interaction": .string(interaction.rawValue), "useStorage": .boolean(useStorage),
+                "preemptive": .boolean(preemptive),
+                "methods": methods.map { .array($0.map { .string($0.rawValue) }) },
+            ]),
+            "timeoutMs": .integer(timeoutMs), "maxInlineBodyBytes": .integer(maxInlineBodyBytes),
+            "maxRedirects": .integer(maxRedirects),
+            "notify": notify.isEmpty ? nil : .array(notify.map { .string($0.rawValue) }),
+        ])
+    }
+}
+
+extension Members {
+    /// A list of an enumeration's strings.
+    public func choices<Choice: RawRepresentable & CaseIterable>(
+        _ name: String, as type: Choice.Type
+    ) throws(InvalidParams) -> [Choice]? where Choice.RawValue == String {
+        guard let elements = try elements(name) else { return nil }
+        let known = elements.compactMap { $0.string.flatMap(Choice.init(rawValue:)) }
+        guard known.count == elements.count else {
+            throw wrong(name, "a list of: \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return known
+    }
+}
+
+extension Duration {
+    /// Milliseconds, rounded down.
+    public var wholeMilliseconds: Int {
+        Int(components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+    }
+
+    /// Milliseconds, with the fraction.
+    public var milliseconds: Double {
+        Double(components.seconds) * 1000 + Double(components.attoseconds) / 1e15
+    }
+}

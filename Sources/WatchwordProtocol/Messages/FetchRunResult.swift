@@ -1,0 +1,89 @@
+public import JSONText
+
+/// The result of `fetch/run`: the response, whatever its status, and how it was got.
+public struct FetchRunResult: Sendable, Equatable {
+    public enum Body: Sendable, Equatable {
+        case inline([UInt8])
+        /// Larger than the inline limit: held by the broker for `fetch/read`.
+        case handle
+    }
+
+    /// Which credential the server accepted last.
+    public struct Authentication: Sendable, Equatable {
+        public var method: AuthenticationMethod
+        public var source: CredentialSource
+        public var user: String
+
+        public init(method: AuthenticationMethod, source: CredentialSource, user: String) {
+            self.method = method
+            self.source = source
+            self.user = user
+        }
+    }
+
+    public var fetchID: String
+    public var status: Int
+    /// Of the last hop.
+    public var url: String
+    public var httpVersion: String
+    public var headers: [HeaderField]
+    public var body: Body
+    public var bodyBytes: Int
+    public var authentication: Authentication?
+    /// Requests that were sent, over all hops and attempts.
+    public var exchanges: Int
+    public var totalTime: Duration
+    /// The part of it in which an answer was awaited.
+    public var challengeTime: Duration
+
+    public init(
+        fetchID: String, status: Int, url: String, httpVersion: String, headers: [HeaderField], body: Body,
+        bodyBytes: Int,
+        authentication: Authentication?, exchanges: Int, totalTime: Duration, challengeTime: Duration
+    ) {
+        self.fetchID = fetchID
+        self.status = status
+        self.url = url
+        self.httpVersion = httpVersion
+        self.headers = headers
+        self.body = body
+        self.bodyBytes = bodyBytes
+        self.authentication = authentication
+        self.exchanges = exchanges
+        self.totalTime = totalTime
+        self.challengeTime = challengeTime
+    }
+
+    public var json: JSON {
+        .object([
+            "fetchId": .string(fetchID), "status": .integer(status), "url": .string(url),
+            "httpVersion": .string(httpVersion), "headers": headers.json, "body": body.json(fetchID: fetchID),
+            "bodyBytes": .integer(bodyBytes), "auth": authentication?.json ?? .null,
+            "exchanges": .integer(exchanges),
+            "timingsMs": .object(["total": totalTime.json, "challenge": challengeTime.json]),
+        ])
+    }
+}
+
+extension FetchRunResult.Body {
+    fileprivate func json(fetchID: String) -> JSON {
+        switch self {
+        case .inline(let bytes): BodyValue.json(bytes)
+        case .handle: ["type": "handle", "fetchId": .string(fetchID)]
+        }
+    }
+}
+
+extension FetchRunResult.Authentication {
+    fileprivate var json: JSON {
+        [
+            "authenticationMethod": .string(method.rawValue), "source": .string(source.rawValue),
+            "user": .string(user),
+        ]
+    }
+}
+
+extension Duration {
+    /// Milliseconds with one digit after the point.
+    fileprivate var json: JSON? { .real((milliseconds * 10).rounded() / 10) }
+}

@@ -1,0 +1,67 @@
+public import JSONText
+
+/// How a client wants to get challenges.
+public enum ChallengeDelivery: String, Sendable, CaseIterable {
+    /// As `auth/challenge`, whose reply is the answer.
+    case request
+    /// As the notification `auth/pending`, answered by `auth/respond`.
+    case notification
+    case none
+}
+
+/// `initialize`: who the client is, and whether it answers challenges.
+public struct InitializeParams: Sendable, Equatable {
+    /// The one version that there is.
+    public static let protocolVersion = 1
+
+    public var clientName: String
+    public var clientVersion: String?
+    /// `nil` when the client named no `challenge` capability: then it is not subscribed.
+    public var delivery: ChallengeDelivery?
+
+    public init(clientName: String, clientVersion: String?, delivery: ChallengeDelivery?) {
+        self.clientName = clientName
+        self.clientVersion = clientVersion
+        self.delivery = delivery
+    }
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        let client = try members.required("client", members.object("client"))
+        clientName = try client.required("name", client.string("name"))
+        clientVersion = try client.string("version")
+        _ = try members.required("protocolVersion", members.integer("protocolVersion", in: 1...1))
+        let challenge = try members.object("capabilities")?.object("challenge")
+        delivery = try challenge.map { members throws(InvalidParams) in
+            try members.choice("delivery", as: ChallengeDelivery.self) ?? .request
+        }
+    }
+
+    public var json: JSON {
+        .object([
+            "client": .object(["name": .string(clientName), "version": clientVersion.map { .string($0) }]),
+            "protocolVersion": .integer(Self.protocolVersion),
+            "capabilities": .object(["challenge": delivery.map { ["delivery": .string($0.rawValue)] }]),
+        ])
+    }
+}
+
+/// What the broker says of itself in answer to `initialize`.
+public enum InitializeResult {
+    public static func json(version: String) -> JSON {
+        [
+            "broker": ["name": "watchwordd", "version": .string(version)],
+            "protocolVersion": .integer(InitializeParams.protocolVersion),
+            "capabilities": [
+                "challenge": ["deliveries": .array(ChallengeDelivery.allCases.map { .string($0.rawValue) })],
+                "authenticationMethods": ["httpDigest", "httpBasic"],
+                "credentialTypes": ["password", "proposed"],
+                "limits": [
+                    "messageBytes": .integer(Limits.messageBytes), "depth": .integer(Limits.messageDepth),
+                    "batch": .integer(Limits.batchEntries), "requestsInFlight": .integer(Limits.requestsInFlight),
+                    "inlineBodyBytes": .integer(Limits.inlineBodyBytes),
+                ],
+            ],
+        ]
+    }
+}

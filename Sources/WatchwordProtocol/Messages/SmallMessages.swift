@@ -1,0 +1,35 @@
+public import JSONText
+
+/// The parameters of `$/cancelRequest`: which request is meant.
+public struct CancelRequestParams: Sendable, Equatable {
+    public var id: RequestID
+
+    public init(id: RequestID) { self.id = id }
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        let id = try members.required("id", members["id"])
+        guard let id = RequestID(id) else { throw members.wrong("id", "a string or an integer") }
+        self.id = id
+    }
+
+    public var json: JSON { ["id": id.json] }
+}
+
+/// The parameters of a method that only names a fetch.
+public struct FetchReference: Sendable, Equatable {
+    public var fetchID: String
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        fetchID = try members.required("fetchId", members.string("fetchId"))
+    }
+}
+
+/// `session/clear`: everything, or what is remembered for one origin.
+public struct SessionClearParams: Sendable, Equatable {
+    /// As in a URL, without a path.
+    public var origin: String?
+
+    public init(_ json: JSON?) throws(InvalidParams) { origin = try Members(json).string("origin") }
+}

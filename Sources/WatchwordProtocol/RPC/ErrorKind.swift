@@ -1,0 +1,61 @@
+/// What can go wrong, as `error.data.kind` says it: one stable string and one number each.
+///
+/// Numbers from -32768 to -32000 are JSON-RPC's own (section 5.1) and the Language Server Protocol's; ours start at 1000.
+public enum ErrorKind: String, Sendable, CaseIterable {
+    case parseError, invalidRequest, methodNotFound, invalidParams, internalError, cancelled
+    case badURL, invalidHeader, invalidMethod, notSupported, tooLarge, busy, shuttingDown, unknownFetch
+    case challengeCancelled, tooManyAttempts, invalidAnswer, denied
+    case nameNotResolved, cannotConnect, timedOut, connectionLost, malformedResponse, tlsFailed, serverNotTrusted
+    case tooManyRedirects, insecureRedirect, badRedirect
+    case protocolViolation
+
+    /// Whether doing it again can help.
+    public enum Retry: String, Sendable {
+        /// The same call fails in the same way.
+        case never
+        /// It may work in a while, unchanged.
+        case later
+        /// It may work with another credential, URL or setting.
+        case differently
+    }
+
+    public var code: Int { entry.code }
+    public var retry: Retry { entry.retry }
+
+    /// The message of the codes that JSON-RPC defines, word for word; `nil` for ours, whose message is a sentence of its own.
+    public var standardMessage: String? { entry.standardMessage }
+
+    private var entry: (code: Int, retry: Retry, standardMessage: String?) {
+        switch self {
+        case .parseError: (-32700, .differently, "Parse error")
+        case .invalidRequest: (-32600, .differently, "Invalid Request")
+        case .methodNotFound: (-32601, .never, "Method not found")
+        case .invalidParams: (-32602, .differently, "Invalid params")
+        case .internalError: (-32603, .later, "Internal error")
+        case .cancelled: (-32800, .later, "Request cancelled")
+        case .badURL: (1001, .differently, nil)
+        case .invalidHeader: (1002, .differently, nil)
+        case .invalidMethod: (1003, .differently, nil)
+        case .notSupported: (1004, .never, nil)
+        case .tooLarge: (1005, .differently, nil)
+        case .busy: (1006, .later, nil)
+        case .shuttingDown: (1007, .later, nil)
+        case .unknownFetch: (1008, .never, nil)
+        case .challengeCancelled: (1010, .differently, nil)
+        case .tooManyAttempts: (1012, .differently, nil)
+        case .invalidAnswer: (1013, .differently, nil)
+        case .denied: (1014, .never, nil)
+        case .nameNotResolved: (1020, .later, nil)
+        case .cannotConnect: (1021, .later, nil)
+        case .timedOut: (1022, .later, nil)
+        case .connectionLost: (1023, .later, nil)
+        case .malformedResponse: (1024, .never, nil)
+        case .tlsFailed: (1025, .never, nil)
+        case .serverNotTrusted: (1026, .never, nil)
+        case .tooManyRedirects: (1030, .differently, nil)
+        case .insecureRedirect: (1031, .never, nil)
+        case .badRedirect: (1032, .never, nil)
+        case .protocolViolation: (1033, .differently, nil)
+        }
+    }
+}

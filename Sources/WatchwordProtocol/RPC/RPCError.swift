@@ -1,0 +1,44 @@
+public import JSONText
+
+/// A JSON-RPC error object (section 5.1).
+public struct RPCError: Error, Sendable, Equatable {
+    public var code: Int
+    public var message: String
+    public var data: JSON?
+
+    public init(code: Int, message: String, data: JSON? = nil) {
+        self.code = code
+        self.message = message
+        self.data = data
+    }
+
+    /// An error of ours. `text` says what happened, to what, and what to do about it, in a sentence, and holds no secret.
+    ///
+    /// For the codes that JSON-RPC defines the message is the specification's own and the sentence is in `data.detail`.
+    public init(_ kind: ErrorKind, _ text: String, fetchID: String? = nil) {
+        self.code = kind.code
+        self.message = kind.standardMessage ?? text
+        self.data = .object([
+            "kind": .string(kind.rawValue),
+            "detail": kind.standardMessage == nil ? nil : .string(text),
+            "retry": .string(kind.retry.rawValue),
+            "fetchId": fetchID.map { .string($0) },
+        ])
+    }
+
+    /// The kind, where the error is one of ours.
+    public var kind: ErrorKind? { data?["kind"]?.string.flatMap(ErrorKind.init(rawValue:)) }
+
+    /// The sentence for a person.
+    public var text: String { data?["detail"]?.string ?? message }
+
+    /// `nil` when `json` is no error object.
+    public init?(_ json: JSON) {
+        guard let code = json["code"]?.integer, let message = json["message"]?.string else { return nil }
+        self.init(code: code, message: message, data: json["data"])
+    }
+
+    public var json: JSON {
+        .object(["code": .integer(code), "message": .string(message), "data": data])
+    }
+}

@@ -1,0 +1,96 @@
+public import JSONText
+
+/// A run of bytes inside a message: `{"type":"string"|"base64","value":…}`.
+public enum BodyValue {
+    /// A string where the bytes are UTF-8, base64 where they are not.
+    public static func json(_ bytes: [UInt8]) -> JSON {
+        bytes.withUnsafeBytes { bytes in
+            if let text = JSON.string(utf8: bytes) { return ["type": "string", "value": text] }
+            return ["type": "base64", "value": .string(Base64.encode(bytes))]
+        }
+    }
+
+    /// `nil` when `json` is no such value.
+    public static func bytes(_ json: JSON) -> [UInt8]? {
+        switch json["type"]?.string {
+        case "string": json["value"]?.withUTF8 { Array($0) }
+        case "base64": json["value"]?.withUTF8 { Base64.decode($0) } ?? nil
+        default: nil
+        }
+    }
+}
+
+/// Base64 with the standard alphabet and padding (RFC 4648 section 4).
+public enum Base64 {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let padding = UInt8(ascii: "=")
+
+    /// What the encoding of `count` bytes takes.
+    public static func encodedCount(_ count: Int) -> Int { (count + 2) / 3 * 4 }
+
+    /// Writes the encoding of `bytes` at the start of `destination`, which has room for `encodedCount`.
+    public static func encode(_ bytes: UnsafeRawBufferPointer, into destination: UnsafeMutableRawBufferPointer) {
+        var target = 0
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = min(3, bytes.count - start)
+            var bits = UInt32(bytes[start]) << 16
+            if group > 1 { bits |= UInt32(bytes[start + 1]) << 8 }
+            if group > 2 { bits |= UInt32(bytes[start + 2]) }
+            for position in 0..<4 {
+                let index = Int(bits >> (18 - 6 * UInt32(position))) & 63
+                destination[target] = position <= group ? alphabet[index] : padding
+                target += 1
+            }
+        }
+    }
+
+    public static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
+        let count = encodedCount(bytes.count)
+        return String(unsafeUninitializedCapacity: count) { text in
+            encode(bytes, into: UnsafeMutableRawBufferPointer(text))
+            return count
+        }
+    }
+
+    /// `nil` for anything that `encode` would not have made.
+    public static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard text.count.isMultiple(of: 4) else { return nil }
+        let paddingCount = text.reversed().prefix { $0 == padding }.count
+        guard paddingCount <= 2 else { return nil }
+        var result: [UInt8] = []
+        result.reserveCapacity(text.count / 4 * 3)
+        var bits: UInt32 = 0
+        var digits = 0
+        for byte in text.dropLast(paddingCount) {
+            guard let digit = value(of: byte) else { return nil }
+            bits = bits << 6 | UInt32(digit)
+            digits += 1
+            if digits == 4 {
+                result += [UInt8(bits >> 16 & 0xFF), UInt8(bits >> 8 & 0xFF), UInt8(bits & 0xFF)]
+                (bits, digits) = (0, 0)
+            }
+        }
+        return finish(result, bits: bits, digits: digits)
+    }
+
+    /// The last group; bits that stand for no byte must be zero.
+    private static func finish(_ whole: [UInt8], bits: UInt32, digits: Int) -> [UInt8]? {
+        switch digits {
+        case 0: whole
+        case 2: bits & 0xF == 0 ? whole + [UInt8(bits >> 4 & 0xFF)] : nil
+        case 3: bits & 0x3 == 0 ? whole + [UInt8(bits >> 10 & 0xFF), UInt8(bits >> 2 & 0xFF)] : nil
+        default: nil
+        }
+    }
+
+    private static func value(of byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"): 62
+        case UInt8(ascii: "/"): 63
+        default: nil
+        }
+    }
+}

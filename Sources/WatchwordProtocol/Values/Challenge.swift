@@ -1,0 +1,147 @@
+public import JSONText
+
+/// One scheme that a server offers, out of a `WWW-Authenticate` field (RFC 9110 section 11.3).
+public struct Offer: Sendable, Equatable {
+    /// As the server wrote it.
+    public var scheme: String
+    public var realm: String?
+    /// The other parameters, unquoted, names in small letters.
+    public var params: [String: String]
+    /// The challenge as it stood in the field.
+    public var raw: String
+    /// Whether the broker can answer it.
+    public var supported: Bool
+
+    public init(scheme: String, realm: String?, params: [String: String], raw: String, supported: Bool) {
+        self.scheme = scheme
+        self.realm = realm
+        self.params = params
+        self.raw = raw
+        self.supported = supported
+    }
+
+    public var authenticationMethod: AuthenticationMethod { AuthenticationMethod(scheme: scheme) }
+
+    public var json: JSON {
+        let params = self.params.sorted { $0.key < $1.key }.reduce(JSON.object([:])) { object, parameter in
+            object.adding([parameter.key: .string(parameter.value)])
+        }
+        return .object([
+            "scheme": .string(scheme), "authenticationMethod": .string(authenticationMethod.rawValue),
+            "realm": realm.map { .string($0) } ?? .null, "params": params, "raw": .string(raw),
+            "supported": .boolean(supported),
+        ])
+    }
+}
+
+/// Which of its sources a credential came from.
+public enum CredentialSource: String, Sendable, CaseIterable {
+    /// The fetch's own `credential`.
+    case explicit
+    /// User and password in the URL.
+    case url
+    case session
+    /// An answer of the subscribed client.
+    case client
+}
+
+/// What the broker has at hand for a challenge, without its secret.
+public struct ProposedCredential: Sendable, Equatable {
+    public var user: String
+    public var hasPassword: Bool
+    public var source: CredentialSource
+
+    public init(user: String, hasPassword: Bool, source: CredentialSource) {
+        self.user = user
+        self.hasPassword = hasPassword
+        self.source = source
+    }
+
+    public var json: JSON {
+        ["user": .string(user), "hasPassword": .boolean(hasPassword), "source": .string(source.rawValue)]
+    }
+}
+
+/// A question of a server that somebody has to answer: what `auth/challenge` carries of it.
+public struct Challenge: Sendable, Equatable {
+    public var protectionSpace: ProtectionSpace
+    /// All schemes of the response in the server's order, those that the broker cannot answer too.
+    public var offers: [Offer]
+    public var proposedCredential: ProposedCredential?
+    /// Failed attempts of this fetch at this target, over all schemes.
+    public var previousFailureCount: Int
+    /// The response that refused the last attempt; `nil` when there was none.
+    public var failureResponse: FailureResponse?
+    /// Why the last answer could not be used, where it was not the server that refused it.
+    public var error: AnswerProblem?
+    public var url: String
+    public var method: String
+
+    public init(
+        protectionSpace: ProtectionSpace, offers: [Offer], proposedCredential: ProposedCredential?,
+        previousFailureCount: Int, failureResponse: FailureResponse?, error: AnswerProblem?, url: String, method: String
+    ) {
+        self.protectionSpace = protectionSpace
+        self.offers = offers
+        self.proposedCredential = proposedCredential
+        self.previousFailureCount = previousFailureCount
+        self.failureResponse = failureResponse
+        self.error = error
+        self.url = url
+        self.method = method
+    }
+
+    public struct FailureResponse: Sendable, Equatable {
+        public var status: Int
+        public var headers: [HeaderField]
+
+        public init(status: Int, headers: [HeaderField]) {
+            self.status = status
+            self.headers = headers
+        }
+    }
+
+    /// Why an answer was not sent to the server.
+    public enum AnswerProblem: String, Sendable {
+        /// Equal to one that this fetch has already seen refused.
+        case credentialAlreadyRefused
+        /// `proposed`, where nothing with a password was proposed.
+        case nothingProposed
+        /// The scheme cannot carry it: Basic has no way to send a user name with a colon (RFC 7617 section 2).
+        case credentialNotUsable
+
+        var text: String {
+            switch self {
+            case .credentialAlreadyRefused: "The server has already refused this credential in this fetch."
+            case .nothingProposed: "There is no proposed credential with a password."
+            case .credentialNotUsable: "A user name with a colon cannot be sent by this scheme."
+            }
+        }
+    }
+}
+
+extension Challenge {
+    /// The members of `auth/challenge` that come from the challenge itself.
+    public var json: JSON {
+        .object([
+            "protectionSpace": protectionSpace.json,
+            "offers": .array(offers.map(\.json)),
+            "proposedCredential": proposedCredential?.json ?? .null,
+            "previousFailureCount": .integer(previousFailureCount),
+            "failureResponse": failureResponse?.json ?? .null,
+            "error": error.map { ["kind": .string($0.rawValue), "message": .string($0.text)] } ?? .null,
+            "accepts": ["password"],
+            "persistenceAllowed": ["none", "forSession"],
+            "url": .string(url), "method": .string(method),
+        ])
+    }
+}
+
+extension Challenge.FailureResponse {
+    var json: JSON { ["status": .integer(status), "headers": headers.json] }
+}
+
+extension [HeaderField] {
+    /// A list of pairs.
+    public var json: JSON { .array(map { .array([.string($0.name), .string($0.value)]) }) }
+}
