@@ -1,3 +1,5 @@
+public import JSONText
+
 /// How messages are told apart on one connection. Detected from the first bytes of the peer, and used both ways.
 public enum Framing: Sendable, Equatable {
     /// One JSON value to a line, ended by LF.
@@ -5,11 +7,16 @@ public enum Framing: Sendable, Equatable {
     /// `Content-Length: N`, an empty line, then N bytes, as in the Language Server Protocol.
     case headers
 
-    /// The message with its frame, ready to be sent.
-    public func frame(_ message: [UInt8]) -> [UInt8] {
+    /// The message with its frame, ready to be sent. Not for one that holds a secret.
+    public func frame(_ message: JSON) -> [UInt8] {
         switch self {
-        case .lines: return message + [UInt8(ascii: "\n")]
-        case .headers: return Array("Content-Length: \(message.count)\r\n\r\n".utf8) + message
+        case .lines:
+            var bytes = message.serialized()
+            bytes.append(UInt8(ascii: "\n"))
+            return bytes
+        case .headers:
+            let bytes = message.serialized()
+            return Array("Content-Length: \(bytes.count)\r\n\r\n".utf8) + bytes
         }
     }
 }

@@ -16,7 +16,10 @@ public enum FetchNotification: String, Sendable, CaseIterable {
 
 /// `fetch/run`: the request to be made, and how to deal with challenges. Only `url` is required.
 public struct FetchRunParams: Sendable, Equatable {
+    /// Without user information, which is in `userInfo`: it may hold a password.
     public var url: String
+    /// What stood before `@` in the URL's authority, percent-encoded as it came (RFC 3986 section 3.2.1).
+    public var userInfo: Secret?
     public var method = "GET"
     public var headers: [HeaderField] = []
     public var body: [UInt8]?
@@ -38,7 +41,8 @@ public struct FetchRunParams: Sendable, Equatable {
 extension FetchRunParams {
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
-        url = try members.required("url", members.string("url"))
+        let text = try members.required("url", members.secret("url", maxBytes: Limits.urlBytes))
+        (url, userInfo) = URLText.split(text)
         method = try members.string("method") ?? "GET"
         headers = try Self.headers(members)
         body = try members.object("body").map { members throws(InvalidParams) in try Self.body(members) }

@@ -1,0 +1,48 @@
+public import WatchwordProtocol
+
+/// One challenge as it stands in a `WWW-Authenticate` field (RFC 9110 section 11.3): a scheme with parameters, or with one
+/// token68.
+public struct SchemeChallenge: Sendable, Equatable {
+    public var scheme: String
+    /// Names in small letters, values unquoted, in order.
+    public var parameters: [Parameter]
+    public var token68: String?
+    /// As the server wrote it.
+    public var raw: String
+    /// RFC 9110 section 11.2 allows each name once. A challenge that breaks it is shown, and never answered.
+    public var hasDuplicateParameters: Bool
+
+    public struct Parameter: Sendable, Equatable {
+        public var name: String
+        public var value: String
+
+        public init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The value of the parameter `name`, which is in small letters.
+    public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    public var realm: String? { self["realm"] }
+
+    public var authenticationMethod: AuthenticationMethod { AuthenticationMethod(scheme: scheme) }
+}
+
+/// The fields of a response that challenge.
+public enum ChallengeHeader {
+    /// All challenges of all `fields` in order. A field that is not made as RFC 9110 says is left out whole: guessing where
+    /// its next challenge starts would let a server put a scheme into a realm.
+    public static func parse(fields: [String]) -> [SchemeChallenge] {
+        var result: [SchemeChallenge] = []
+        var bytes = 0
+        for field in fields {
+            bytes += field.utf8.count
+            guard bytes <= Limits.challengeHeaderBytes else { break }
+            var parser = ChallengeFieldParser(field)
+            result += parser.parse() ?? []
+        }
+        return Array(result.prefix(Limits.challengesPerResponse))
+    }
+}

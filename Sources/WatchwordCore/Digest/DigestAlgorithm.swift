@@ -1,0 +1,117 @@
+internal import COpenSSL
+internal import WatchwordProtocol
+
+/// The hash of a Digest challenge (RFC 7616 section 3.3), with or without `-sess`.
+struct DigestAlgorithm: Sendable, Equatable {
+    enum Hash: Int, Sendable {
+        case md5, sha256, sha512t256
+    }
+
+    let hash: Hash
+    let isSession: Bool
+
+    /// Names compare without regard to case; no name means MD5; `nil` for an algorithm that is not known.
+    init?(name: String?) {
+        let name = (name ?? "MD5").asciiLowercased
+        isSession = name.hasSuffix("-sess")
+        switch isSession ? String(name.dropLast(5)) : name {
+        case "md5": hash = .md5
+        case "sha-256": hash = .sha256
+        case "sha-512-256": hash = .sha512t256
+        default: return nil
+        }
+    }
+
+    /// As it is written back to the server.
+    var name: String {
+        let base =
+            switch hash {
+            case .md5: "MD5"
+            case .sha256: "SHA-256"
+            case .sha512t256: "SHA-512-256"
+            }
+        return isSession ? base + "-sess" : base
+    }
+
+    var strength: Int { hash.rawValue }
+
+    /// The hash of all `parts` in a row, as small hexadecimal digits. It is as good as the password where a password went
+    /// in, hence a secret.
+    func hexDigest(of parts: [Part]) -> Secret {
+        let function =
+            switch hash {
+            case .md5: EVP_md5()
+            case .sha256: EVP_sha256()
+            case .sha512t256: EVP_sha512_256()
+            }
+        guard let context = EVP_MD_CTX_new() else { fatalError("out of memory for a hash") }
+        // Freeing the context wipes it (EVP_MD_CTX_free(3)).
+        defer { EVP_MD_CTX_free(context) }
+        check(EVP_DigestInit_ex(context, function, nil))
+        for part in parts {
+            part.withUnsafeBytes { check(EVP_DigestUpdate(context, $0.baseAddress, $0.count)) }
+        }
+        return Secret(capacity: Self.maxDigestBytes) { digest in
+            var count: UInt32 = 0
+            check(EVP_DigestFinal_ex(context, digest.baseAddress?.assumingMemoryBound(to: UInt8.self), &count))
+            return Int(count)
+        }.hex
+    }
+
+    private static let maxDigestBytes = 64
+
+    /// OpenSSL's functions return 1; with a known hash only exhausted memory makes them fail, or a build without MD5.
+    private func check(_ status: Int32) {
+        precondition(status == 1, "OpenSSL cannot compute \(name)")
+    }
+}
+
+/// A piece of what is hashed, or of a header: text for all to see, or a secret.
+enum Part: Sendable {
+    case text(String)
+    case secret(Secret)
+
+    func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        switch self {
+        case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        case .secret(let secret): secret.withUnsafeBytes { body($0) }
+        }
+    }
+
+    var count: Int {
+        switch self {
+        case .text(let text): text.utf8.count
+        case .secret(let secret): secret.count
+        }
+    }
+}
+
+extension Secret {
+    /// All parts in a row.
+    init(joining parts: [Part]) {
+        self.init(capacity: parts.reduce(0) { $0 + $1.count }) { destination in
+            var count = 0
+            for part in parts {
+                part.withUnsafeBytes { bytes in
+                    UnsafeMutableRawBufferPointer(rebasing: destination[count...]).copyMemory(from: bytes)
+                    count += bytes.count
+                }
+            }
+            return count
+        }
+    }
+
+    /// Each byte as two small hexadecimal digits.
+    fileprivate var hex: Secret {
+        let digits = Array("0123456789abcdef".utf8)
+        return withUnsafeBytes { bytes in
+            Secret(capacity: bytes.count * 2) { destination in
+                for (index, byte) in bytes.enumerated() {
+                    destination[index * 2] = digits[Int(byte >> 4)]
+                    destination[index * 2 + 1] = digits[Int(byte & 15)]
+                }
+                return bytes.count * 2
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+public import WatchwordProtocol
+
+/// Why a fetch has no response. Becomes the error of its reply.
+public struct FetchFailure: Error, Sendable, Equatable {
+    public var kind: ErrorKind
+    /// What happened, to what, and what to do about it; without any secret.
+    public var text: String
+
+    public init(_ kind: ErrorKind, _ text: String) {
+        self.kind = kind
+        self.text = text
+    }
+}

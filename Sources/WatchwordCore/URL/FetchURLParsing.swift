@@ -1,0 +1,105 @@
+internal import WatchwordProtocol
+
+extension FetchURL {
+    /// Parses an absolute URL without user information.
+    ///
+    /// Strict where two readers could disagree on the host, and helpful elsewhere: characters that have no place in a path
+    /// or query are percent-encoded, dot segments are resolved, the fragment is dropped.
+    /// - Throws: `FetchFailure` of kind `badURL`.
+    public init(_ text: String) throws(FetchFailure) {
+        guard text.utf8.count <= Limits.urlBytes else {
+            throw .badURL("The URL is longer than \(Limits.urlBytes) bytes.")
+        }
+        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
+            throw .badURL("The URL \"\(text.shortened)\" does not start with http:// or https://.")
+        }
+        guard let scheme = Origin.Scheme(rawValue: text[..<colon].asciiLowercased) else {
+            throw .badURL("Only http and https are fetched, not \"\(String(text[..<colon]).shortened)\".")
+        }
+        let rest = text[text.index(colon, offsetBy: 3)...]
+        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+        self.init(
+            origin: try Origin(scheme: scheme, authority: rest[..<end]),
+            reference: try URLComponentText.components(of: rest[end...]))
+    }
+
+    /// `reference` is what follows the authority.
+    init(origin: Origin, reference: (path: String, query: String?)) {
+        self.init(
+            origin: origin, path: URLComponentText.removingDotSegments(reference.path), query: reference.query)
+    }
+}
+
+extension Origin {
+    /// Parses host and port (RFC 3986 sections 3.2.2 and 3.2.3).
+    init(scheme: Scheme, authority: Substring) throws(FetchFailure) {
+        guard !authority.contains("@") else {
+            throw .badURL("User and password have no place here.")
+        }
+        let (host, port) = try Self.divide(authority)
+        let lowercased = host.asciiLowercased
+        let isValid = lowercased.hasPrefix("[") ? Self.isIPv6Literal(lowercased) : Self.isRegisteredName(lowercased)
+        guard isValid else {
+            throw .badURL(
+                "\"\(String(host).shortened)\" is not a host. Names are in ASCII (punycode), addresses as 192.0.2.1 or [2001:db8::1]."
+            )
+        }
+        guard let port, !port.isEmpty else {
+            self.init(scheme: scheme, host: lowercased, port: scheme.defaultPort)
+            return
+        }
+        guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(port),
+            (1...65_535).contains(number)
+        else { throw .badURL("\"\(String(port).shortened)\" is not a port from 1 to 65535.") }
+        self.init(scheme: scheme, host: lowercased, port: number)
+    }
+
+    private static func divide(_ authority: Substring) throws(FetchFailure) -> (host: Substring, port: Substring?) {
+        if authority.hasPrefix("[") {
+            guard let bracket = authority.firstIndex(of: "]") else {
+                throw .badURL("The bracket of the address is not closed.")
+            }
+            let after = authority[authority.index(after: bracket)...]
+            guard after.isEmpty || after.hasPrefix(":") else {
+                throw .badURL("After an address in brackets comes a port.")
+            }
+            return (authority[...bracket], after.isEmpty ? nil : after.dropFirst())
+        }
+        guard let colon = authority.firstIndex(of: ":") else { return (authority, nil) }
+        return (authority[..<colon], authority[authority.index(after: colon)...])
+    }
+
+    /// Letters, digits, `-`, `.` and `_`; and where the last label is a number, as resolvers read it, an IPv4 address in its
+    /// plain form: `0x7f.1` and `127.1` are ways to hide one.
+    private static func isRegisteredName(_ host: String) -> Bool {
+        let allowed = host.utf8.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
+        }
+        guard allowed, !host.isEmpty, host.utf8.count <= 253, !host.hasPrefix("."), !host.contains("..") else {
+            return false
+        }
+        let labels = host.split(separator: ".")
+        guard let last = labels.last, let first = last.utf8.first else { return false }
+        let isNumeric = (0x30...0x39).contains(first) && (last.hasPrefix("0x") || last.utf8.allSatisfy { $0 <= 0x39 })
+        return isNumeric ? isIPv4(host) : true
+    }
+
+    private static func isIPv4(_ host: String) -> Bool {
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4
+            && parts.allSatisfy { part in
+                Int(part).map { String($0) == part && $0 <= 255 } ?? false
+            }
+    }
+
+    private static func isIPv6Literal(_ host: String) -> Bool {
+        let inner = host.dropFirst().dropLast().utf8
+        guard host.hasSuffix("]"), inner.count >= 2, inner.count <= 45 else { return false }
+        return inner.contains(UInt8(ascii: ":"))
+            && inner.allSatisfy { (0x30...0x3A).contains($0) || (0x61...0x66).contains($0) || $0 == 0x2E }
+    }
+}
+
+extension FetchFailure {
+    static func badURL(_ text: String) -> FetchFailure { FetchFailure(.badURL, text) }
+}

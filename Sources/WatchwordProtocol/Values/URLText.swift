@@ -1,0 +1,29 @@
+/// Takes the user information out of a URL's text before anything of it becomes a `String`.
+public enum URLText {
+    /// The text without user information and its `@`, and the user information, where there is some.
+    ///
+    /// Nothing is judged here: what is no URL comes out as it went in, for the parser to refuse.
+    public static func split(_ text: Secret) -> (url: String, userInfo: Secret?) {
+        text.withUnsafeBytes { bytes in
+            guard let authority = authority(of: bytes),
+                let at = bytes[authority].lastIndex(of: UInt8(ascii: "@"))
+            else { return (String(decoding: bytes, as: UTF8.self), nil) }
+            let userInfo = UnsafeRawBufferPointer(rebasing: bytes[authority.lowerBound..<at])
+            let url =
+                String(decoding: bytes[..<authority.lowerBound], as: UTF8.self)
+                + String(decoding: bytes[(at + 1)...], as: UTF8.self)
+            return (url, Secret(copying: userInfo))
+        }
+    }
+
+    /// What stands between `//` and the next `/`, `?` or `#` (RFC 3986 section 3.2).
+    private static func authority(of bytes: UnsafeRawBufferPointer) -> Range<Int>? {
+        let slash = UInt8(ascii: "/")
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon + 2 < bytes.count,
+            bytes[colon + 1] == slash, bytes[colon + 2] == slash
+        else { return nil }
+        let start = colon + 3
+        let ends: [UInt8] = [slash, UInt8(ascii: "?"), UInt8(ascii: "#")]
+        return start..<(bytes[start...].firstIndex { ends.contains($0) } ?? bytes.count)
+    }
+}
