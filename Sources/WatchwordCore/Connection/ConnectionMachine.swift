@@ -53,6 +53,9 @@ public struct ConnectionMachine: ~Copyable {
 
     public var openCallCount: Int { calls.count }
 
+    /// The peer's own id of a call; `null` once it was answered.
+    public func requestID(of call: CallID) -> RequestID { calls[call]?.id ?? .null }
+
     // MARK: From the peer
 
     public mutating func received(_ bytes: UnsafeRawBufferPointer) -> [Event] {

@@ -1,0 +1,101 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+extension Broker {
+    func handle(_ event: ConnectionMachine.Event, from connection: ClientConnection) {
+        switch event {
+        case .call(let call, let method, let params):
+            dispatch(call, method, params, from: connection)
+        case .notification(let method, _):
+            log.debug("unknown notification", metadata: ["method": "\(method.shortened)"])
+        case .cancel(let call):
+            guard let fetch = connection.fetches.values.first(where: { $0.call == call }) else { return }
+            cancel(fetch, of: connection)
+        case .reply(let request, let reply):
+            receiveAnswer(reply, toRequest: request, from: connection)
+        case .send(let bytes):
+            connection.send(bytes)
+        case .close:
+            connection.close()
+        }
+    }
+
+    private func dispatch(
+        _ call: ConnectionMachine.CallID, _ method: String, _ params: JSON?, from connection: ClientConnection
+    ) {
+        do {
+            guard !isClosing else {
+                throw RPCError(.shuttingDown, "The broker is closing. Connect again in a moment.")
+            }
+            guard let known = MethodName(rawValue: method) else {
+                throw RPCError(
+                    .methodNotFound, "there is no method \"\(method.shortened)\"; rpc.discover lists them all")
+            }
+            if let result = try run(known, params, call, from: connection) {
+                connection.complete(call, .success(result))
+            }
+        } catch let error as RPCError {
+            connection.complete(call, .failure(error))
+        } catch let error as InvalidParams {
+            connection.complete(call, .failure(RPCError(.invalidParams, error.detail)))
+        } catch let error as FetchFailure {
+            connection.complete(call, .failure(RPCError(error.kind, error.text)))
+        } catch {
+            log.error("unexpected error", metadata: ["method": "\(method.shortened)"])
+            connection.complete(call, .failure(RPCError(.internalError, "an error that the broker does not know")))
+        }
+    }
+
+    /// The result, or `nil` when it comes later.
+    private func run(
+        _ method: MethodName, _ params: JSON?, _ call: ConnectionMachine.CallID, from connection: ClientConnection
+    ) throws -> JSON? {
+        switch method {
+        case .initialize: return try initialize(connection, InitializeParams(params))
+        case .ping:
+            _ = try Members(params)
+            return [:]
+        case .serverStatus:
+            _ = try Members(params)
+            reportStatus(to: call, of: connection)
+            return nil
+        case .discover:
+            _ = try Members(params)
+            return options.document
+        case .fetchRun:
+            try startFetch(call, params, from: connection)
+            return nil
+        case .fetchRead: return try read(FetchReadParams(params), of: connection)
+        case .fetchCancel: return try cancelFetch(FetchReference(params), of: connection)
+        case .fetchList:
+            _ = try Members(params)
+            return listFetches(of: connection)
+        case .authRespond: return try respond(AuthRespondParams(params), of: connection)
+        case .authListPending:
+            _ = try Members(params)
+            return ["challenges": .array(connection.challenges.all.map(\.json))]
+        case .sessionClear: return try clearSession(SessionClearParams(params))
+        case .cancelRequest:
+            throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
+        }
+    }
+
+    private func initialize(_ connection: ClientConnection, _ params: InitializeParams) throws -> JSON {
+        guard !connection.isInitialized else {
+            throw RPCError(.invalidRequest, "this connection was initialized before")
+        }
+        connection.isInitialized = true
+        connection.name = params.clientName.shortened
+        connection.delivery = params.delivery ?? .none
+        return InitializeResult.json(version: options.version)
+    }
+
+    private func clearSession(_ params: SessionClearParams) throws -> JSON {
+        let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
+        let removed = session.clear(origin: origin)
+        log.notice("session cleared", metadata: ["removed": "\(removed)"])
+        return ["removed": .integer(removed)]
+    }
+}

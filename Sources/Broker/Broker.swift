@@ -1,0 +1,111 @@
+internal import JSONText
+public import Logging
+public import WatchwordCore
+internal import WatchwordProtocol
+
+/// The broker: its connections, its running fetches, its questions. It acts on what the machines of the core decide, and
+/// never waits for one client on behalf of another.
+public actor Broker {
+    /// Socket events arrive on this executor, so that a message is handled where it was read, without a change of thread.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private nonisolated let executor: any SerialExecutor
+
+    let transfers: any TransferPort
+    let clock: any BrokerClock
+    let options: BrokerOptions
+    let log: Logger
+
+    var session = SessionCache()
+    var connections: [ConnectionID: ClientConnection] = [:]
+    var questions: [String: OpenQuestion] = [:]
+    var counters = BrokerCounters()
+    var isClosing = false
+    private var lastConnection = 0
+
+    /// - Parameter executor: kept alive by the caller for as long as the broker is in use.
+    public init(
+        executor: any SerialExecutor, transfers: any TransferPort, clock: any BrokerClock = SystemClock(),
+        options: BrokerOptions, log: Logger
+    ) {
+        self.executor = executor
+        self.transfers = transfers
+        self.clock = clock
+        self.options = options
+        self.log = log
+    }
+
+    var environment: FetchEnvironment {
+        FetchEnvironment(now: clock.now, makeClientNonce: { RandomText.make128Bits() })
+    }
+
+    /// Ends the service: tells the clients, lets running fetches finish for at most `grace`, then cancels what is left and
+    /// closes every connection. New requests are refused from the first moment on.
+    public func shutDown(reason: String, grace: Duration) async {
+        isClosing = true
+        log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(runningFetchCount)"])
+        let params: JSON = ["reason": .string(reason), "graceMs": .integer(grace.wholeMilliseconds)]
+        for connection in connections.values where connection.isInitialized {
+            connection.notify(.serverClosing, params)
+        }
+        let end = clock.now + grace
+        let step = Duration.milliseconds(20)
+        while runningFetchCount > 0 && clock.now < end { try? await clock.sleep(for: step) }
+        for connection in connections.values { cancelAll(of: connection) }
+        while runningFetchCount > 0 && clock.now < end + grace { try? await clock.sleep(for: step) }
+        for connection in connections.values { connection.close() }
+    }
+
+    var runningFetchCount: Int { connections.values.reduce(0) { $0 + $1.fetches.count } }
+
+    // MARK: Connections
+
+    private func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
+        lastConnection += 1
+        let id = ConnectionID(value: lastConnection)
+        connections[id] = ClientConnection(id: id, peer: peer, link: link)
+        log.debug("connection opened", metadata: ["connection": "\(id.value)", "pid": "\(peer.pid)"])
+        return id
+    }
+
+    private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        for event in connection.received(bytes) { handle(event, from: connection) }
+    }
+
+    private func endInput(of id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        connection.hasInputEnded = true
+        for challenge in connection.challenges.all {
+            settle(challenge.challengeID, .answer(.useDefault))
+        }
+        connection.closeIfDone()
+    }
+
+    private func forget(_ id: ConnectionID) {
+        guard let connection = connections.removeValue(forKey: id) else { return }
+        counters.ignoredReplies += connection.ignoredReplies
+        log.debug(
+            "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
+        cancelAll(of: connection)
+    }
+}
+
+extension Broker: ConnectionService {
+    public nonisolated func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
+        assumeIsolated { $0.open(link, peer: peer) }
+    }
+
+    public nonisolated func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID) {
+        // `nonisolated(unsafe)`: the call stays on this thread, and is over before the bytes are.
+        nonisolated(unsafe) let lent = bytes
+        assumeIsolated { $0.receive(lent, from: connection) }
+    }
+
+    public nonisolated func inputEnded(_ connection: ConnectionID) {
+        assumeIsolated { $0.endInput(of: connection) }
+    }
+
+    public nonisolated func connectionClosed(_ connection: ConnectionID) {
+        assumeIsolated { $0.forget(connection) }
+    }
+}

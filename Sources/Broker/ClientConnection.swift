@@ -1,0 +1,67 @@
+internal import JSONText
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// One client: its JSON-RPC state, what it said of itself, and what it is waiting for. Belongs to the broker's actor.
+final class ClientConnection {
+    let id: ConnectionID
+    let peer: PeerIdentity
+    private let link: any ClientLink
+    private var machine = ConnectionMachine()
+
+    /// What it calls itself.
+    var name: String?
+    var delivery = ChallengeDelivery.none
+    var isInitialized = false
+    /// It has shut down its writing side: it cannot answer any more.
+    var hasInputEnded = false
+    var fetches: [String: RunningFetch] = [:]
+    var challenges = PendingChallenges()
+    var bodies = HeldBodies()
+
+    init(id: ConnectionID, peer: PeerIdentity, link: any ClientLink) {
+        self.id = id
+        self.peer = peer
+        self.link = link
+    }
+
+    /// Whether it can be asked about its own fetches.
+    var isSubscribed: Bool { delivery != .none && !hasInputEnded }
+
+    var hasOpenCalls: Bool { machine.openCallCount > 0 }
+
+    var ignoredReplies: Int { machine.ignoredReplies }
+
+    func received(_ bytes: UnsafeRawBufferPointer) -> [ConnectionMachine.Event] { machine.received(bytes) }
+
+    func requestID(of call: ConnectionMachine.CallID) -> RequestID { machine.requestID(of: call) }
+
+    func send(_ bytes: [UInt8]) { link.send(bytes) }
+
+    func complete(_ call: ConnectionMachine.CallID, _ result: Result<JSON, RPCError>) {
+        if let bytes = machine.complete(call, result) { link.send(bytes) }
+        closeIfDone()
+    }
+
+    func notify(_ method: BrokerMethodName, _ params: JSON) {
+        link.send(machine.notification(method: method.rawValue, params: params))
+    }
+
+    /// Returns the number under which the reply will come.
+    func request(_ method: BrokerMethodName, _ params: JSON) -> Int {
+        let (number, bytes) = machine.request(method: method.rawValue, params: params)
+        link.send(bytes)
+        return number
+    }
+
+    func withdraw(request: Int) {
+        if let bytes = machine.withdraw(request: request) { link.send(bytes) }
+    }
+
+    func close() { link.close() }
+
+    /// A client that only asks, and shuts down its side behind the question, gets its replies before the connection ends.
+    func closeIfDone() {
+        if hasInputEnded && !hasOpenCalls { link.close() }
+    }
+}

@@ -1,0 +1,19 @@
+/// Time, as the broker sees it: real in the daemon, false in tests.
+public protocol BrokerClock: Sendable {
+    /// Since any one start. Never goes back, and goes on while the machine sleeps.
+    var now: Duration { get }
+
+    /// Returns when `duration` has passed, or throws at once when the task is cancelled.
+    func sleep(for duration: Duration) async throws
+}
+
+/// The clock of the system.
+public struct SystemClock: BrokerClock {
+    private let start = ContinuousClock.now
+
+    public init() {}
+
+    public var now: Duration { ContinuousClock.now - start }
+
+    public func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration, clock: .continuous) }
+}
