@@ -28,7 +28,7 @@ struct ChallengeFieldParser {
         var end = position
         var parameters: [SchemeChallenge.Parameter] = []
         var token68: String?
-        if skipSpaces() > 0 {
+        if skipBlanks() > 0 {
             token68 = parseToken68()
             if token68 != nil {
                 end = position
@@ -122,14 +122,10 @@ struct ChallengeFieldParser {
     private func atEndOrSeparator() -> Bool { position >= bytes.count || bytes[position] == UInt8(ascii: ",") }
 
     @discardableResult
-    private mutating func skipSpaces() -> Int {
+    private mutating func skipBlanks() -> Int {
         let start = position
-        while bytes[safe: position] == 0x20 { position += 1 }
-        return position - start
-    }
-
-    private mutating func skipBlanks() {
         while bytes[safe: position] == 0x20 || bytes[safe: position] == 0x09 { position += 1 }
+        return position - start
     }
 
     private mutating func skipListSeparators() {

@@ -1,0 +1,94 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+@Suite struct FetchURLTests {
+    @Test(arguments: [
+        ("http://example.com", "http://example.com/"),
+        ("HTTP://Example.COM:80/a", "http://example.com/a"),
+        ("https://example.com:443", "https://example.com/"),
+        ("https://example.com:8443/?q", "https://example.com:8443/?q"),
+        ("http://h?x=1#frag", "http://h/?x=1"),
+        ("http://h/a/./b/../c", "http://h/a/c"),
+        ("http://h/a/%2E%2e/b", "http://h/b"),
+        ("http://h/..", "http://h/"),
+        ("http://h/a b\"<>", "http://h/a%20b%22%3C%3E"),
+        ("http://h/grüße", "http://h/gr%C3%BC%C3%9Fe"),
+        ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+        ("http://127.0.0.1:1/", "http://127.0.0.1:1/"),
+        ("http://h:/x", "http://h/x"),
+    ])
+    func hasOneCanonicalForm(text: String, canonical: String) throws {
+        #expect(try FetchURL(text).text == canonical)
+    }
+
+    @Test(arguments: [
+        "", "example.com", "ftp://h/", "file:///etc/passwd", "http:h/", "http://", "http:///x", "http://a@b/",
+        "http://h:0/", "http://h:65536/", "http://h:1x/", "http://h:-1/", "http://exa mple/", "http://exämple/",
+        "http://h\\@evil/", "http://h/a\\b", "http://h/a\nb", "http://h/\u{0}", "http://127.1/", "http://0x7f.0.0.1/",
+        "http://2130706433/", "http://127.0.0.01/", "http://256.0.0.1/", "http://[::1/", "http://[::1]x/",
+        "http://[zz]/", "http://a..b/", "http://%68/",
+    ])
+    func refusesWhatCouldBeReadInTwoWays(text: String) {
+        #expect { try FetchURL(text) } throws: { ($0 as? FetchFailure)?.kind == .badURL }
+    }
+
+    @Test func limitsTheLength() throws {
+        let fits = "http://h/" + String(repeating: "a", count: Limits.urlBytes - 9)
+        #expect(try FetchURL(fits).text == fits)
+        #expect(throws: FetchFailure.self) { try FetchURL(fits + "a") }
+    }
+
+    /// The examples of RFC 3986 section 5.4, for a base with a path and a query.
+    @Test(arguments: [
+        ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"), ("g?y", "/b/c/g?y"),
+        ("#s", "/b/c/d;p?q"), ("g#s", "/b/c/g"), ("g?y#s", "/b/c/g?y"), (";x", "/b/c/;x"), ("g;x", "/b/c/g;x"),
+        ("", "/b/c/d;p?q"), (".", "/b/c/"), ("./", "/b/c/"), ("..", "/b/"), ("../", "/b/"), ("../g", "/b/g"),
+        ("../..", "/"), ("../../", "/"), ("../../g", "/g"), ("../../../g", "/g"), ("/./g", "/g"), ("/../g", "/g"),
+        ("g.", "/b/c/g."), (".g", "/b/c/.g"), ("g..", "/b/c/g.."), ("./../g", "/b/g"), ("./g/.", "/b/c/g/"),
+        ("g/./h", "/b/c/g/h"), ("g/../h", "/b/c/h"), ("g;x=1/../y", "/b/c/y"), ("g?y/../x", "/b/c/g?y/../x"),
+    ])
+    func resolvesReferences(reference: String, target: String) throws {
+        let base = try FetchURL("http://a/b/c/d;p?q")
+        #expect(try base.resolving(reference).requestTarget == target)
+    }
+
+    @Test func resolvesReferencesWithAHost() throws {
+        let base = try FetchURL("https://a/b")
+        #expect(try base.resolving("//g/x").text == "https://g/x")
+        #expect(try base.resolving("http://g").text == "http://g/")
+        #expect { try base.resolving("mailto:bob@g") } throws: { ($0 as? FetchFailure)?.kind == .badRedirect }
+        #expect { try base.resolving("http://bob:pw@g/") } throws: { ($0 as? FetchFailure)?.kind == .badRedirect }
+    }
+
+    @Test func comparesOriginsByAllThreeParts() throws {
+        let origin = try FetchURL("https://h/").origin
+        #expect(try FetchURL("https://H:443/x").origin == origin)
+        for other in ["http://h/", "https://h:444/", "https://h.x/"] { #expect(try FetchURL(other).origin != origin) }
+    }
+}
+
+@Suite struct UserInfoTests {
+    private func userInfo(_ text: String) throws -> UserInfo { try UserInfo(secret(text)) }
+
+    @Test func splitsAtTheFirstColonAndDecodes() throws {
+        let full = try userInfo("b%40b:p:w%3a")
+        #expect(full.user == "b@b")
+        #expect(full.password == secret("p:w:"))
+        #expect(try userInfo("bob").password == nil)
+        #expect(try userInfo("bob:").password == secret(""))
+    }
+
+    @Test(arguments: ["b%4", "b%zz", "b%0d%0a", "b\\c", "a@b", "bob:p%00"])
+    func refusesWhatIsNotEncodedAsItShouldBe(text: String) {
+        #expect { try userInfo(text) } throws: { ($0 as? FetchFailure)?.kind == .badURL }
+    }
+}
+
+func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
+
+extension Secret {
+    /// For assertions only.
+    var revealed: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+}

@@ -1,0 +1,149 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+@Suite struct RedirectTests {
+    @Test func rule23NoCredentialFollowsToAnotherOrigin() throws {
+        for target in ["http://other/", "http://h:81/", "https://h/"] {
+            var run = try MachineRun("http://carol:url@h/") { $0.credential = password("bob", "own") }
+            run.start()
+            run.challengeBasic()
+            run.respond(302, ("Location", target))
+            run.challengeBasic()
+            #expect(run.authorizations == [nil, basic("bob", "own"), nil], "\(target)")
+            #expect(run.challenges.last?.previousFailureCount == 0)
+            #expect(run.challenges.last?.url == target)
+            #expect(run.challenges.last?.proposedCredential == nil)
+        }
+    }
+
+    @Test func rule23ClientHeadersAreDroppedForGood() throws {
+        var run = try MachineRun("http://h/") {
+            $0.headers = [HeaderField("X-Api-Key", "k"), HeaderField("Cookie", "c"), HeaderField("Accept", "a/b")]
+        }
+        run.start()
+        run.respond(302, ("Location", "/same"))
+        #expect(run.requests[1].headers.count == 3)
+        run.respond(302, ("Location", "http://other/"))
+        #expect(run.requests[2].headers == [HeaderField("Accept", "a/b")])
+        run.respond(302, ("Location", "http://h/"))
+        #expect(run.requests[3].headers == [HeaderField("Accept", "a/b")])
+    }
+
+    @Test func rule23DowngradeIsRefusedOnceLoggedIn() throws {
+        var run = try MachineRun("https://h/") { $0.credential = password("bob", "pw") }
+        run.start()
+        run.challengeBasic()
+        run.respond(302, ("Location", "http://h/"))
+        #expect(run.failure == .insecureRedirect)
+        var anonymous = try MachineRun("https://h/")
+        anonymous.start()
+        anonymous.respond(302, ("Location", "http://h/"))
+        #expect(anonymous.requests.last?.url.text == "http://h/")
+    }
+
+    @Test(arguments: [
+        (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"),
+        (308, "PUT", "PUT"), (301, "PUT", "PUT"), (303, "HEAD", "HEAD"), (302, "GET", "GET"),
+    ])
+    func methodsChangeAsTheRFCSays(status: Int, method: String, next: String) throws {
+        var run = try MachineRun("http://h/") {
+            $0.method = method
+            $0.body = method == "GET" || method == "HEAD" ? nil : [1, 2]
+            $0.headers = [HeaderField("Content-Type", "x/y"), HeaderField("X", "y")]
+        }
+        run.start()
+        run.respond(status, ("Location", "/next"))
+        #expect(run.requests[1].method == next)
+        let dropsBody = method != next
+        #expect(run.requests[1].body == (dropsBody ? nil : run.requests[0].body))
+        #expect(run.requests[1].headers.contains { $0.isNamed("Content-Type") } == !dropsBody)
+        #expect(run.requests[1].headers.contains { $0.isNamed("X") })
+    }
+
+    @Test func redirectsAreCountedAndReported() throws {
+        var run = try MachineRun("http://h/0") { $0.maxRedirects = 2 }
+        run.start()
+        run.respond(302, ("Location", "/1"))
+        run.respond(302, ("Location", "/2"))
+        #expect(
+            run.events == [
+                .redirected(status: 302, from: "http://h/0", to: "http://h/1"),
+                .redirected(status: 302, from: "http://h/1", to: "http://h/2"),
+            ])
+        run.respond(302, ("Location", "/3"))
+        #expect(run.failure == .tooManyRedirects)
+        #expect(run.requests.count == 3)
+    }
+
+    @Test func withoutRedirectsTheResponseItselfIsTheResult() throws {
+        var run = try MachineRun { $0.maxRedirects = 0 }
+        run.start()
+        run.respond(302, ("Location", "/x"))
+        #expect(run.result?.response.status == 302)
+    }
+
+    @Test func aBadLocationIsAnErrorAndNoneAtAllIsAResponse() throws {
+        var run = try MachineRun()
+        run.start()
+        run.respond(302, ("Location", "ftp://h/"))
+        #expect(run.failure == .badRedirect)
+        var plain = try MachineRun()
+        plain.start()
+        plain.respond(302)
+        #expect(plain.result?.response.status == 302)
+        var choices = try MachineRun()
+        choices.start()
+        choices.respond(300, ("Location", "/x"))
+        #expect(choices.result?.response.status == 300)
+    }
+
+    @Test func theNewPlacesSessionIsUsed() throws {
+        var login = try MachineRun("http://other/")
+        login.start()
+        login.challengeBasic()
+        login.answer(user: "bob", "pw")
+        login.respond(200)
+        var run = try MachineRun("http://h/", session: login.session)
+        run.start()
+        run.respond(302, ("Location", "http://other/x"))
+        #expect(run.authorizations == [nil, basic("bob", "pw")])
+    }
+}
+
+@Suite struct HeaderPolicyTests {
+    @Test(arguments: [
+        HeaderField("X", "a\r\nEvil: b"), HeaderField("X", "a\nb"), HeaderField("X", "a\u{0}b"),
+        HeaderField("X y", "a"),
+        HeaderField("", "a"), HeaderField("X:", "a"), HeaderField("Authorization", "Basic x"),
+        HeaderField("HOST", "evil"),
+        HeaderField("Content-Length", "1"), HeaderField("Transfer-Encoding", "chunked"),
+        HeaderField("Connection", "close"),
+        HeaderField("Proxy-Authorization", "x"), HeaderField("Expect", "100-continue"), HeaderField("Upgrade", "h2c"),
+    ])
+    func refusesWhatIsNotTheClientsToSet(field: HeaderField) {
+        #expect { try HeaderPolicy.checked([field]) } throws: { ($0 as? FetchFailure)?.kind == .invalidHeader }
+    }
+
+    @Test func anErrorNamesTheFieldAndNotItsValue() {
+        #expect { try HeaderPolicy.checked([HeaderField("X-Token", "hush\n")]) } throws: { error in
+            guard let failure = error as? FetchFailure else { return false }
+            return failure.text.contains("X-Token") && !failure.text.contains("hush")
+        }
+    }
+
+    @Test func numberAndSizeAreLimited() throws {
+        let fits = Array(repeating: HeaderField("X", "y"), count: Limits.requestHeaderFields)
+        #expect(try HeaderPolicy.checked(fits) == fits)
+        #expect(throws: FetchFailure.self) { try HeaderPolicy.checked(fits + [HeaderField("X", "y")]) }
+        let large = HeaderField("X", String(repeating: "y", count: Limits.requestHeaderBytes - 1))
+        #expect(try HeaderPolicy.checked([large]) == [large])
+        #expect(throws: FetchFailure.self) { try HeaderPolicy.checked([large, HeaderField("X", "")]) }
+    }
+
+    @Test(arguments: ["", "GE T", "GET\r\n", "CONNECT", "TRACE", String(repeating: "A", count: 33)])
+    func refusesMethods(method: String) {
+        #expect { try HeaderPolicy.checkedMethod(method) } throws: { ($0 as? FetchFailure)?.kind == .invalidMethod }
+    }
+}

@@ -1,0 +1,118 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+@Suite struct SessionCacheTests {
+    private let bob = PasswordCredential(user: "bob", password: secret("one"))
+    private let newer = PasswordCredential(user: "bob", password: secret("two"))
+
+    private func space(_ realm: String, _ method: AuthenticationMethod = .httpBasic) -> ProtectionSpace {
+        ProtectionSpace(scheme: "http", host: "h", port: 80, realm: realm, authenticationMethod: method)
+    }
+
+    private func url(_ path: String) throws -> FetchURL { try FetchURL("http://h\(path)") }
+
+    private func cache(_ entries: (String, String)..., limits: SessionLimits = SessionLimits()) throws -> SessionCache {
+        var cache = SessionCache(limits: limits)
+        for (realm, path) in entries {
+            cache.remember(bob, for: space(realm), at: try url(path), digest: nil, now: .zero)
+        }
+        return cache
+    }
+
+    /// RFC 7617 section 2.2, with its own examples.
+    @Test(arguments: [
+        ("/docs/", true), ("/docs/test.doc", true), ("/docs/?page=1", true), ("/other/", false), ("/docs", false),
+        ("/docsx/", false), ("/docs/../other/", false),
+    ])
+    func b5BasicIsPreemptiveAtAndBelowTheDirectory(path: String, isInside: Bool) throws {
+        let cache = try cache(("r", "/docs/index.html"))
+        #expect((cache.preemptiveEntry(for: try url(path), now: .zero) != nil) == isInside)
+    }
+
+    @Test func anotherOriginHasNoEntry() throws {
+        let cache = try cache(("r", "/"))
+        for other in ["https://h/", "http://h:81/", "http://h.x/"] {
+            #expect(cache.preemptiveEntry(for: try FetchURL(other), now: .zero) == nil)
+        }
+    }
+
+    @Test func rule16TheLongestPathWins() throws {
+        let cache = try cache(("outer", "/"), ("inner", "/a/b/"), ("middle", "/a/"))
+        #expect(cache.preemptiveEntry(for: try url("/a/b/c"), now: .zero)?.space.realm == "inner")
+        #expect(cache.preemptiveEntry(for: try url("/a/c"), now: .zero)?.space.realm == "middle")
+        #expect(cache.preemptiveEntry(for: try url("/c"), now: .zero)?.space.realm == "outer")
+    }
+
+    @Test func rule16DigestIsGoodForTheWholeServer() throws {
+        var cache = SessionCache()
+        cache.remember(bob, for: space("r", .httpDigest), at: try url("/a/b"), digest: nil, now: .zero)
+        #expect(cache.preemptiveEntry(for: try url("/elsewhere"), now: .zero) != nil)
+    }
+
+    @Test func rule19SpacesAreKeptApart() throws {
+        let cache = try cache(("r", "/"))
+        let origin = try url("/").origin
+        #expect(cache.credential(for: space("r"), at: origin, now: .zero) == bob)
+        #expect(cache.credential(for: space("R"), at: origin, now: .zero) == nil)
+        #expect(cache.credential(for: space("r", .httpDigest), at: origin, now: .zero) == nil)
+    }
+
+    @Test func rule17OnlyTheRefusedValueIsForgotten() throws {
+        var cache = try cache(("r", "/"))
+        let origin = try url("/").origin
+        cache.remember(newer, for: space("r"), at: try url("/"), digest: nil, now: .zero)
+        cache.forget(bob, for: space("r"), at: origin)
+        #expect(cache.credential(for: space("r"), at: origin, now: .zero) == newer)
+        cache.forget(newer, for: space("r"), at: origin)
+        #expect(cache.credential(for: space("r"), at: origin, now: .zero) == nil)
+        #expect(cache.count == 0)
+    }
+
+    @Test func entriesEndAfterAnIdleTimeAndAfterAHardLimit() throws {
+        let limits = SessionLimits(idle: .seconds(10), lifetime: .seconds(25))
+        var cache = try cache(("r", "/"), limits: limits)
+        let place = try url("/")
+        #expect(cache.preemptiveEntry(for: place, now: .seconds(9)) != nil)
+        #expect(cache.preemptiveEntry(for: place, now: .seconds(10)) == nil)
+        cache.remember(bob, for: space("r"), at: place, digest: nil, now: .seconds(9))
+        #expect(cache.preemptiveEntry(for: place, now: .seconds(18)) != nil)
+        cache.remember(bob, for: space("r"), at: place, digest: nil, now: .seconds(18))
+        #expect(cache.preemptiveEntry(for: place, now: .seconds(24)) != nil)
+        #expect(cache.preemptiveEntry(for: place, now: .seconds(25)) == nil)
+        cache.expire(now: .seconds(25))
+        #expect(cache.count == 0)
+    }
+
+    @Test func isBoundedAndDropsWhatWasUnusedForLongest() throws {
+        var cache = SessionCache(limits: SessionLimits(entries: 3, paths: 2))
+        for (second, realm) in ["a", "b", "c"].enumerated() {
+            cache.remember(bob, for: space(realm), at: try url("/\(realm)/"), digest: nil, now: .seconds(second))
+        }
+        cache.remember(bob, for: space("a"), at: try url("/a/"), digest: nil, now: .seconds(3))
+        cache.remember(bob, for: space("d"), at: try url("/d/"), digest: nil, now: .seconds(4))
+        #expect(cache.count == 3)
+        #expect(cache.preemptiveEntry(for: try url("/b/"), now: .seconds(4)) == nil)
+        for path in ["/a/", "/c/", "/d/"] {
+            #expect(cache.preemptiveEntry(for: try url(path), now: .seconds(4)) != nil)
+        }
+        for path in ["/1/", "/2/", "/3/"] {
+            cache.remember(bob, for: space("a"), at: try url(path), digest: nil, now: .seconds(5))
+        }
+        #expect(cache.preemptiveEntry(for: try url("/1/"), now: .seconds(5)) == nil)
+        #expect(cache.preemptiveEntry(for: try url("/3/"), now: .seconds(5)) != nil)
+    }
+
+    @Test func clearsEverythingOrOneOrigin() throws {
+        var cache = try cache(("r", "/"), ("s", "/s/"))
+        let other = try FetchURL("https://h/")
+        let elsewhere = ProtectionSpace(
+            scheme: "https", host: "h", port: 443, realm: "r", authenticationMethod: .httpBasic)
+        cache.remember(bob, for: elsewhere, at: other, digest: nil, now: .zero)
+        #expect(cache.clear(origin: try url("/").origin) == 2)
+        #expect(cache.count == 1)
+        #expect(cache.clear() == 1)
+        #expect(cache.clear() == 0)
+    }
+}
