@@ -63,7 +63,7 @@ let package = Package(
         .executableTarget(
             name: "watchwordd",
             dependencies: [
-                "Broker", "BrokerSocket", "Transfers", "WatchwordCore", "WatchwordProtocol", "CPlatform",
+                "Broker", "BrokerSocket", "Transfers", "WatchwordCore", "WatchwordProtocol", "JSONText", "CPlatform",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),

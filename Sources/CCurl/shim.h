@@ -2,5 +2,89 @@
 #define WATCHWORD_CCURL_SHIM_H
 
 #include <curl/curl.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+// libcurl's setters and getters are variadic, which Swift cannot call: one function for each type of argument.
+
+static inline CURLcode watchword_curl_easy_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode watchword_curl_easy_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode watchword_curl_easy_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode watchword_curl_easy_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode watchword_curl_easy_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+typedef size_t (*watchword_curl_data_function)(char *bytes, size_t size, size_t count, void *user);
+
+static inline CURLcode watchword_curl_easy_set_data_function(
+    CURL *easy, CURLoption option, watchword_curl_data_function value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode watchword_curl_easy_get_long(CURL *easy, CURLINFO info, long *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLcode watchword_curl_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLMcode watchword_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+// libcurl 7.88 opens sockets without close-on-exec.
+static int watchword_curl_close_on_exec(void *user, curl_socket_t socket, curlsocktype purpose) {
+    (void)user;
+    (void)purpose;
+    int flags = fcntl(socket, F_GETFD);
+    return flags < 0 || fcntl(socket, F_SETFD, flags | FD_CLOEXEC) < 0 ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK;
+}
+
+static inline CURLcode watchword_curl_easy_set_close_on_exec(CURL *easy) {
+    return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, watchword_curl_close_on_exec);
+}
+
+// What a finished transfer came to; the message's union is not visible to Swift in a portable way.
+static inline CURLcode watchword_curl_message_result(const CURLMsg *message) { return message->data.result; }
+
+// libcurl leaves three to five copies of a credential in freed memory; with these it leaves none.
+static void watchword_curl_free(void *block) {
+    if (block != NULL) {
+        explicit_bzero(block, malloc_usable_size(block));
+        free(block);
+    }
+}
+
+static void *watchword_curl_realloc(void *block, size_t size) {
+    if (block == NULL) return malloc(size);
+    size_t present = malloc_usable_size(block);
+    if (size != 0 && size <= present && size * 2 > present) return block;
+    void *moved = malloc(size == 0 ? 1 : size);
+    if (moved == NULL) return NULL;
+    memcpy(moved, block, size < present ? size : present);
+    watchword_curl_free(block);
+    return moved;
+}
+
+static inline CURLcode watchword_curl_global_init_wiping(void) {
+    return curl_global_init_mem(
+        CURL_GLOBAL_DEFAULT, malloc, watchword_curl_free, watchword_curl_realloc, strdup, calloc);
+}
 
 #endif

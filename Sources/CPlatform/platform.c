@@ -1,6 +1,49 @@
 #define _GNU_SOURCE
 #include "CPlatform.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 void watchword_wipe(void *block, size_t length) { explicit_bzero(block, length); }
+
+int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid) {
+    struct ucred peer = {.pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1};
+    socklen_t length = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return errno;
+    if (length != sizeof peer) return EINVAL;
+    *pid = peer.pid;
+    *uid = peer.uid;
+    return 0;
+}
+
+int watchword_set_close_on_exec(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFD);
+    if (flags < 0 || fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) < 0) return errno;
+    return 0;
+}
+
+static int socket_option(int descriptor, int name) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    return getsockopt(descriptor, SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
+}
+
+int watchword_is_listening_unix_socket(int descriptor) {
+    return socket_option(descriptor, SO_DOMAIN) == AF_UNIX && socket_option(descriptor, SO_TYPE) == SOCK_STREAM &&
+           socket_option(descriptor, SO_ACCEPTCONN) == 1;
+}
+
+int watchword_harden_process(void) {
+    const struct rlimit none = {0, 0};
+    if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return errno;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+    return 0;
+}
+
+int watchword_close_from(unsigned first) { return close_range(first, ~0U, 0) == 0 ? 0 : errno; }

@@ -2,8 +2,25 @@
 #define WATCHWORD_CPLATFORM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /// Overwrites `length` bytes at `block` in a way that the compiler may not remove.
 void watchword_wipe(void *block, size_t length);
+
+/// Who is at the other end of a connected Unix socket (SO_PEERCRED, unix(7)). Returns 0, or an error number.
+int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid);
+
+/// Returns 0, or an error number.
+int watchword_set_close_on_exec(int descriptor);
+
+/// Whether `descriptor` is a listening Unix stream socket.
+int watchword_is_listening_unix_socket(int descriptor);
+
+/// Makes the process unreadable for others of its user: not dumpable (so no ptrace, no /proc/PID/mem, no core), no core
+/// file, no new privileges. Returns 0, or an error number.
+int watchword_harden_process(void);
+
+/// Closes every descriptor from `first` on. Returns 0, or an error number.
+int watchword_close_from(unsigned first);
 
 #endif

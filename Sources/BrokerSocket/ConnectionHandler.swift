@@ -1,0 +1,111 @@
+internal import Broker
+internal import CPlatform
+internal import Logging
+internal import NIOCore
+
+/// One client's socket: hands what it reads to the service, and sends what the service says. Lives on the event loop.
+///
+/// Nothing is read while too much waits to be sent; too much for good ends the connection.
+final class ConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let service: any ConnectionService
+    private let peer: PeerIdentity
+    private let limits: ServerLimits
+    private let log: Logger
+    private var context: ChannelHandlerContext?
+    private var id: ConnectionID?
+    private var isFlushPlanned = false
+    private var isClosing = false
+
+    init(service: any ConnectionService, peer: PeerIdentity, limits: ServerLimits, log: Logger) {
+        self.service = service
+        self.peer = peer
+        self.limits = limits
+        self.log = log
+    }
+
+    // MARK: From the socket
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.context = context
+        id = service.connectionOpened(SocketLink(handler: NIOLoopBound(self, eventLoop: context.eventLoop)), peer: peer)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard let id, !isClosing else { return }
+        let buffer = unwrapInboundIn(data)
+        buffer.withUnsafeReadableBytes { bytes in
+            service.received(bytes, from: id)
+            // A message may hold a password. Nobody reads these bytes again: the next read overwrites them.
+            watchword_wipe(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .some(.inputClosed) = event as? ChannelEvent, let id { service.inputEnded(id) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        let isReading = context.channel.isWritable
+        context.channel.setOption(.autoRead, value: isReading).whenFailure { _ in }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.context = nil
+        if let id { service.connectionClosed(id) }
+        id = nil
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        log.debug("a connection ends with an error", metadata: ["error": "\(error)"])
+        context.close(promise: nil)
+    }
+
+    // MARK: To the socket
+
+    /// What is sent in one turn of the loop goes out together.
+    func send(_ bytes: [UInt8]) {
+        guard let context, !isClosing else { return }
+        context.write(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+        guard !isFlushPlanned else { return }
+        isFlushPlanned = true
+        context.eventLoop.assumeIsolated().execute { self.flush() }
+    }
+
+    private func flush() {
+        isFlushPlanned = false
+        guard let context else { return }
+        context.flush()
+        let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        guard waiting > limits.outgoingQueue else { return }
+        log.warning(
+            "a client does not read and is disconnected",
+            metadata: ["pid": "\(peer.pid)", "waitingBytes": "\(waiting)"])
+        isClosing = true
+        context.close(promise: nil)
+    }
+
+    /// Behind everything sent so far. The flush of this turn comes first.
+    func close() {
+        guard let context, !isClosing else { return }
+        isClosing = true
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
+        let channel = context.channel
+        written.futureResult.whenComplete { _ in channel.close(promise: nil) }
+    }
+}
+
+/// What the broker holds of a connection.
+struct SocketLink: ClientLink {
+    let handler: NIOLoopBound<ConnectionHandler>
+
+    func send(_ bytes: [UInt8]) { handler.value.send(bytes) }
+
+    func close() { handler.value.close() }
+}

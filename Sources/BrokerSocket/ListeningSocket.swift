@@ -1,0 +1,149 @@
+internal import CPlatform
+internal import Glibc
+public import WatchwordProtocol
+
+/// A Unix socket that listens, with the file that belongs to it.
+///
+/// The descriptor goes over to the server that adopts it; the lock and the file stay with this value and its `fileRemoval`.
+public struct ListeningSocket: ~Copyable, Sendable {
+    /// Connections that the kernel keeps until they are accepted.
+    private static let backlog: Int32 = 1024
+
+    public let descriptor: Int32
+    private let file: OwnedFile?
+
+    /// A socket of our own: private folder, lock, a stale file removed, mode 0600.
+    public init(at location: SocketLocation) throws(SocketFailure) {
+        guard location.path.utf8.count <= SocketLocation.longestPath else {
+            throw .pathTooLong(path: location.path, limit: SocketLocation.longestPath)
+        }
+        try SocketFolder.prepare(location.folder)
+        let lock = try SocketLock(forSocket: location.path)
+        try Self.removeStaleFile(location.path)
+        let descriptor = try Self.bind(location.path)
+        self.init(descriptor: descriptor, file: OwnedFile(location.path, lock: lock))
+    }
+
+    private init(descriptor: Int32, file: OwnedFile?) {
+        self.descriptor = descriptor
+        self.file = file
+    }
+
+    /// A socket of the service manager's (sd_listen_fds(3)). Its file is not ours to remove.
+    public init(inherited descriptor: Int32) throws(SocketFailure) {
+        guard watchword_is_listening_unix_socket(descriptor) != 0 else {
+            throw .inheritedDescriptorNotUsable(
+                reason: "descriptor \(descriptor) is not a listening Unix stream socket")
+        }
+        guard watchword_set_close_on_exec(descriptor) == 0 else {
+            throw .inheritedDescriptorNotUsable(reason: "close-on-exec cannot be set on it")
+        }
+        self.init(descriptor: descriptor, file: nil)
+    }
+
+    /// The descriptor that the service manager has handed over to this process; `nil` when there is none.
+    public static func inheritedDescriptor(
+        environment: (String) -> String?, pid: Int32
+    ) throws(SocketFailure) -> Int32? {
+        guard environment("LISTEN_PID").flatMap(Int32.init) == pid, let text = environment("LISTEN_FDS") else {
+            return nil
+        }
+        guard text == "1" else {
+            throw .inheritedDescriptorNotUsable(
+                reason: "one socket is expected, and LISTEN_FDS is \"\(text.shortened)\"")
+        }
+        return 3
+    }
+
+    /// Takes the file away, so that nobody connects any more; only if it is still the one that was made here. Whoever holds
+    /// the closure holds the lock.
+    public var fileRemoval: @Sendable () -> Void { { [file] in file?.remove() } }
+
+    /// Only a socket is removed, and only under the lock: whoever made it is gone.
+    private static func removeStaleFile(_ path: String) throws(SocketFailure) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return }
+            throw .systemCall("lstat", path: path, error: errno)
+        }
+        guard status.st_mode & S_IFMT == S_IFSOCK else { throw .notASocket(path: path) }
+        guard !isAnswered(path) else { throw .alreadyRunning(path: path, pid: nil) }
+        guard unlink(path) == 0 else { throw .systemCall("unlink", path: path, error: errno) }
+    }
+
+    /// Whether somebody listens there who knows nothing of the lock.
+    private static func isAnswered(_ path: String) -> Bool {
+        guard let probe = try? newSocket(path) else { return false }
+        defer { Glibc.close(probe) }
+        return withAddress(of: path) { connect(probe, $0, $1) } == 0 || errno == EAGAIN
+    }
+
+    private static func bind(_ path: String) throws(SocketFailure) -> Int32 {
+        let descriptor = try newSocket(path)
+        let previous = umask(0o177)
+        let bound = withAddress(of: path) { Glibc.bind(descriptor, $0, $1) }
+        let error = errno
+        umask(previous)
+        guard bound == 0 else {
+            Glibc.close(descriptor)
+            throw .systemCall("bind", path: path, error: error)
+        }
+        guard listen(descriptor, backlog) == 0 else {
+            let error = errno
+            Glibc.close(descriptor)
+            unlink(path)
+            throw .systemCall("listen", path: path, error: error)
+        }
+        return descriptor
+    }
+
+    private static func newSocket(_ path: String) throws(SocketFailure) -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { throw .systemCall("socket", path: path, error: errno) }
+        return descriptor
+    }
+
+    private static func withAddress(
+        of path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}
+
+/// The socket's file, known by its inode, and the lock that makes it ours.
+private final class OwnedFile: Sendable {
+    private let path: String
+    private let identity: FileIdentity?
+    private let lock: SocketLock
+
+    init(_ path: String, lock: consuming SocketLock) {
+        self.path = path
+        self.identity = FileIdentity(of: path)
+        self.lock = lock
+    }
+
+    func remove() {
+        guard let identity, identity == FileIdentity(of: path) else { return }
+        unlink(path)
+    }
+}
+
+private struct FileIdentity: Equatable {
+    let device: dev_t
+    let inode: ino_t
+
+    init?(of path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        device = status.st_dev
+        inode = status.st_ino
+    }
+}

@@ -1,0 +1,39 @@
+internal import Glibc
+
+/// A file beside the socket, locked for as long as the broker lives, so that two brokers never share a path. The kernel gives
+/// the lock back when the process ends, however it ends; the file stays.
+struct SocketLock: ~Copyable {
+    private let descriptor: Int32
+
+    /// - Throws: `.alreadyRunning` when another process holds the lock.
+    init(forSocket path: String) throws(SocketFailure) {
+        let file = path + ".lock"
+        let descriptor = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .systemCall("open", path: file, error: errno) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let error = errno
+            let pid = Self.readPID(descriptor)
+            Glibc.close(descriptor)
+            if error == EWOULDBLOCK { throw .alreadyRunning(path: path, pid: pid) }
+            throw .systemCall("flock", path: file, error: error)
+        }
+        self.descriptor = descriptor
+        writePID()
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// For the error of a second broker. Whoever cannot write it loses nothing else.
+    private func writePID() {
+        let text = "\(getpid())\n"
+        guard ftruncate(descriptor, 0) == 0 else { return }
+        _ = text.utf8CString.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, text.utf8.count, 0) }
+    }
+
+    private static func readPID(_ descriptor: Int32) -> Int? {
+        var digits = [UInt8](repeating: 0, count: 16)
+        let count = digits.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        guard count > 0 else { return nil }
+        return Int(String(decoding: digits.prefix(count).prefix { (0x30...0x39).contains($0) }, as: UTF8.self))
+    }
+}

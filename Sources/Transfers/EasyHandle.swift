@@ -1,0 +1,77 @@
+internal import CCurl
+internal import WatchwordCore
+
+/// A libcurl easy handle: one exchange, never used for a second one. Whoever made it closes it.
+struct EasyHandle {
+    let pointer: UnsafeMutableRawPointer
+
+    init(pointer: UnsafeMutableRawPointer) { self.pointer = pointer }
+
+    static func make() throws(TransferFailure) -> EasyHandle {
+        guard let pointer = curl_easy_init() else { throw TransferFailure(.outOfMemory, "No memory for a transfer.") }
+        return EasyHandle(pointer: pointer)
+    }
+
+    func close() { curl_easy_cleanup(pointer) }
+
+    func set(_ option: CURLoption, _ value: Int) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_long(pointer, option, value), option)
+    }
+
+    func set(_ option: CURLoption, _ value: Bool) throws(TransferFailure) { try set(option, value ? 1 : 0) }
+
+    /// libcurl copies the text. `nil` takes the option's default away.
+    func set(_ option: CURLoption, _ value: String?) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_string(pointer, option, value), option)
+    }
+
+    /// `value` must live as long as the handle.
+    func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_pointer(pointer, option, value), option)
+    }
+
+    /// `value` must live as long as the handle.
+    func set(_ option: CURLoption, _ value: HeaderLines) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_list(pointer, option, value.list), option)
+    }
+
+    func set(_ option: CURLoption, _ value: watchword_curl_data_function) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_data_function(pointer, option, value), option)
+    }
+
+    /// libcurl copies the bytes.
+    func setBody(_ bytes: [UInt8]) throws(TransferFailure) {
+        try check(
+            watchword_curl_easy_set_offset(pointer, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count)),
+            CURLOPT_POSTFIELDSIZE_LARGE)
+        // libcurl takes a null pointer for "no body at all".
+        let code = (bytes.isEmpty ? [0] : bytes).withUnsafeBytes { bytes in
+            watchword_curl_easy_set_pointer(
+                pointer, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+        }
+        try check(code, CURLOPT_COPYPOSTFIELDS)
+    }
+
+    func setCloseOnExec() throws(TransferFailure) {
+        try check(watchword_curl_easy_set_close_on_exec(pointer), CURLOPT_SOCKOPTFUNCTION)
+    }
+
+    func number(_ info: CURLINFO) -> Int {
+        var value = 0
+        return watchword_curl_easy_get_long(pointer, info, &value) == CURLE_OK ? value : 0
+    }
+
+    /// What was set as `CURLOPT_PRIVATE`.
+    var owner: UnsafeMutableRawPointer? {
+        var value: UnsafeMutableRawPointer?
+        return watchword_curl_easy_get_pointer(pointer, CURLINFO_PRIVATE, &value) == CURLE_OK ? value : nil
+    }
+
+    private func check(_ code: CURLcode, _ option: CURLoption) throws(TransferFailure) {
+        guard code == CURLE_OK else {
+            throw TransferFailure(
+                code == CURLE_OUT_OF_MEMORY ? .outOfMemory : .internalError,
+                "libcurl refuses its option \(option.rawValue): \(TransferLibrary.description(of: code)).")
+        }
+    }
+}

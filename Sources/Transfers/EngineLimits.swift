@@ -1,0 +1,15 @@
+/// The bounds of an engine. Sizes are in bytes, times in seconds unless their name says otherwise.
+enum EngineLimits {
+    /// The header section of a response, as curl's own tool allows.
+    static let headerBytes = 300 << 10
+    /// Until the connection stands, TLS included.
+    static let connectMilliseconds = 30_000
+    /// Connections to one host at once; further transfers wait for one of them.
+    static let connectionsPerHost = 64
+    /// Connections that are kept when idle.
+    static let keptConnections = 128
+    /// A connection is not used any more when it is this old, so that a changed address is noticed.
+    static let connectionLifetime = 3600
+    /// How long the engine's thread sleeps at most when nothing happens.
+    static let pollMilliseconds: Int32 = 60_000
+}

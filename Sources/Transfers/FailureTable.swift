@@ -1,0 +1,44 @@
+internal import CCurl
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+extension TransferFailure {
+    /// libcurl's hundred codes, in the few words that make a difference to somebody.
+    init(_ code: CURLcode, for request: TransferRequest, errorText: String) {
+        let kind: Kind =
+            switch code {
+            case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameNotResolved
+            case CURLE_COULDNT_CONNECT: .cannotConnect
+            case CURLE_OPERATION_TIMEDOUT: .timedOut
+            case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS: .serverNotTrusted
+            case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
+                CURLE_SSL_ENGINE_INITFAILED:
+                .tlsFailed
+            case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM,
+                CURLE_HTTP2:
+                .connectionLost
+            case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING: .malformedResponse
+            case CURLE_OUT_OF_MEMORY: .outOfMemory
+            default: .internalError
+            }
+        let reason = errorText.isEmpty ? TransferLibrary.description(of: code) : errorText.shortened
+        self.init(kind, "\(kind.sentence(request)) (\(reason))")
+    }
+}
+
+extension TransferFailure.Kind {
+    fileprivate func sentence(_ request: TransferRequest) -> String {
+        let origin = request.url.origin
+        return switch self {
+        case .nameNotResolved: "The name \(origin.host) was not found. Check its spelling, and the network."
+        case .cannotConnect: "Nothing answers at \(origin.host), port \(origin.port). Check that the server runs."
+        case .timedOut: "\(origin.text) did not answer within \(request.timeout.wholeMilliseconds) ms."
+        case .serverNotTrusted: "The certificate of \(origin.host), port \(origin.port), is not trusted."
+        case .tlsFailed: "No protected connection to \(origin.host), port \(origin.port), could be made."
+        case .connectionLost: "The connection to \(origin.host), port \(origin.port), ended too early."
+        case .malformedResponse: "\(origin.text) sent something that is not HTTP."
+        case .headersTooLarge: "The header of the response of \(origin.text) is too large."
+        case .bodyTooLarge, .cancelled, .outOfMemory, .internalError: "The transfer from \(origin.text) failed."
+        }
+    }
+}

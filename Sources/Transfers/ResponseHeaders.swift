@@ -1,0 +1,74 @@
+internal import WatchwordProtocol
+
+/// The header lines of a response as libcurl hands them over, one call each.
+///
+/// Interim responses (1xx) come first with a status line of their own; trailers come after the body.
+struct ResponseHeaders {
+    private(set) var status = 0
+    private(set) var fields: [HeaderField] = []
+    private(set) var bytes = 0
+    /// The empty line after the fields was seen: what follows is a body, another response, or trailers.
+    private var isComplete = false
+
+    /// Takes one line with its line end. `false` when there are too many bytes.
+    mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {
+        bytes += line.count
+        guard bytes <= EngineLimits.headerBytes else { return false }
+        let text = line.trimmed
+        if text.starts(with: "HTTP/".utf8) && (isComplete || fields.isEmpty) {
+            self = ResponseHeaders(status: Self.status(of: text), bytes: bytes)
+        } else if text.isEmpty {
+            isComplete = true
+        } else if !isComplete {
+            appendField(line, text)
+        }
+        return true
+    }
+
+    init() {}
+
+    private init(status: Int, bytes: Int) {
+        self.status = status
+        self.bytes = bytes
+    }
+
+    private mutating func appendField(_ line: UnsafeRawBufferPointer, _ text: Slice<UnsafeRawBufferPointer>) {
+        if let first = line.first, first.isBlank, let last = fields.indices.last {
+            // A folded line (RFC 9112 section 5.2) goes on with the value before it.
+            fields[last].value += " " + Self.decoded(text)
+        } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
+            fields.append(
+                HeaderField(Self.decoded(text[..<colon].trimmed), Self.decoded(text[(colon + 1)...].trimmed)))
+        }
+    }
+
+    /// The three digits after the version (RFC 9112 section 4).
+    private static func status(of line: Slice<UnsafeRawBufferPointer>) -> Int {
+        let digits = line.drop { $0 != 0x20 }.drop { $0 == 0x20 }.prefix(3)
+        return digits.reduce(0) { $0 * 10 + ((0x30...0x39).contains($1) ? Int($1 - 0x30) : 0) }
+    }
+
+    /// UTF-8, else ISO 8859-1, in which every byte is a character.
+    private static func decoded(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+        String(validating: bytes, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}
+
+extension Collection where Element == UInt8, SubSequence == Slice<UnsafeRawBufferPointer> {
+    /// Without the blanks and line ends on both sides.
+    fileprivate var trimmed: SubSequence {
+        var rest = self[...]
+        while let first = rest.first, first.isBlank { rest = rest.dropFirst() }
+        while let last = rest.last, last.isBlank { rest.removeLast() }
+        return rest
+    }
+}
+
+extension Slice where Base == UnsafeRawBufferPointer {
+    fileprivate var last: UInt8? { isEmpty ? nil : self[endIndex - 1] }
+}
+
+extension UInt8 {
+    fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+}

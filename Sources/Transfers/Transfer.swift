@@ -1,0 +1,134 @@
+internal import CCurl
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// One exchange under way: its handle, and what libcurl's callbacks have recorded. Lives on the engine's thread.
+final class Transfer {
+    typealias Outcome = Result<TransferResponse, TransferFailure>
+
+    let id: Int
+    let request: TransferRequest
+    let easy: EasyHandle
+    private var lines: HeaderLines
+    private let errorText: UnsafeMutablePointer<CChar>
+    private let continuation: CheckedContinuation<Outcome, Never>
+
+    private var headers = ResponseHeaders()
+    private var body: [UInt8] = []
+    /// Why a callback has stopped the transfer.
+    private var stopped: TransferFailure.Kind?
+
+    init(
+        id: Int, _ request: TransferRequest, caFile: String?, continuation: CheckedContinuation<Outcome, Never>
+    ) throws(TransferFailure) {
+        let hasBody = request.sendsBody
+        var lines = try HeaderLines(request, hasBody: hasBody)
+        let easy: EasyHandle
+        do throws(TransferFailure) { easy = try EasyHandle.make() } catch {
+            lines.free()
+            throw error
+        }
+        self.id = id
+        self.request = request
+        self.easy = easy
+        self.lines = lines
+        self.continuation = continuation
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        do throws(TransferFailure) {
+            try easy.apply(request, hasBody: hasBody, caFile: caFile)
+            try easy.set(CURLOPT_HTTPHEADER, lines)
+            try easy.set(CURLOPT_ERRORBUFFER, pointer: errorText)
+            try setCallbacks()
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// Gives everything back that libcurl was lent. The handle must not be in a multi handle any more.
+    func close() {
+        easy.close()
+        lines.free()
+        errorText.deallocate()
+    }
+
+    /// Ends the wait of whoever asked for the transfer. Called exactly once.
+    func resume(with outcome: Outcome) { continuation.resume(returning: outcome) }
+
+    /// What came of it, after libcurl has finished with `code`.
+    func outcome(_ code: CURLcode) -> Outcome {
+        if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
+        guard code == CURLE_OK else {
+            return .failure(TransferFailure(code, for: request, errorText: String(cString: errorText)))
+        }
+        guard headers.status > 0 else {
+            return .failure(
+                TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
+        }
+        let response = TransferResponse(
+            status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
+        return .success(response)
+    }
+
+    // MARK: Callbacks: they record, and nothing else
+
+    private func setCallbacks() throws(TransferFailure) {
+        let owner = Unmanaged.passUnretained(self).toOpaque()
+        try easy.set(CURLOPT_PRIVATE, pointer: owner)
+        try easy.set(CURLOPT_WRITEDATA, pointer: owner)
+        try easy.set(CURLOPT_HEADERDATA, pointer: owner)
+        try easy.set(CURLOPT_WRITEFUNCTION) { bytes, _, count, owner in
+            Transfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
+        }
+        try easy.set(CURLOPT_HEADERFUNCTION) { bytes, _, count, owner in
+            Transfer.at(owner).record(header: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
+        }
+    }
+
+    static func at(_ owner: UnsafeMutableRawPointer?) -> Transfer {
+        guard let owner else { preconditionFailure("libcurl calls back without its owner") }
+        return Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue()
+    }
+
+    private func record(body bytes: UnsafeRawBufferPointer) -> Bool {
+        guard body.count + bytes.count <= request.maxBodyBytes else {
+            stopped = .bodyTooLarge
+            return false
+        }
+        body.append(contentsOf: bytes)
+        return true
+    }
+
+    private func record(header line: UnsafeRawBufferPointer) -> Bool {
+        guard headers.append(line) else {
+            stopped = .headersTooLarge
+            return false
+        }
+        return true
+    }
+
+    private func limitText(_ kind: TransferFailure.Kind) -> String {
+        switch kind {
+        case .headersTooLarge:
+            "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
+        default:
+            "The response of \(request.url.origin.text) is larger than \(request.maxBodyBytes) bytes."
+        }
+    }
+}
+
+extension TransferRequest {
+    /// Methods whose meaning includes a body send an empty one, with its length, where none is given (RFC 9110 section 8.6).
+    var sendsBody: Bool { method != "HEAD" && (body != nil || ["POST", "PUT", "PATCH"].contains(method)) }
+}
+
+extension EasyHandle {
+    var httpVersion: String {
+        switch number(CURLINFO_HTTP_VERSION) {
+        case Int(CURL_HTTP_VERSION_1_0): "1.0"
+        case Int(CURL_HTTP_VERSION_2_0): "2"
+        default: "1.1"
+        }
+    }
+}

@@ -1,0 +1,78 @@
+public import ArgumentParser
+import Glibc
+public import Logging
+import WatchwordProtocol
+
+/// The broker as a program: runs in the foreground until it is told to stop.
+@main
+struct Daemon: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watchwordd",
+        abstract: "Fetches what needs a log-in, for the programs of one user.",
+        discussion: """
+            Listens on a Unix socket for JSON-RPC requests. SIGTERM and SIGINT stop it gracefully; a second one at once. \
+            Exit codes: 0 after a stop, 3 when another broker is running, 1 for everything else.
+            """,
+        version: WatchwordVersion.current)
+
+    @Option(
+        help: ArgumentHelp(
+            "Where to listen, in place of $WATCHWORD_SOCKET or the user's run-time folder.", valueName: "path"))
+    var socket: String?
+
+    @Option(help: ArgumentHelp("Certificates (PEM) to be trusted in place of the system's.", valueName: "file"))
+    var caFile: String?
+
+    @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    var logLevel: Logger.Level = .notice
+
+    @Option(help: ArgumentHelp("Write \"ready\" to this descriptor once the socket listens.", valueName: "descriptor"))
+    var readyFd: Int32?
+
+    @Option(help: ArgumentHelp("How long a challenge waits for its answer.", valueName: "milliseconds"))
+    var challengeDeadlineMs: Int = Limits.challengeDeadline.wholeMilliseconds
+
+    func validate() throws {
+        if let readyFd, readyFd <= 2 { throw ValidationError("--ready-fd takes a descriptor above 2.") }
+        guard (1...86_400_000).contains(challengeDeadlineMs) else {
+            throw ValidationError("--challenge-deadline-ms takes 1 to 86400000.")
+        }
+        if let caFile, access(caFile, R_OK) != 0 {
+            throw ValidationError(
+                "The file \(caFile) given as --ca-file cannot be read: \(String(cString: strerror(errno))).")
+        }
+    }
+
+    func run() throws {
+        do {
+            let inherited = try ProcessSetup.apply(keeping: readyFd)
+            let signals = StopSignals()
+            let level = logLevel
+            let log = Logger(label: "watchwordd") { label in
+                var handler = StreamLogHandler.standardError(label: label)
+                handler.logLevel = level
+                return handler
+            }
+            let service = try Blocking.run {
+                try await RunningService.start(self, inheritedSocket: inherited, log: log)
+            }
+            announceReady()
+            signals.waitForFirst()
+            try Blocking.run { await service.stop() }
+        } catch let failure as StartFailure {
+            let line = Array("watchwordd: \(failure.text)\n".utf8)
+            _ = write(STDERR_FILENO, line, line.count)
+            throw failure.exitCode
+        }
+    }
+
+    /// Whoever started the broker waits for this, or for the end of the descriptor.
+    private func announceReady() {
+        guard let readyFd else { return }
+        let text = Array("ready\n".utf8)
+        _ = write(readyFd, text, text.count)
+        close(readyFd)
+    }
+}
+
+extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -1,0 +1,54 @@
+import BrokerSocket
+import CPlatform
+import Glibc
+
+/// What the process does to itself before it opens anything or starts a library.
+enum ProcessSetup {
+    /// Descriptors that the daemon may use at most; far above what its connection limit needs.
+    private static let descriptorLimit: rlim_t = 65_536
+
+    /// Returns the listening socket that the service manager has handed over, if there is one.
+    static func apply(keeping readyDescriptor: Int32?) throws -> Int32? {
+        let error = watchword_harden_process()
+        guard error == 0 else {
+            throw StartFailure(
+                "The process cannot be protected against its neighbours: \(String(cString: strerror(error))).")
+        }
+        umask(0o077)
+        signal(SIGPIPE, SIG_IGN)
+        let inherited: Int32?
+        do throws(SocketFailure) {
+            inherited = try ListeningSocket.inheritedDescriptor(
+                environment: { name in getenv(name).map { String(cString: $0) } }, pid: getpid())
+        } catch {
+            throw StartFailure(error)
+        }
+        closeInheritedDescriptors(except: [inherited, readyDescriptor].compactMap { $0 })
+        openStandardDescriptors()
+        EnvironmentCleaning.apply()
+        raiseDescriptorLimit()
+        return inherited
+    }
+
+    /// Whatever else the parent had open is not for the broker, which may live longer than it.
+    private static func closeInheritedDescriptors(except kept: [Int32]) {
+        for descriptor in kept { _ = watchword_set_close_on_exec(descriptor) }
+        let highest = kept.max() ?? 2
+        for descriptor in 3..<(highest + 1) where !kept.contains(descriptor) { close(descriptor) }
+        _ = watchword_close_from(UInt32(highest + 1))
+    }
+
+    /// A program without descriptor 2 would write its log into the first file that it opens.
+    private static func openStandardDescriptors() {
+        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
+        }
+    }
+
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = min(limit.rlim_max, max(limit.rlim_cur, descriptorLimit))
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
