@@ -3,17 +3,11 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A fetch that waits for an answer. Resumed exactly once, by whoever takes it out of the broker's table.
+/// A question that waits for its answer. Whoever takes it out of the broker's table decides what comes of it.
 struct OpenQuestion {
+    let fetchID: String
     let connection: ConnectionID
-    let continuation: CheckedContinuation<AskOutcome, Never>
     let deadline: Task<Void, Never>
-}
-
-/// How a wait for an answer ended.
-enum AskOutcome: Sendable {
-    case answer(ChallengeAnswer)
-    case abort(FetchFailure)
 }
 
 /// Why a question is taken back.
@@ -22,17 +16,17 @@ enum WithdrawalReason: String {
 }
 
 extension Broker {
-    /// Sends a challenge to the client of `fetch` and waits, no longer than the deadline, for what comes of it.
-    func ask(_ challenge: Challenge, for fetch: RunningFetch) async -> AskOutcome {
-        guard let connection = connections[fetch.connection], connection.isSubscribed, !Task.isCancelled else {
-            return .answer(.useDefault)
+    /// Sends a challenge to the client of `fetch`. An answer, or the deadline, makes the fetch go on.
+    func ask(_ challenge: Challenge, for fetch: RunningFetch) {
+        guard let connection = connections[fetch.connection], connection.isSubscribed else {
+            return perform(fetch.machine.answered(.useDefault, environment, session: &session), for: fetch)
         }
         let challengeID = RandomText.make128Bits()
         let params = AuthChallengeParams(
             challengeID: challengeID, fetchID: fetch.id, challenge: challenge,
             requester: Requester(name: connection.name, pid: Int(connection.peer.pid)),
             deadlineMs: options.challengeDeadline.wholeMilliseconds)
-        fetch.state = .challenged(challengeID: challengeID)
+        fetch.state = .challenged(challengeID: challengeID, since: clock.now)
         counters.challengesAsked += 1
         log.info(
             "challenge",
@@ -40,11 +34,9 @@ extension Broker {
                 "fetch": "\(fetch.id)", "method": "\(challenge.protectionSpace.authenticationMethod.rawValue)",
                 "failures": "\(challenge.previousFailureCount)",
             ])
-        return await withCheckedContinuation { continuation in
-            questions[challengeID] = OpenQuestion(
-                connection: connection.id, continuation: continuation, deadline: startDeadline(of: challengeID))
-            deliver(params, to: connection)
-        }
+        questions[challengeID] = OpenQuestion(
+            fetchID: fetch.id, connection: connection.id, deadline: startDeadline(of: challengeID))
+        deliver(params, to: connection)
     }
 
     private func deliver(_ params: AuthChallengeParams, to connection: ClientConnection) {
@@ -55,7 +47,7 @@ extension Broker {
             connection.challenges.add(params, request: nil)
             connection.notify(.authPending, params.json)
         case .none:
-            settle(params.challengeID, .answer(.useDefault))
+            preconditionFailure("who is not subscribed is not asked")
         }
     }
 
@@ -64,26 +56,40 @@ extension Broker {
         return Task {
             guard (try? await clock.sleep(for: limit)) != nil, questions[challengeID] != nil else { return }
             counters.challengesTimedOut += 1
-            withdraw(challengeID, because: .deadline)
-            settle(challengeID, .answer(.useDefault))
+            log.info("challenge timed out", metadata: ["challenge": "\(challengeID)"])
+            if let fetch = withdraw(challengeID, because: .deadline) { resume(fetch, with: .useDefault) }
         }
     }
 
-    /// Ends the wait. The first caller counts; for every other one there is nothing left to end.
-    func settle(_ challengeID: String, _ outcome: AskOutcome) {
-        guard let question = questions.removeValue(forKey: challengeID) else { return }
-        question.deadline.cancel()
-        _ = connections[question.connection]?.challenges.settle(challengeID)
-        question.continuation.resume(returning: outcome)
+    /// Tells the client that its answer is no longer wanted. Returns the fetch that was waiting for it.
+    @discardableResult
+    func withdraw(_ challengeID: String, because reason: WithdrawalReason) -> RunningFetch? {
+        guard let question = questions[challengeID] else { return nil }
+        let connection = connections[question.connection]
+        // After its deadline a question counts as answered; with its fetch it is gone.
+        let pending =
+            reason == .deadline
+            ? connection?.challenges.settle(challengeID) : connection?.challenges.withdraw(challengeID)
+        if let connection, let pending {
+            if let request = pending.request { connection.withdraw(request: request) }
+            if reason == .cancelled || pending.request == nil {
+                notifyCancelled(pending.params, reason, to: connection)
+            }
+        }
+        return close(challengeID)
     }
 
-    /// Tells the client that its answer is no longer wanted.
-    func withdraw(_ challengeID: String, because reason: WithdrawalReason) {
-        guard let question = questions[challengeID], let connection = connections[question.connection],
-            let pending = connection.challenges.withdraw(challengeID)
-        else { return }
-        if let request = pending.request { connection.withdraw(request: request) }
-        if reason == .cancelled || pending.request == nil { notifyCancelled(pending.params, reason, to: connection) }
+    /// Takes the question off the table. The first caller gets the fetch that waits; for every other one there is none.
+    private func close(_ challengeID: String) -> RunningFetch? {
+        guard let question = questions.removeValue(forKey: challengeID) else { return nil }
+        question.deadline.cancel()
+        guard let fetch = fetches[question.fetchID] else { return nil }
+        if case .challenged(_, let since) = fetch.state { fetch.challengeTime += clock.now - since }
+        return fetch
+    }
+
+    private func resume(_ fetch: RunningFetch, with answer: ChallengeAnswer) {
+        perform(fetch.machine.answered(answer, environment, session: &session), for: fetch)
     }
 
     private func notifyCancelled(
@@ -95,6 +101,13 @@ extension Broker {
                 "challengeId": .string(params.challengeID), "fetchId": .string(params.fetchID),
                 "reason": .string(reason.rawValue),
             ])
+    }
+
+    /// The client has said its last word: what it was asked goes on as though it had no handler.
+    func settleQuestions(of connection: ClientConnection) {
+        for challenge in connection.challenges.all {
+            if let fetch = withdraw(challenge.challengeID, because: .deadline) { resume(fetch, with: .useDefault) }
+        }
     }
 
     // MARK: Answers
@@ -110,7 +123,8 @@ extension Broker {
                 accept(try ChallengeAnswer(json), to: pending.params, from: connection)
             } catch {
                 let text = "The answer to the challenge was not understood, and nothing was sent: \(error.detail)."
-                settle(challengeID, .abort(FetchFailure(.invalidAnswer, text)))
+                guard let fetch = close(challengeID) else { return }
+                perform(fetch.machine.abort(FetchFailure(.invalidAnswer, text)), for: fetch)
             }
         case .error(let error):
             accept(answer(for: error, challengeID), to: pending.params, from: connection)
@@ -153,6 +167,6 @@ extension Broker {
     ) {
         counters.challengesAnswered += 1
         if answer == .cancel { notifyCancelled(params, .cancelled, to: connection) }
-        settle(params.challengeID, .answer(answer))
+        if let fetch = close(params.challengeID) { resume(fetch, with: answer) }
     }
 }

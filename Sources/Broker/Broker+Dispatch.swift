@@ -11,8 +11,8 @@ extension Broker {
         case .notification(let method, _):
             log.debug("unknown notification", metadata: ["method": "\(method.shortened)"])
         case .cancel(let call):
-            guard let fetch = connection.fetches.values.first(where: { $0.call == call }) else { return }
-            cancel(fetch, of: connection)
+            let fetch = connection.fetches.lazy.compactMap { self.fetches[$0] }.first { $0.call == call }
+            if let fetch { cancel(fetch) }
         case .reply(let request, let reply):
             receiveAnswer(reply, toRequest: request, from: connection)
         case .send(let bytes):

@@ -12,49 +12,40 @@ extension Broker {
         counters.fetchesStarted += 1
         let fetch = RunningFetch(
             id: "f\(counters.fetchesStarted)", connection: connection.id, call: call,
-            requestID: connection.requestID(of: call), params: params, since: clock.now)
-        connection.fetches[fetch.id] = fetch
+            requestID: connection.requestID(of: call), params: params, machine: FetchMachine(plan), since: clock.now)
+        fetches[fetch.id] = fetch
+        connection.fetches.insert(fetch.id)
         log.debug("fetch started", metadata: ["fetch": "\(fetch.id)", "origin": "\(plan.url.origin.text)"])
-        fetch.task = Task.immediate { await self.run(fetch, plan) }
+        perform(fetch.machine.start(environment, session: &session), for: fetch)
     }
 
-    /// Does what the machine says until it ends. The loop itself decides nothing.
-    private func run(_ fetch: RunningFetch, _ plan: FetchPlan) async {
-        var machine = FetchMachine(plan)
-        var step = machine.start(environment, session: &session)
-        while true {
-            for event in step.events { tell(event, of: fetch) }
-            switch step.action {
-            case .transfer(let request):
-                step = await transfer(request, &machine)
-            case .ask(let challenge):
-                step = await ask(challenge, for: fetch, &machine)
-            case .finish(let response):
-                return complete(fetch, with: response)
-            case .fail(let failure):
-                return complete(fetch, with: failure)
-            }
+    /// Does what the machine has decided. What comes of it returns as an event.
+    func perform(_ step: FetchStep, for fetch: RunningFetch) {
+        for event in step.events { tell(event, of: fetch) }
+        switch step.action {
+        case .transfer(let request): start(request, for: fetch)
+        case .ask(let challenge): ask(challenge, for: fetch)
+        case .finish(let response): complete(fetch, with: response)
+        case .fail(let failure): complete(fetch, with: failure)
         }
     }
 
-    private func transfer(_ request: TransferRequest, _ machine: inout FetchMachine) async -> FetchStep {
-        do throws(TransferFailure) {
-            let response = try await transfers.perform(request)
-            return machine.received(response, environment, session: &session)
-        } catch {
-            return machine.failed(error)
+    private func start(_ request: TransferRequest, for fetch: RunningFetch) {
+        let id = fetch.id
+        let transfer = transfers.start(request) { [self, loop] outcome in
+            loop.post { self.assumeIsolated { $0.transferEnded(outcome, of: id) } }
         }
+        fetch.state = .transferring(transfer)
     }
 
-    private func ask(_ challenge: Challenge, for fetch: RunningFetch, _ machine: inout FetchMachine) async -> FetchStep
-    {
-        let start = clock.now
-        let outcome = await ask(challenge, for: fetch)
-        fetch.challengeTime += clock.now - start
-        fetch.state = .transferring
+    /// The fetch may be over by now: then nobody wants to know any more.
+    private func transferEnded(_ outcome: TransferPort.Outcome, of fetchID: String) {
+        guard let fetch = fetches[fetchID] else { return }
         switch outcome {
-        case .answer(let answer): return machine.answered(answer, environment, session: &session)
-        case .abort(let failure): return machine.abort(failure)
+        case .success(let response):
+            perform(fetch.machine.received(response, environment, session: &session), for: fetch)
+        case .failure(let failure):
+            perform(fetch.machine.failed(failure), for: fetch)
         }
     }
 
@@ -94,9 +85,10 @@ extension Broker {
 
     /// `nil` when nobody is there any more to be told.
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
+        guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         counters.fetchesDone += 1
-        guard let connection = connections[fetch.connection] else { return nil }
-        connection.fetches[fetch.id] = nil
+        let connection = connections[fetch.connection]
+        connection?.fetches.remove(fetch.id)
         return connection
     }
 
@@ -118,34 +110,31 @@ extension Broker {
     // MARK: Cancelling
 
     /// The fetch ends with -32800. What it waits for is withdrawn first.
-    func cancel(_ fetch: RunningFetch, of connection: ClientConnection) {
-        if case .challenged(let challengeID) = fetch.state {
-            withdraw(challengeID, because: .cancelled)
-            settle(
-                challengeID, .abort(FetchFailure(.cancelled, "the fetch was cancelled while its challenge was open")))
+    func cancel(_ fetch: RunningFetch) {
+        switch fetch.state {
+        case .challenged(let challengeID, _): withdraw(challengeID, because: .cancelled)
+        case .transferring(let transfer): transfers.cancel(transfer)
+        case nil: break
         }
-        fetch.task?.cancel()
+        perform(fetch.machine.abort(FetchFailure(.cancelled, "the fetch was cancelled")), for: fetch)
     }
 
-    func cancelAll(of connection: ClientConnection) {
-        for fetch in connection.fetches.values { cancel(fetch, of: connection) }
+    func cancelFetches(of connection: ClientConnection) {
+        for fetch in connection.fetches.compactMap({ fetches[$0] }) { cancel(fetch) }
     }
 
     func cancelFetch(_ params: FetchReference, of connection: ClientConnection) throws -> JSON {
-        if let fetch = connection.fetches[params.fetchID] {
-            cancel(fetch, of: connection)
+        if connection.fetches.contains(params.fetchID), let fetch = fetches[params.fetchID] {
+            cancel(fetch)
             return ["cancelled": true]
         }
         return ["cancelled": .boolean(connection.bodies.drop(params.fetchID))]
     }
 
     func listFetches(of connection: ClientConnection) -> JSON {
-        let running = connection.fetches.values.sorted { $0.since < $1.since }.map { fetch -> JSON in
-            let state =
-                switch fetch.state {
-                case .transferring: "transferring"
-                case .challenged: "challenged"
-                }
+        let own = connection.fetches.compactMap { fetches[$0] }
+        let running = own.sorted { $0.since < $1.since }.map { fetch -> JSON in
+            let state = if case .challenged? = fetch.state { "challenged" } else { "transferring" }
             return [
                 "fetchId": .string(fetch.id), "url": .string(fetch.params.url), "method": .string(fetch.params.method),
                 "state": .string(state), "runningMs": .integer((clock.now - fetch.since).wholeMilliseconds),

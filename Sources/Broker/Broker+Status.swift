@@ -36,7 +36,7 @@ extension Broker {
             "pid": .integer(Int(getpid())),
             "uptimeMs": .integer(clock.now.wholeMilliseconds),
             "connections": .integer(connections.count),
-            "fetches": ["running": .integer(runningFetchCount), "done": .integer(counters.fetchesDone)],
+            "fetches": ["running": .integer(fetches.count), "done": .integer(counters.fetchesDone)],
             "challenges": [
                 "pending": .integer(questions.count), "asked": .integer(counters.challengesAsked),
                 "answered": .integer(counters.challengesAnswered),

@@ -9,6 +9,7 @@ public actor Broker {
     /// Socket events arrive on this executor, so that a message is handled where it was read, without a change of thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
     private nonisolated let executor: any SerialExecutor
+    let loop: any BrokerLoop
 
     let transfers: any TransferPort
     let clock: any BrokerClock
@@ -17,17 +18,18 @@ public actor Broker {
 
     var session = SessionCache()
     var connections: [ConnectionID: ClientConnection] = [:]
+    var fetches: [String: RunningFetch] = [:]
     var questions: [String: OpenQuestion] = [:]
     var counters = BrokerCounters()
     var isClosing = false
     private var lastConnection = 0
 
-    /// - Parameter executor: kept alive by the caller for as long as the broker is in use.
     public init(
-        executor: any SerialExecutor, transfers: any TransferPort, clock: any BrokerClock = SystemClock(),
+        loop: any BrokerLoop, transfers: any TransferPort, clock: any BrokerClock = SystemClock(),
         options: BrokerOptions, log: Logger
     ) {
-        self.executor = executor
+        self.loop = loop
+        self.executor = loop.executor
         self.transfers = transfers
         self.clock = clock
         self.options = options
@@ -42,20 +44,17 @@ public actor Broker {
     /// closes every connection. New requests are refused from the first moment on.
     public func shutDown(reason: String, grace: Duration) async {
         isClosing = true
-        log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(runningFetchCount)"])
+        log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(fetches.count)"])
         let params: JSON = ["reason": .string(reason), "graceMs": .integer(grace.wholeMilliseconds)]
         for connection in connections.values where connection.isInitialized {
             connection.notify(.serverClosing, params)
         }
         let end = clock.now + grace
         let step = Duration.milliseconds(20)
-        while runningFetchCount > 0 && clock.now < end { try? await clock.sleep(for: step) }
-        for connection in connections.values { cancelAll(of: connection) }
-        while runningFetchCount > 0 && clock.now < end + grace { try? await clock.sleep(for: step) }
+        while !fetches.isEmpty && clock.now < end { try? await clock.sleep(for: step) }
+        for connection in connections.values { cancelFetches(of: connection) }
         for connection in connections.values { connection.close() }
     }
-
-    var runningFetchCount: Int { connections.values.reduce(0) { $0 + $1.fetches.count } }
 
     // MARK: Connections
 
@@ -75,18 +74,17 @@ public actor Broker {
     private func endInput(of id: ConnectionID) {
         guard let connection = connections[id] else { return }
         connection.hasInputEnded = true
-        for challenge in connection.challenges.all {
-            settle(challenge.challengeID, .answer(.useDefault))
-        }
+        settleQuestions(of: connection)
         connection.closeIfDone()
     }
 
     private func forget(_ id: ConnectionID) {
-        guard let connection = connections.removeValue(forKey: id) else { return }
+        guard let connection = connections[id] else { return }
         counters.ignoredReplies += connection.ignoredReplies
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
-        cancelAll(of: connection)
+        cancelFetches(of: connection)
+        connections[id] = nil
     }
 }
 

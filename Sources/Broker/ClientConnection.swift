@@ -15,7 +15,8 @@ final class ClientConnection {
     var isInitialized = false
     /// It has shut down its writing side: it cannot answer any more.
     var hasInputEnded = false
-    var fetches: [String: RunningFetch] = [:]
+    /// Names of its fetches that are not answered yet.
+    var fetches: Set<String> = []
     var challenges = PendingChallenges()
     var bodies = HeldBodies()
 

@@ -4,8 +4,8 @@ internal import WatchwordProtocol
 /// One fetch that has not been answered yet. Belongs to the broker's actor.
 final class RunningFetch {
     enum State {
-        case transferring
-        case challenged(challengeID: String)
+        case transferring(TransferID)
+        case challenged(challengeID: String, since: Duration)
     }
 
     let id: String
@@ -14,20 +14,22 @@ final class RunningFetch {
     let requestID: RequestID
     let params: FetchRunParams
     let since: Duration
-    var state = State.transferring
+    var machine: FetchMachine
+    /// `nil` only before the first step.
+    var state: State?
     /// Spent waiting for answers.
     var challengeTime = Duration.zero
-    var task: Task<Void, Never>?
 
     init(
         id: String, connection: ConnectionID, call: ConnectionMachine.CallID, requestID: RequestID,
-        params: FetchRunParams, since: Duration
+        params: FetchRunParams, machine: FetchMachine, since: Duration
     ) {
         self.id = id
         self.connection = connection
         self.call = call
         self.requestID = requestID
         self.params = params
+        self.machine = machine
         self.since = since
     }
 }

@@ -7,9 +7,14 @@ internal import Synchronization
 ///
 /// GSS-API and name resolution may block inside libcurl; nothing else of the broker is on this thread.
 final class EngineThread: SerialExecutor {
+    private enum Work {
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
+    }
+
     private struct Mailbox {
-        var jobs: [UnownedJob] = []
-        /// The thread has found the mailbox empty and is about to sleep, or sleeps: whoever adds a job wakes it.
+        var work: [Work] = []
+        /// The thread has found the mailbox empty and is about to sleep, or sleeps: whoever adds something wakes it.
         var isPolling = false
         var isStopping = false
     }
@@ -20,10 +25,14 @@ final class EngineThread: SerialExecutor {
 
     init(_ multi: MultiHandle) { self.multi = multi }
 
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
+    func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    /// Runs `call` on the thread, in turn.
+    func post(_ call: @escaping @Sendable () -> Void) { add(.call(call)) }
+
+    private func add(_ work: Work) {
         let mustWake = mailbox.withLock { mailbox in
-            mailbox.jobs.append(job)
+            mailbox.work.append(work)
             return mailbox.isPolling
         }
         if mustWake { multi.wake() }
@@ -37,7 +46,7 @@ final class EngineThread: SerialExecutor {
         thread.withLock { thread in thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
-    /// Starts the thread. `turn` runs on it after the jobs, once for each round.
+    /// Starts the thread. `turn` runs on it after the waiting work, once for each round.
     func start(_ turn: @escaping @Sendable () -> Void) {
         let body = Unmanaged.passRetained(ThreadBody { self.run(turn) })
         thread.withLock { thread in
@@ -54,7 +63,7 @@ final class EngineThread: SerialExecutor {
         }
     }
 
-    /// Ends the thread after the jobs that wait, and returns when it is gone. Not to be called on the thread itself.
+    /// Ends the thread after the work that waits, and returns when it is gone. Not to be called on the thread itself.
     func stop() {
         mailbox.withLock { $0.isStopping = true }
         multi.wake()
@@ -66,11 +75,11 @@ final class EngineThread: SerialExecutor {
         // `start` publishes the thread under the lock before anything may ask whether it is this one.
         thread.withLock { _ in }
         while true {
-            runJobs()
+            runWork()
             turn()
             let isDone = mailbox.withLock { mailbox in
-                mailbox.isPolling = mailbox.jobs.isEmpty && !mailbox.isStopping
-                return mailbox.jobs.isEmpty && mailbox.isStopping
+                mailbox.isPolling = mailbox.work.isEmpty && !mailbox.isStopping
+                return mailbox.work.isEmpty && mailbox.isStopping
             }
             if isDone { break }
             if mailbox.withLock({ $0.isPolling }) {
@@ -80,12 +89,18 @@ final class EngineThread: SerialExecutor {
         }
     }
 
-    private func runJobs() {
-        let jobs = mailbox.withLock { mailbox in
-            defer { mailbox.jobs.removeAll(keepingCapacity: true) }
-            return mailbox.jobs
+    private func runWork() {
+        let waiting = mailbox.withLock { mailbox in
+            let work = mailbox.work
+            mailbox.work = []
+            return work
         }
-        for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+        for work in waiting {
+            switch work {
+            case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+            case .call(let call): call()
+            }
+        }
     }
 }
 

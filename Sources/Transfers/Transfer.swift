@@ -4,14 +4,15 @@ internal import WatchwordProtocol
 
 /// One exchange under way: its handle, and what libcurl's callbacks have recorded. Lives on the engine's thread.
 final class Transfer {
-    typealias Outcome = Result<TransferResponse, TransferFailure>
+    typealias Completion = @Sendable (TransferPort.Outcome) -> Void
 
-    let id: Int
+    let id: TransferID
     let request: TransferRequest
     let easy: EasyHandle
     private var lines: HeaderLines
     private let errorText: UnsafeMutablePointer<CChar>
-    private let continuation: CheckedContinuation<Outcome, Never>
+    /// Called exactly once.
+    let completion: Completion
 
     private var headers = ResponseHeaders()
     private var body: [UInt8] = []
@@ -19,7 +20,7 @@ final class Transfer {
     private var stopped: TransferFailure.Kind?
 
     init(
-        id: Int, _ request: TransferRequest, caFile: String?, continuation: CheckedContinuation<Outcome, Never>
+        id: TransferID, _ request: TransferRequest, caFile: String?, completion: @escaping Completion
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
         var lines = try HeaderLines(request, hasBody: hasBody)
@@ -32,7 +33,7 @@ final class Transfer {
         self.request = request
         self.easy = easy
         self.lines = lines
-        self.continuation = continuation
+        self.completion = completion
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         do throws(TransferFailure) {
@@ -53,11 +54,8 @@ final class Transfer {
         errorText.deallocate()
     }
 
-    /// Ends the wait of whoever asked for the transfer. Called exactly once.
-    func resume(with outcome: Outcome) { continuation.resume(returning: outcome) }
-
     /// What came of it, after libcurl has finished with `code`.
-    func outcome(_ code: CURLcode) -> Outcome {
+    func outcome(_ code: CURLcode) -> TransferPort.Outcome {
         if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
         guard code == CURLE_OK else {
             return .failure(TransferFailure(code, for: request, errorText: String(cString: errorText)))

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Synchronization
 public import WatchwordCore
 
 /// Makes exchanges with libcurl: one thread, one connection cache. Only for what leaves no identity on a connection, because
@@ -9,8 +10,8 @@ public actor TransferEngine: TransferPort {
     private let thread: EngineThread
     private let multi: MultiHandle
     private let caFile: String?
-    private var transfers: [Int: Transfer] = [:]
-    private var lastID = 0
+    private let lastID = Atomic(0)
+    private var transfers: [TransferID: Transfer] = [:]
     private var isClosed = false
     private var finished = 0
     private var connectionsOpened = 0
@@ -30,16 +31,16 @@ public actor TransferEngine: TransferPort {
         }
     }
 
-    public func perform(_ request: TransferRequest) async throws(TransferFailure) -> TransferResponse {
-        lastID += 1
-        let id = lastID
-        let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { start(id, request, $0) }
-        } onCancel: {
-            // Comes after `start`, which is part of the job that runs now.
-            Task { await self.cancel(id) }
-        }
-        return try outcome.get()
+    public nonisolated func start(
+        _ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void
+    ) -> TransferID {
+        let id = TransferID(value: lastID.add(1, ordering: .relaxed).newValue)
+        thread.post { self.assumeIsolated { $0.begin(id, request, completion) } }
+        return id
+    }
+
+    public nonisolated func cancel(_ id: TransferID) {
+        thread.post { self.assumeIsolated { $0.end(id, .failure(.cancelled)) } }
     }
 
     public func figures() -> TransferFigures {
@@ -58,28 +59,18 @@ public actor TransferEngine: TransferPort {
 
     // MARK: On the engine's thread
 
-    private func start(
-        _ id: Int, _ request: TransferRequest, _ continuation: CheckedContinuation<Transfer.Outcome, Never>
-    ) {
-        guard !isClosed else {
-            continuation.resume(returning: .failure(.shutDown))
-            return
-        }
+    private func begin(_ id: TransferID, _ request: TransferRequest, _ completion: @escaping Transfer.Completion) {
+        guard !isClosed else { return completion(.failure(.shutDown)) }
         do throws(TransferFailure) {
-            let transfer = try Transfer(id: id, request, caFile: caFile, continuation: continuation)
+            let transfer = try Transfer(id: id, request, caFile: caFile, completion: completion)
             do throws(TransferFailure) { try multi.add(transfer.easy) } catch {
                 transfer.close()
                 throw error
             }
             transfers[id] = transfer
         } catch {
-            continuation.resume(returning: .failure(error))
+            completion(.failure(error))
         }
-    }
-
-    private func cancel(_ id: Int) {
-        guard let transfer = transfers[id] else { return }
-        end(transfer, .failure(TransferFailure(.cancelled, "The transfer was cancelled.")))
     }
 
     /// One round of libcurl: moves bytes, and hands over what is complete.
@@ -91,27 +82,28 @@ public actor TransferEngine: TransferPort {
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
             connectionsOpened += opened
             if opened == 0 && code == CURLE_OK { connectionsReused += 1 }
-            end(transfer, transfer.outcome(code))
+            end(transfer.id, transfer.outcome(code))
         }
     }
 
-    private func end(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
-        transfers[transfer.id] = nil
+    private func end(_ id: TransferID, _ outcome: Outcome) {
+        guard let transfer = transfers.removeValue(forKey: id) else { return }
         finished += 1
         multi.remove(transfer.easy)
         transfer.close()
-        transfer.resume(with: outcome)
+        transfer.completion(outcome)
     }
 
     /// `false` when that was done before.
     private func endTransfers() -> Bool {
         guard !isClosed else { return false }
         isClosed = true
-        for transfer in Array(transfers.values) { end(transfer, .failure(.shutDown)) }
+        for id in Array(transfers.keys) { end(id, .failure(.shutDown)) }
         return true
     }
 }
 
 extension TransferFailure {
+    fileprivate static let cancelled = TransferFailure(.cancelled, "The transfer was cancelled.")
     fileprivate static let shutDown = TransferFailure(.cancelled, "The transfer engine is shut down.")
 }

@@ -1,6 +1,6 @@
-public import ArgumentParser
+import ArgumentParser
 import Glibc
-public import Logging
+import Logging
 import WatchwordProtocol
 
 /// The broker as a program: runs in the foreground until it is told to stop.
@@ -24,7 +24,7 @@ struct Daemon: ParsableCommand {
     var caFile: String?
 
     @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
-    var logLevel: Logger.Level = .notice
+    var logLevel = Logger.Level.notice.rawValue
 
     @Option(help: ArgumentHelp("Write \"ready\" to this descriptor once the socket listens.", valueName: "descriptor"))
     var readyFd: Int32?
@@ -34,6 +34,10 @@ struct Daemon: ParsableCommand {
 
     func validate() throws {
         if let readyFd, readyFd <= 2 { throw ValidationError("--ready-fd takes a descriptor above 2.") }
+        guard Logger.Level(rawValue: logLevel) != nil else {
+            throw ValidationError(
+                "--log-level takes one of: \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")).")
+        }
         guard (1...86_400_000).contains(challengeDeadlineMs) else {
             throw ValidationError("--challenge-deadline-ms takes 1 to 86400000.")
         }
@@ -47,7 +51,7 @@ struct Daemon: ParsableCommand {
         do {
             let inherited = try ProcessSetup.apply(keeping: readyFd)
             let signals = StopSignals()
-            let level = logLevel
+            let level = Logger.Level(rawValue: logLevel) ?? .notice
             let log = Logger(label: "watchwordd") { label in
                 var handler = StreamLogHandler.standardError(label: label)
                 handler.logLevel = level
@@ -74,5 +78,3 @@ struct Daemon: ParsableCommand {
         close(readyFd)
     }
 }
-
-extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -41,7 +41,7 @@ struct RunningService {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         let broker = Broker(
-            executor: loop.executor, transfers: engine,
+            loop: EventLoopAdapter(loop), transfers: engine,
             options: BrokerOptions(
                 version: WatchwordVersion.current, challengeDeadline: .milliseconds(options.challengeDeadlineMs),
                 document: ProtocolDocument.load()),
