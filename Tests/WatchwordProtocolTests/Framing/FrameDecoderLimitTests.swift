@@ -1,0 +1,84 @@
+import Glibc
+import Testing
+import WatchwordProtocol
+
+struct FrameDecoderLimitTests {
+    private static let limit = 64
+
+    /// A message of `count` bytes.
+    private func message(_ count: Int) -> String { "[\"" + String(repeating: "x", count: count - 4) + "\"]" }
+
+    private func framed(_ messages: [String], _ framing: Framing) -> [UInt8] {
+        messages.flatMap { framing.frame(Array($0.utf8)) }
+    }
+
+    /// The stream whole, byte by byte, and in pieces of seven.
+    private func recordings(of stream: [UInt8]) -> [FrameRecording] {
+        [stream.count, 1, 7].map { size in
+            let pieces = stride(from: 0, to: stream.count, by: size).map {
+                Array(stream[$0..<min($0 + size, stream.count)])
+            }
+            return FrameRecording(of: pieces, maxMessageBytes: Self.limit)
+        }
+    }
+
+    @Test(arguments: [Framing.lines, .headers])
+    func aMessageAtTheLimitIsRead(framing: Framing) {
+        let messages = [message(Self.limit), "{}"]
+        for recording in recordings(of: framed(messages, framing)) {
+            #expect(recording == FrameRecording(messages, framing: framing))
+        }
+    }
+
+    @Test(arguments: [Framing.lines, .headers], [1, 2, 3, 200, 10_000])
+    func aLargerMessageIsSkippedAndTheNextIsRead(framing: Framing, excess: Int) {
+        let stream = framed(["{}", message(Self.limit + excess), "[1]", message(Self.limit + excess), "[2]"], framing)
+        for recording in recordings(of: stream) {
+            #expect(recording.events == [.message("{}"), .tooLarge, .message("[1]"), .tooLarge, .message("[2]")])
+            #expect(recording.failure == nil)
+            #expect(recording.framing == framing)
+        }
+    }
+
+    @Test func tooLargeIsToldBeforeTheRestHasCome() {
+        let line = FrameRecording(of: message(Self.limit + 1), maxMessageBytes: Self.limit)
+        #expect(line.events == [.tooLarge])
+        let header = FrameRecording(of: "Content-Length: 999999999999\r\n\r\n", maxMessageBytes: Self.limit)
+        #expect(header.events == [.tooLarge])
+    }
+
+    @Test(arguments: [Framing.lines, .headers])
+    func theBrokersOwnLimitIsReachedAndNotPassed(framing: Framing) {
+        let largest = message(Limits.messageBytes)
+        let atLimit = FrameRecording(of: pieces(framed([largest, "{}"], framing)))
+        #expect(atLimit.events.count == 2)
+        #expect(atLimit.events.first == .message(largest))
+        let above = FrameRecording(of: pieces(framed([message(Limits.messageBytes + 1), "{}"], framing)))
+        #expect(above.events == [.tooLarge, .message("{}")])
+    }
+
+    /// As a socket delivers them.
+    private func pieces(_ stream: [UInt8]) -> [[UInt8]] {
+        stride(from: 0, to: stream.count, by: 4096).map { Array(stream[$0..<min($0 + 4096, stream.count)]) }
+    }
+
+    /// Looking again at 16 MiB with each of 4096 pieces would move 32 GiB, which no machine does in this time.
+    @Test(arguments: [Framing.lines, .headers])
+    func theCostDoesNotGrowWithTheSquareOfTheBytes(framing: Framing) {
+        let pieces = pieces(framed([message(Limits.messageBytes)], framing))
+        let seconds = threadSeconds { #expect(FrameRecording(of: pieces).events.count == 1) }
+        #expect(seconds < 1.5)
+    }
+
+    /// Processor time of this thread alone, so that other tests do not count.
+    private func threadSeconds(_ body: () -> Void) -> Double {
+        func now() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        let start = now()
+        body()
+        return now() - start
+    }
+}
