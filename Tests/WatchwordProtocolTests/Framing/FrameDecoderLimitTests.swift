@@ -8,10 +8,6 @@ struct FrameDecoderLimitTests {
     /// A message of `count` bytes.
     private func message(_ count: Int) -> String { "[\"" + String(repeating: "x", count: count - 4) + "\"]" }
 
-    private func framed(_ messages: [String], _ framing: Framing) -> [UInt8] {
-        messages.flatMap { framing.frame(Array($0.utf8)) }
-    }
-
     /// The stream whole, byte by byte, and in pieces of seven.
     private func recordings(of stream: [UInt8]) -> [FrameRecording] {
         [stream.count, 1, 7].map { size in
@@ -25,14 +21,14 @@ struct FrameDecoderLimitTests {
     @Test(arguments: [Framing.lines, .headers])
     func aMessageAtTheLimitIsRead(framing: Framing) {
         let messages = [message(Self.limit), "{}"]
-        for recording in recordings(of: framed(messages, framing)) {
+        for recording in recordings(of: framing.stream(messages)) {
             #expect(recording == FrameRecording(messages, framing: framing))
         }
     }
 
     @Test(arguments: [Framing.lines, .headers], [1, 2, 3, 200, 10_000])
     func aLargerMessageIsSkippedAndTheNextIsRead(framing: Framing, excess: Int) {
-        let stream = framed(["{}", message(Self.limit + excess), "[1]", message(Self.limit + excess), "[2]"], framing)
+        let stream = framing.stream(["{}", message(Self.limit + excess), "[1]", message(Self.limit + excess), "[2]"])
         for recording in recordings(of: stream) {
             #expect(recording.events == [.message("{}"), .tooLarge, .message("[1]"), .tooLarge, .message("[2]")])
             #expect(recording.failure == nil)
@@ -50,10 +46,10 @@ struct FrameDecoderLimitTests {
     @Test(arguments: [Framing.lines, .headers])
     func theBrokersOwnLimitIsReachedAndNotPassed(framing: Framing) {
         let largest = message(Limits.messageBytes)
-        let atLimit = FrameRecording(of: pieces(framed([largest, "{}"], framing)))
+        let atLimit = FrameRecording(of: pieces(framing.stream([largest, "{}"])))
         #expect(atLimit.events.count == 2)
         #expect(atLimit.events.first == .message(largest))
-        let above = FrameRecording(of: pieces(framed([message(Limits.messageBytes + 1), "{}"], framing)))
+        let above = FrameRecording(of: pieces(framing.stream([message(Limits.messageBytes + 1), "{}"])))
         #expect(above.events == [.tooLarge, .message("{}")])
     }
 
@@ -65,7 +61,7 @@ struct FrameDecoderLimitTests {
     /// Looking again at 16 MiB with each of 4096 pieces would move 32 GiB, which no machine does in this time.
     @Test(arguments: [Framing.lines, .headers])
     func theCostDoesNotGrowWithTheSquareOfTheBytes(framing: Framing) {
-        let pieces = pieces(framed([message(Limits.messageBytes)], framing))
+        let pieces = pieces(framing.stream([message(Limits.messageBytes)]))
         let seconds = threadSeconds { #expect(FrameRecording(of: pieces).events.count == 1) }
         #expect(seconds < 1.5)
     }

@@ -46,3 +46,15 @@ struct FrameRecording: Equatable {
         }
     }
 }
+
+extension Framing {
+    /// A stream of `messages`, made without the code under test.
+    func stream(_ messages: [String]) -> [UInt8] {
+        messages.flatMap { message in
+            switch self {
+            case .lines: Array("\(message)\n".utf8)
+            case .headers: Array("Content-Length: \(message.utf8.count)\r\n\r\n\(message)".utf8)
+            }
+        }
+    }
+}

@@ -1,25 +1,21 @@
+import JSONText
 import Testing
 import WatchwordProtocol
 
 struct FramingTests {
-    @Test(arguments: [("{}", "{}\n"), ("", "\n"), (#"{"a":"é"}"#, "{\"a\":\"é\"}\n")])
-    func aLineEndsWithOneLF(message: String, framed: String) {
-        #expect(Framing.lines.frame(Array(message.utf8)) == Array(framed.utf8))
-    }
+    private static let messages: [JSON] = [[:], ["text": "é𝄞\n"], [["Content-Length", 3], .null]]
 
-    @Test(arguments: [
-        ("{}", "Content-Length: 2\r\n\r\n{}"), ("", "Content-Length: 0\r\n\r\n"),
-        (#"{"a":"é"}"#, "Content-Length: 10\r\n\r\n{\"a\":\"é\"}"),
-    ])
-    func theHeaderCountsBytes(message: String, framed: String) {
-        #expect(Framing.headers.frame(Array(message.utf8)) == Array(framed.utf8))
+    @Test(arguments: [Framing.lines, .headers])
+    func framesTheCompactText(framing: Framing) {
+        for message in Self.messages {
+            #expect(framing.frame(message) == framing.stream([message.text]))
+        }
     }
 
     @Test(arguments: [Framing.lines, .headers])
     func whatIsFramedIsReadBack(framing: Framing) {
-        let messages = ["{}", #"{"text":"Content-Length: 3"}"#, "[1,\"é𝄞\"]"]
-        let stream = messages.flatMap { framing.frame(Array($0.utf8)) }
-        #expect(FrameRecording(of: [stream]) == FrameRecording(messages, framing: framing))
+        let stream = Self.messages.flatMap { framing.frame($0) }
+        #expect(FrameRecording(of: [stream]) == FrameRecording(Self.messages.map(\.text), framing: framing))
     }
 
     @Test(arguments: [
