@@ -1,9 +1,12 @@
 import Glibc
+import Synchronization
 
 /// Looks for a run of bytes in the writable memory of this process, to see what a secret leaves behind.
 ///
 /// The bytes looked for, and the window through which memory is read, live in one mapping that is left out of the search.
 final class MemorySearch {
+    /// One search at a time: what one reads through its window, another would find there.
+    private static let turn = Mutex(())
     private static let windowBytes = 1 << 20
     private static let needleBytes = 48
 
@@ -27,7 +30,9 @@ final class MemorySearch {
 
     /// How often the second half of the bytes is found: freed memory keeps its end longest, since the allocator writes its
     /// own notes over the beginning.
-    func copies() -> Int {
+    func copies() -> Int { Self.turn.withLock { _ in search() } }
+
+    private func search() -> Int {
         let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
         precondition(memory >= 0, "/proc/self/mem cannot be read: \(errno)")
         defer { close(memory) }
