@@ -5,7 +5,8 @@ internal import CPlatform
 public struct JSONLimits: Sendable {
     /// Arrays and objects inside each other.
     public var depth: Int
-    /// Values in all. A text of empty arrays takes some thirty times its size once parsed; this bounds it.
+    /// Values in all; an empty array or object counts as two. A text of empty arrays takes some thirty times its size once
+    /// parsed; this bounds it.
     public var values: Int
 
     public init(depth: Int, values: Int) {
@@ -97,7 +98,7 @@ extension JSON {
             switch text[index] {
             case 0: throw .containsNUL
             case UInt8(ascii: "\""): return index
-            case UInt8(ascii: "\\"): index += 2
+            case UInt8(ascii: "\\") where index + 1 < text.count && text[index + 1] != 0: index += 2
             default: index += 1
             }
         }

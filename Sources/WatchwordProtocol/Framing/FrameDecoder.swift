@@ -98,7 +98,7 @@ public struct FrameDecoder: ~Copyable {
     private mutating func readLine(
         _ bytes: UnsafeRawBufferPointer, searched: Int, _ handle: (Event) -> Void
     ) -> Int? {
-        guard let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+        guard let end = bytes.lineEnd(from: searched) else {
             guard bytes.count <= maxMessageBytes else {
                 handle(.tooLarge)
                 state = .skippingLine
@@ -118,7 +118,7 @@ public struct FrameDecoder: ~Copyable {
     }
 
     private mutating func skipLine(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return bytes.count }
+        guard let end = bytes.lineEnd(from: 0) else { return bytes.count }
         state = .line(searched: 0)
         return end + 1
     }

@@ -1,12 +1,15 @@
+internal import Glibc
+
 /// The header section of a `Content-Length` frame (Language Server Protocol, "Base Protocol").
 enum FrameHeader {
     /// The bytes up to and with the empty line that ends the section; `nil` while that line has not come.
     static func length(of bytes: UnsafeRawBufferPointer) -> Int? {
-        let end: [UInt8] = [13, 10, 13, 10]
-        guard bytes.count >= end.count else { return nil }
-        let last = min(bytes.count, Limits.frameHeaderBytes) - end.count
-        guard last >= 0 else { return nil }
-        for start in 0...last where bytes[start..<(start + end.count)].elementsEqual(end) { return start + end.count }
+        let section = UnsafeRawBufferPointer(rebasing: bytes.prefix(Limits.frameHeaderBytes))
+        var end = 0
+        while let lineEnd = section.lineEnd(from: end) {
+            end = lineEnd + 1
+            if section[..<end].suffix(4).elementsEqual([13, 10, 13, 10]) { return end }
+        }
         return nil
     }
 
@@ -26,9 +29,9 @@ enum FrameHeader {
         return found
     }
 
-    /// Digits with white space around them. Twelve digits are more than anything that could be skipped.
+    /// Digits with spaces and tabs around them (RFC 9110 section 5.6.3). Twelve digits are more than anything that could be skipped.
     private static func decimal(_ text: Substring) -> Int? {
-        let digits = text.utf8.drop(while: \.isBlank).reversed().drop(while: \.isBlank).reversed()
+        let digits = text.utf8.drop(while: isPadding).reversed().drop(while: isPadding).reversed()
         guard !digits.isEmpty, digits.count <= 12 else { return nil }
         return digits.reduce(into: 0 as Int?) { value, digit in
             guard let known = value, (0x30...0x39).contains(digit) else {
@@ -40,7 +43,17 @@ enum FrameHeader {
     }
 }
 
+private func isPadding(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
 extension UInt8 {
     /// Space, tab, CR or LF.
     var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The place of the first LF at or behind `start`.
+    func lineEnd(from start: Int) -> Int? {
+        guard let base = baseAddress, start < count else { return nil }
+        return memchr(base + start, 0x0A, count - start).map { UnsafeRawPointer($0) - base }
+    }
 }

@@ -84,15 +84,10 @@ extension FetchRunParams {
 
     private static func body(_ members: Members) throws(InvalidParams) -> [UInt8] {
         let type = try members.required("type", members.string("type"))
+        guard type == "string" || type == "base64" else { throw members.wrong("type", "one of: string, base64") }
         let value = try members.required("value", members["value"])
-        switch type {
-        case "string":
-            if let bytes = value.withUTF8({ Array($0) }) { return bytes }
-        case "base64":
-            if let bytes = value.withUTF8({ Base64.decode($0) }) ?? nil { return bytes }
-        default:
-            throw members.wrong("type", "one of: string, base64")
-        }
+        let bytes = value.withUTF8 { type == "base64" ? Base64.decode($0) : Array($0) }
+        if let bytes = bytes ?? nil { return bytes }
         throw members.wrong("value", type == "base64" ? "base64 (RFC 4648 section 4), with padding" : "a string")
     }
 

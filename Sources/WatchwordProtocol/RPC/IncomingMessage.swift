@@ -6,7 +6,8 @@ public enum IncomingMessage: Sendable, Equatable {
     case notification(method: String, params: JSON?)
     case result(id: RequestID, JSON)
     case error(id: RequestID, RPCError)
-    /// Meant as a reply, with neither or both of `result` and `error`, or an error that is none.
+    /// Meant as a reply, and not one: with both of `result` and `error`, with an error that is none, or without
+    /// `"jsonrpc":"2.0"`. It gets no answer, which the peer could take for the reply to a request of its own.
     case brokenReply(id: RequestID)
     /// Gets the error -32600 with `id`, which is `null` where none could be read.
     case invalid(id: RequestID, reason: String)
@@ -21,7 +22,8 @@ public enum IncomingMessage: Sendable, Equatable {
         let id = idMember.flatMap(RequestID.init)
         let problem = Self.problem(of: json, idIsInvalid: idMember != nil && id == nil)
         if let problem {
-            self = .invalid(id: id ?? .null, reason: problem)
+            let isReply = json["method"] == nil && (json["result"] != nil || json["error"] != nil)
+            self = isReply ? .brokenReply(id: id ?? .null) : .invalid(id: id ?? .null, reason: problem)
         } else if let method = json["method"]?.string {
             let params = json["params"]
             self =

@@ -108,12 +108,20 @@ extension JSON.Kind {
 }
 
 extension String {
-    /// For an error: the first characters of text that came from outside, and nothing that could move a terminal's cursor.
+    /// For an error: the first characters of text that came from outside, and nothing that could move a terminal's cursor
+    /// or turn the direction of its text.
     public var shortened: String {
         let limit = 80
-        let safe = unicodeScalars.prefix(limit).map { scalar in
-            scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) ? "\u{FFFD}" : Character(scalar)
-        }
+        let safe = unicodeScalars.prefix(limit).map { $0.actsOnATerminal ? "\u{FFFD}" : Character($0) }
         return String(safe) + (unicodeScalars.count > limit ? "…" : "")
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var actsOnATerminal: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
 }

@@ -33,7 +33,7 @@ public struct ProtectionSpace: Sendable, Hashable {
 
     public init(scheme: String, host: String, port: Int, realm: String?, authenticationMethod: AuthenticationMethod) {
         self.scheme = scheme
-        self.host = host
+        self.host = host.asciiLowercased
         self.port = port
         self.realm = realm
         self.authenticationMethod = authenticationMethod
@@ -69,13 +69,15 @@ public struct ProtectionSpace: Sendable, Hashable {
         ])
     }
 
+    /// Refuses the space of a proxy: read as one of a server it would match where it never may.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, at: "protectionSpace")
         scheme = try members.required("protocol", members.string("protocol"))
-        host = try members.required("host", members.string("host"))
+        host = try members.required("host", members.string("host")).asciiLowercased
         port = try members.required("port", members.integer("port", in: 1...65_535))
         realm = try members.string("realm")
         authenticationMethod = try members.required(
             "authenticationMethod", members.choice("authenticationMethod", as: AuthenticationMethod.self))
+        if try members.boolean("isProxy") == true { throw members.wrong("isProxy", "false") }
     }
 }

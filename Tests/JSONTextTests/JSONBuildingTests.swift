@@ -1,0 +1,79 @@
+import JSONText
+import Testing
+
+struct JSONBuildingTests {
+    @Test func everyKindIsBuilt() {
+        #expect(JSON.null.text == "null")
+        #expect(JSON.boolean(true).text == "true")
+        #expect(JSON.boolean(false).text == "false")
+        #expect(JSON.integer(.min).text == "-9223372036854775808")
+        #expect(JSON.real(0.5)?.text == "0.5")
+        #expect(JSON.string("x").text == #""x""#)
+        #expect(JSON.array([1, "two", .null]).text == #"[1,"two",null]"#)
+        #expect(JSON.object(["b": 1, "a": []]).text == #"{"b":1,"a":[]}"#)
+    }
+
+    @Test(arguments: [Double.infinity, -.infinity, .nan, .signalingNaN])
+    func whatIsNoNumberIsNotBuilt(value: Double) {
+        #expect(JSON.real(value) == nil)
+    }
+
+    @Test func membersWithoutValueAreLeftOut() {
+        let absent: String? = nil
+        let json = JSON.object(["first": 1, "absent": absent.map { .string($0) }, "null": .null, "last": 2])
+        #expect(json.text == #"{"first":1,"null":null,"last":2}"#)
+    }
+
+    @Test func anEmptyListOfMembersIsAnObject() {
+        #expect(JSON.object([:]).text == "{}")
+        #expect(JSON.array([]).text == "[]")
+    }
+
+    @Test func literalsAreWhatTheySay() throws {
+        let json: JSON = ["text": "é\n", "number": 7, "flag": false, "list": [1, [2]], "object": ["x": true]]
+        #expect(try json == JSON.parse(#"{"text":"é\n","number":7,"flag":false,"list":[1,[2]],"object":{"x":true}}"#))
+        #expect(json.members?.map(\.name) == ["text", "number", "flag", "list", "object"])
+    }
+
+    @Test(arguments: ["", "plain", "é𝄞", "a\u{0}b", "\u{1}\u{1F}\u{7F}", "\u{FFFF}\u{10FFFF}"])
+    func stringsAreKeptByteForByte(text: String) {
+        let json = JSON.string(text)
+        #expect(json.withUTF8(Array.init) == Array(text.utf8))
+        let fromBytes = Array(text.utf8).withUnsafeBytes { JSON.string(utf8: $0) }
+        #expect(fromBytes == json)
+    }
+
+    @Test func noBytesAreTheEmptyString() {
+        #expect(JSON.string(utf8: UnsafeRawBufferPointer(start: nil, count: 0))?.string == "")
+    }
+
+    @Test(arguments: JSONConformanceTests.notUTF8)
+    func bytesThatAreNotUTF8AreNoString(bytes: [UInt8]) {
+        #expect(bytes.withUnsafeBytes { JSON.string(utf8: $0) } == nil)
+    }
+
+    @Test func addingPutsNewMembersLastAndReplacesInPlace() {
+        let original: JSON = ["a": 1, "b": 2]
+        let extended = original.adding(["c": 3, "a": "new", "absent": nil])
+        #expect(extended.text == #"{"a":"new","b":2,"c":3}"#)
+        #expect(original.text == #"{"a":1,"b":2}"#, "the value that was added to stays as it was")
+    }
+
+    @Test func addingToAnythingElseChangesNothing() {
+        #expect(JSON.array([1]).adding(["a": 1]) == [1])
+    }
+
+    @Test func addingContentsPutsThemLast() {
+        let first: JSON = ["a": 1, "b": 2]
+        #expect(first.adding(contentsOf: ["c": [3], "b": 0]).text == #"{"a":1,"b":0,"c":[3]}"#)
+        #expect(first.text == #"{"a":1,"b":2}"#)
+    }
+
+    @Test func aPartOfOneMessageIsReusedInAnother() throws {
+        func reply() throws -> JSON {
+            let request = try JSON.parse(#"{"id":"x-1","params":{"list":[1,2]}}"#)
+            return .object(["id": request["id"], "echo": request["params"]?["list"]])
+        }
+        #expect(try reply().text == #"{"id":"x-1","echo":[1,2]}"#)
+    }
+}

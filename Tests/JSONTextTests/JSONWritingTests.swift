@@ -1,0 +1,111 @@
+import Glibc
+import JSONText
+import Testing
+
+struct JSONWritingTests {
+    @Test(arguments: [
+        (41.2, "41.2"), (0.1, "0.1"), (1, "1.0"), (-2.5, "-2.5"), (0.1 + 0.2, "0.3"), (1e15, "1e15"), (1e-7, "1e-7"),
+        (123456.789, "123456.789"),
+    ])
+    func realsAreWrittenAsPeopleWriteThem(value: Double, text: String) {
+        #expect(JSON.real(value)?.text == text)
+    }
+
+    @Test func controlCharactersAreEscaped() {
+        let json = JSON.string("\u{0}\u{1}\u{8}\t\n\u{B}\u{C}\r\u{1F}\"\\/")
+        #expect(json.text == #""\u0000\u0001\b\t\n\u000B\f\r\u001F\"\\/""#)
+    }
+
+    @Test func aLineOfTextHoldsNoLineEnd() throws {
+        let json: JSON = ["a\nb": ["c\r\nd", "\u{85}"]]
+        #expect(!json.serialized().contains(UInt8(ascii: "\n")))
+        #expect(!json.serialized().contains(UInt8(ascii: "\r")))
+    }
+
+    @Test func textOfOtherLanguagesStaysAsItIs() {
+        #expect(JSON.string("é€𝄞").text == "\"é€𝄞\"")
+    }
+
+    @Test func appendingLeavesWhatWasThere() {
+        var text = Array("before ".utf8)
+        JSON.array([1]).append(to: &text)
+        #expect(String(decoding: text, as: UTF8.self) == "before [1]")
+    }
+
+    @Test(arguments: UInt16(1)...200)
+    func whatIsWrittenParsesToTheSame(seed: UInt16) throws {
+        var random = RandomJSON(seed: seed)
+        let json = random.value(depth: 5)
+        let text = json.serialized()
+        let limits = JSONLimits(depth: 64, values: 100_000)
+        let parsed = try JSON.parse(text, limits: limits)
+        #expect(parsed == json)
+        #expect(parsed.serialized() == text, "a second writing is the first")
+        #expect(json.serializedCount == text.count)
+        #expect(written(json) == text)
+    }
+
+    @Test func writingStaysWithinItsMemory() {
+        let json: JSON = ["a": "é\n", "b": [1, .null]]
+        let count = json.serializedCount
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: count + 16, alignment: 1)
+        defer { block.deallocate() }
+        block.initializeMemory(as: UInt8.self, repeating: 0xEE)
+        json.write(UnsafeMutableRawBufferPointer(rebasing: block[..<count]))
+        #expect(Array(block[..<count]) == json.serialized())
+        #expect(block[count...].allSatisfy { $0 == 0xEE })
+    }
+
+    @Test func aDestinationThatIsTooSmallStopsTheProgram() async {
+        await #expect(processExitsWith: .failure) {
+            let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 3, alignment: 1)
+            JSON.array([1, 2]).write(block)
+        }
+    }
+
+    private func written(_ json: JSON) -> [UInt8] {
+        Array(unsafeUninitializedCapacity: json.serializedCount) { destination, count in
+            count = json.serializedCount
+            json.write(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(destination)[..<count]))
+        }
+    }
+}
+
+/// Values of every kind, the same ones for the same seed.
+private struct RandomJSON {
+    private var state: [UInt16]
+
+    init(seed: UInt16) { state = [seed, 0x330E, 0x1234] }
+
+    mutating func value(depth: Int) -> JSON {
+        switch below(depth == 0 ? 5 : 7) {
+        case 0: .null
+        case 1: .boolean(below(2) == 0)
+        case 2: .integer(integer())
+        case 3: .real(Double(integer() % 1_000_000) / 64) ?? .null
+        case 4: .string(text())
+        case 5: .array((0..<below(5)).map { _ in value(depth: depth - 1) })
+        default:
+            (0..<below(5)).reduce(JSON.object([:])) { object, _ in object.adding([name(): value(depth: depth - 1)]) }
+        }
+    }
+
+    private mutating func below(_ bound: Int) -> Int { nrand48(&state) % bound }
+
+    private mutating func integer() -> Int {
+        let magnitude = below(64)
+        return (nrand48(&state) << 33 ^ jrand48(&state)) >> magnitude
+    }
+
+    private mutating func text() -> String {
+        let ranges: [ClosedRange<Int>] = [0...0x1F, 0x20...0x7F, 0x80...0xD7FF, 0xE000...0xFFFF, 0x10000...0x10FFFF]
+        let scalars = (0..<below(12)).compactMap { _ in
+            let range = ranges[below(ranges.count)]
+            return UnicodeScalar(UInt32(range.lowerBound + below(range.count)))
+        }
+        return String(String.UnicodeScalarView(scalars))
+    }
+
+    /// jansson has no names with U+0000.
+    private mutating func name() -> String { text().replacing("\u{0}", with: "0") }
+}

@@ -1,0 +1,62 @@
+import JSONText
+import Testing
+import WatchwordProtocol
+
+struct AuthMessagesTests {
+    @Test func aChallengeIsWrittenAsTheProtocolSays() {
+        let params = AuthChallengeParams(
+            challengeID: "9rT0", fetchID: "f17", challenge: ChallengeTests.challenge,
+            requester: Requester(name: "mytool", pid: 4711), deadlineMs: 120_000)
+        #expect(
+            params.json.members?.map(\.name) == [
+                "challengeId", "fetchId", "protectionSpace", "offers", "proposedCredential", "previousFailureCount",
+                "failureResponse", "error", "accepts", "persistenceAllowed", "url", "method", "requester", "deadlineMs",
+            ])
+        #expect(params.json["challengeId"] == "9rT0")
+        #expect(params.json["fetchId"] == "f17")
+        #expect(params.json["requester"]?.text == #"{"name":"mytool","pid":4711}"#)
+        #expect(params.json["deadlineMs"] == 120_000)
+    }
+
+    @Test func aRequesterMayHaveNoName() {
+        #expect(Requester(name: nil, pid: 1).json.text == #"{"name":null,"pid":1}"#)
+    }
+
+    @Test func anAnswerIsRead() throws {
+        let params = try AuthRespondParams(JSON.parse(#"{"challengeId":"c","answer":{"action":"cancel"}}"#))
+        #expect(params.challengeID == "c")
+        #expect(params.answer == .cancel)
+        #expect(params.problem == nil)
+    }
+
+    @Test(arguments: [
+        (#"{"action":"cancle"}"#, "answer.action must be one of: credential, continue, cancel, default, reject"),
+        (#"{"action":"cancel","x":1}"#, #"answer has the unknown member "x"; it takes action"#),
+        ("[]", "answer must be an object, not a list"),
+    ])
+    func whatIsNoAnswerIsTold(answer: String, problem: String) throws {
+        let params = try AuthRespondParams(JSON.parse(#"{"challengeId":"c","answer":\#(answer)}"#))
+        #expect(params.challengeID == "c")
+        #expect(params.answer == nil)
+        #expect(params.problem == problem)
+    }
+
+    @Test(arguments: [
+        (#"{"answer":{"action":"cancel"}}"#, "params.challengeId is missing"),
+        (#"{"challengeId":7,"answer":{"action":"cancel"}}"#, "params.challengeId must be a string"),
+        (#"{"challengeId":"c"}"#, "params.answer is missing"),
+        (#"{"challengeId":"c","answer":null}"#, "params.answer is missing"),
+    ])
+    func withoutChallengeOrAnswerItIsRefused(text: String, reason: String) {
+        #expect(problem { try AuthRespondParams(JSON.parse(text)) } == reason)
+    }
+
+    @Test(arguments: [
+        (AuthRespondResult.accepted, #"{"accepted":true}"#), (.gone, #"{"accepted":false,"reason":"gone"}"#),
+        (.answered, #"{"accepted":false,"reason":"answered"}"#),
+        (.invalid(problem: "no"), #"{"accepted":false,"reason":"invalid","detail":"no"}"#),
+    ])
+    func whatBecameOfAnAnswerIsWritten(result: AuthRespondResult, text: String) {
+        #expect(result.json.text == text)
+    }
+}

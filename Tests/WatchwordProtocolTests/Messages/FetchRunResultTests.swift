@@ -1,0 +1,52 @@
+import JSONText
+import Testing
+import WatchwordProtocol
+
+struct FetchRunResultTests {
+    private func result(body: FetchRunResult.Body, authentication: FetchRunResult.Authentication? = nil)
+        -> FetchRunResult
+    {
+        FetchRunResult(
+            fetchID: "f17", status: 200, url: "https://intranet.example/report", httpVersion: "1.1",
+            headers: [HeaderField("Content-Type", "text/csv")], body: body, bodyBytes: 3,
+            authentication: authentication,
+            exchanges: 2, totalTime: .microseconds(41_204), challengeTime: .zero)
+    }
+
+    @Test func isWrittenAsTheProtocolSays() {
+        let authentication = FetchRunResult.Authentication(method: .httpDigest, source: .session, user: "bob")
+        #expect(
+            result(body: .inline(Array("a,b".utf8)), authentication: authentication).json.text
+                == #"{"fetchId":"f17","status":200,"url":"https://intranet.example/report","httpVersion":"1.1","#
+                + #""headers":[["Content-Type","text/csv"]],"body":{"type":"string","value":"a,b"},"bodyBytes":3,"#
+                + #""auth":{"authenticationMethod":"httpDigest","source":"session","user":"bob"},"exchanges":2,"#
+                + #""timingsMs":{"total":41.2,"challenge":0.0}}"#)
+    }
+
+    @Test func aLargeBodyIsAHandle() {
+        #expect(result(body: .handle).json["body"]?.text == #"{"type":"handle","fetchId":"f17"}"#)
+    }
+
+    @Test func bytesThatAreNotTextAreBase64() {
+        #expect(result(body: .inline([0xFF])).json["body"]?.text == #"{"type":"base64","value":"/w=="}"#)
+    }
+
+    @Test func withoutAuthenticationThereIsNone() {
+        #expect(result(body: .handle).json["auth"]?.isNull == true)
+    }
+
+    @Test(arguments: [
+        (Duration.microseconds(49), "0.0"), (.microseconds(50), "0.1"), (.microseconds(999_960), "1000.0"),
+        (.seconds(86_400), "86400000.0"),
+    ])
+    func timesAreMillisecondsWithOneDigit(time: Duration, text: String) {
+        var result = result(body: .handle)
+        result.challengeTime = time
+        #expect(result.json["timingsMs"]?["challenge"]?.text == text)
+    }
+
+    @Test(arguments: [(Duration.seconds(120), 120_000), (.microseconds(1999), 1), (.zero, 0), (.milliseconds(-5), -5)])
+    func wholeMillisecondsAreRoundedDown(time: Duration, count: Int) {
+        #expect(time.wholeMilliseconds == count)
+    }
+}

@@ -1,0 +1,119 @@
+import JSONText
+import Testing
+import WatchwordProtocol
+
+struct CredentialTests {
+    private func read(_ text: String) throws -> Credential { try Credential(JSON.parse(text), at: "credential") }
+
+    private func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
+
+    private func withMember(_ name: String, _ value: JSON) -> JSON {
+        JSON.object(["type": "password", "user": "bob", "password": "pw"]).adding([name: value])
+    }
+
+    @Test func aPasswordIsReadWithItsDefaults() throws {
+        #expect(
+            try read(#"{"type":"password","user":"bob","password":"pw"}"#)
+                == .password(PasswordCredential(user: "bob", password: secret("pw"), persistence: .forSession)))
+    }
+
+    @Test(arguments: Persistence.allCases)
+    func aPasswordIsReadAsItWasWritten(persistence: Persistence) throws {
+        for (user, password) in [("bob", "pw"), ("", ""), ("Zoë 𝄞", "pä:ss\"\\/ word")] {
+            let credential = Credential.password(
+                PasswordCredential(user: user, password: secret(password), persistence: persistence))
+            #expect(try read(credential.json.text) == credential)
+        }
+    }
+
+    @Test func proposedIsReadAsItWasWritten() throws {
+        #expect(Credential.proposed.json.text == #"{"type":"proposed"}"#)
+        #expect(try read(#"{"type":"proposed"}"#) == .proposed)
+    }
+
+    @Test func aDomainIsTaken() throws {
+        #expect(problem { try Credential(withMember("domain", "CORP"), at: "credential") } == nil)
+    }
+
+    @Test(arguments: ["pasword", "Password", "username", "persistance", "expires", "", "type "])
+    func p15AnUnknownMemberMakesItInvalid(name: String) throws {
+        for value in [JSON.null, "x", 1] {
+            let reason = try #require(problem { try Credential(withMember(name, value), at: "credential") })
+            #expect(reason.hasPrefix("credential has the unknown member \"\(name)\""))
+        }
+    }
+
+    @Test(arguments: ["user", "password", "persistence"])
+    func aProposedOneCarriesNothingElse(member: String) {
+        let json = JSON.object(["type": "proposed"]).adding([member: "x"])
+        #expect(problem { try Credential(json, at: "credential") }?.contains("unknown member") == true)
+    }
+
+    @Test(arguments: [
+        ("type", JSON.null, "credential.type is missing"), ("type", 1, "credential.type must be a string"),
+        ("user", .null, "credential.user is missing"), ("user", 1, "credential.user must be a string"),
+        ("password", .null, "credential.password is missing"),
+        ("password", 1234, "credential.password must be a string of at most 4096 bytes"),
+        ("persistence", "forever", "credential.persistence must be one of: none, forSession, permanent"),
+        ("domain", 1, "credential.domain must be a string"),
+    ])
+    func isRefused(member: String, value: JSON, reason: String) {
+        #expect(problem { try Credential(withMember(member, value), at: "credential") } == reason)
+    }
+
+    @Test(arguments: ["token", "header", "certificate", "trust", "PASSWORD", ""])
+    func otherTypesAreNotKnownYet(type: String) {
+        #expect(
+            problem { try Credential(withMember("type", .string(type)), at: "credential") }
+                == "credential.type \"\(type)\" is not known here; this broker takes password and proposed")
+    }
+
+    @Test(arguments: ["[]", "1", #""bob:pw""#, "true"])
+    func anythingButAnObjectIsRefused(text: String) throws {
+        let reason = try #require(problem { try read(text) })
+        #expect(reason.hasPrefix("credential must be an object, not "))
+        #expect(!reason.contains("pw"))
+    }
+
+    @Test(arguments: Array(UInt8(0)...0x1F) + [0x7F])
+    func controlCharactersAreRefused(control: UInt8) throws {
+        let text = "a\(UnicodeScalar(control))b"
+        for (name, reason) in [
+            ("user", "credential.user must be without control characters"),
+            ("password", "credential.password must be without control characters"),
+        ] {
+            #expect(problem { try Credential(withMember(name, .string(text)), at: "credential") } == reason)
+        }
+    }
+
+    @Test(arguments: ["user", "password"])
+    func theLimitIsReachedAndNotPassed(member: String) {
+        let largest = String(repeating: "é", count: Limits.credentialBytes / 2)
+        #expect(problem { try Credential(withMember(member, .string(largest)), at: "c") } == nil)
+        let reason = problem { try Credential(withMember(member, .string(largest + "x")), at: "c") }
+        #expect(reason?.contains("at most \(Limits.credentialBytes) bytes") == true)
+    }
+
+    @Test func refusalsNeverQuoteThePassword() throws {
+        let texts = [
+            #"{"type":"password","user":"b","password":"hunter2\u0000"}"#, #"{"type":"password","password":"hunter2"}"#,
+            #"{"type":"password","user":1,"password":"hunter2"}"#,
+            #"{"type":"password","user":"b","password":["hunter2"]}"#,
+            #"{"type":"token","user":"b","password":"hunter2"}"#, #"{"type":"password","pasword":"hunter2"}"#,
+        ]
+        for text in texts {
+            let reason = try #require(problem { try read(text) })
+            #expect(!reason.contains("hunter2"))
+        }
+    }
+
+    @Test func theSameIsWhatSendsTheSame() {
+        let credential = PasswordCredential(user: "Zo\u{EB}", password: secret("pw"), persistence: .none)
+        var other = credential
+        other.persistence = .permanent
+        #expect(credential.isSame(as: other), "how long it is kept does not matter")
+        #expect(!credential.isSame(as: PasswordCredential(user: "Zo\u{EB}", password: secret("pW"))))
+        #expect(!credential.isSame(as: PasswordCredential(user: "zo\u{EB}", password: secret("pw"))))
+        #expect(!credential.isSame(as: PasswordCredential(user: "Zoe\u{308}", password: secret("pw"))))
+    }
+}

@@ -1,0 +1,41 @@
+import JSONText
+import Testing
+import WatchwordProtocol
+
+struct HeaderFieldTests {
+    private let fields = [
+        HeaderField("WWW-Authenticate", "Basic realm=\"a\""), HeaderField("Date", "now"),
+        HeaderField("www-authenticate", "Digest realm=\"b\""),
+    ]
+
+    @Test(arguments: [
+        ("WWW-Authenticate", true), ("www-AUTHENTICATE", true), ("WWW-Authenticate ", false),
+        ("WWW_Authenticate", false),
+        ("", false),
+    ])
+    func namesCompareWithoutRegardToCase(name: String, same: Bool) {
+        #expect(fields[0].isNamed(name) == same)
+    }
+
+    @Test(arguments: [("\u{212A}", "k"), ("\u{E9}", "\u{C9}"), ("\u{E9}", "e\u{301}"), ("@", "`"), ("[", "{")])
+    func onlyTheLettersOfASCIIHaveTwoCases(left: String, right: String) {
+        #expect(!left.equalsIgnoringASCIICase(right))
+    }
+
+    @Test func smallLettersAreMadeOfAToZAlone() {
+        #expect("AZ@[`{09É".asciiLowercased == "az@[`{09É")
+        #expect((0...255).filter { UInt8($0).asciiLowercased != UInt8($0) } == Array(0x41...0x5A))
+    }
+
+    @Test func valuesKeepTheirOrder() {
+        #expect(fields.values(of: "WWW-AUTHENTICATE") == ["Basic realm=\"a\"", "Digest realm=\"b\""])
+        #expect(fields.firstValue(of: "www-authenticate") == "Basic realm=\"a\"")
+        #expect(fields.values(of: "Cookie").isEmpty)
+        #expect(fields.firstValue(of: "Cookie") == nil)
+    }
+
+    @Test func areWrittenAsAListOfPairs() {
+        #expect([HeaderField("A", "1"), HeaderField("a", "")].json.text == #"[["A","1"],["a",""]]"#)
+        #expect([HeaderField]().json.text == "[]")
+    }
+}
