@@ -7,6 +7,7 @@ extension Broker {
     func startFetch(
         _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
     ) throws {
+        if let problem = FetchRunParams.unsupported(in: json) { throw RPCError(.notSupported, problem) }
         let params = try FetchRunParams(json)
         let plan = try FetchPlan(params, isSubscribed: connection.isSubscribed)
         counters.fetchesStarted += 1

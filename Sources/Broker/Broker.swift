@@ -79,12 +79,11 @@ public actor Broker {
     }
 
     private func forget(_ id: ConnectionID) {
-        guard let connection = connections[id] else { return }
+        guard let connection = connections.removeValue(forKey: id) else { return }
         counters.ignoredReplies += connection.ignoredReplies
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)
-        connections[id] = nil
     }
 }
 

@@ -66,6 +66,21 @@ extension FetchRunParams {
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
     }
 
+    /// What this version of the broker cannot do yet, in words; `nil` when nothing of the kind is asked for. Better refused
+    /// than passed over: a fetch that was to go through a proxy must not go without.
+    public static func unsupported(in json: JSON?) -> String? {
+        if let proxy = json?["proxy"], !proxy.isNull, proxy.string != "none" {
+            return "Proxies are not supported by this version. Leave out proxy, or give \"none\"."
+        }
+        if let trust = json?["tls"]?["trust"], trust.string != "onFailure" {
+            return "Only certificates that verify are accepted by this version. Leave out tls."
+        }
+        if json?["body"]?["type"]?.string == "attach" {
+            return "Attached bodies are not supported by this version. Give the body as string or base64."
+        }
+        return nil
+    }
+
     /// A list of pairs, or an object.
     private static func headers(_ members: Members) throws(InvalidParams) -> [HeaderField] {
         guard let json = members["headers"] else { return [] }

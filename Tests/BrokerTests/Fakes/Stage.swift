@@ -1,0 +1,82 @@
+import Broker
+import JSONText
+import Logging
+import WatchwordProtocol
+
+/// A broker with false time, a false network, and clients whose every word is seen.
+final class Stage {
+    let loop = FakeLoop()
+    let clock = FakeClock()
+    let transfers = FakeTransfers()
+    let broker: Broker
+
+    init() {
+        var log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        log.logLevel = .critical
+        broker = Broker(
+            loop: loop, transfers: transfers, clock: clock,
+            options: BrokerOptions(version: "test", document: ["openrpc": "1.4.0"]), log: log)
+    }
+
+    /// A connection; with `delivery` it has introduced itself.
+    func connect(_ delivery: ChallengeDelivery? = nil) -> StageClient {
+        let client = FakeClient()
+        let id = broker.connectionOpened(client, peer: PeerIdentity(pid: 4711, uid: 1000))
+        let connected = StageClient(stage: self, link: client, id: id)
+        if let delivery {
+            _ = connected.say(
+                #"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"client":{"name":"tester"},"protocolVersion":1,"capabilities":{"challenge":{"delivery":"\#(delivery.rawValue)"}}}}"#
+            )
+        }
+        return connected
+    }
+
+    /// Lets tasks that wait for the clock get to their waiting, or away from it.
+    func settle(until condition: () -> Bool = { true }) async {
+        for _ in 0..<1000 {
+            loop.turn()
+            if condition() { break }
+            await Task.yield()
+            try? await Task.sleep(for: .microseconds(200))
+        }
+        loop.turn()
+    }
+}
+
+struct StageClient {
+    let stage: Stage
+    let link: FakeClient
+    let id: ConnectionID
+
+    /// Sends one line, and returns what the broker has sent since.
+    func say(_ line: String) -> [JSON] {
+        Array((line + "\n").utf8).withUnsafeBytes { stage.broker.received($0, from: id) }
+        return hear()
+    }
+
+    func hear() -> [JSON] {
+        stage.loop.turn()
+        return link.takeMessages()
+    }
+
+    func fetch(_ url: String = "http://h/", id: Int = 1, more: String = "") -> [JSON] {
+        say(#"{"jsonrpc":"2.0","id":\#(id),"method":"fetch/run","params":{"url":"\#(url)"\#(more)}}"#)
+    }
+
+    func answer(_ challenge: JSON, _ result: String) -> [JSON] {
+        say(#"{"jsonrpc":"2.0","id":\#(challenge["id"]?.integer ?? 0),"result":\#(result)}"#)
+    }
+
+    func leave() {
+        stage.broker.connectionClosed(id)
+        stage.loop.turn()
+    }
+}
+
+extension JSON {
+    var method: String? { self["method"]?.string }
+    var kind: String? { self["error"]?["data"]?["kind"]?.string }
+    var status: Int? { self["result"]?["status"]?.integer }
+}
+
+let bobsAnswer = #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw"}}"#
