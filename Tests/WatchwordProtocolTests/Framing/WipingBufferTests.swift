@@ -92,6 +92,7 @@ struct WipingBufferTests {
         let search = MemorySearch()
         do {
             var buffer = WipingBuffer()
+            append(String(repeating: "x", count: 30_000), to: &buffer)
             buffer.append(search.bytes)
             #expect(search.copies() == 1)
         }

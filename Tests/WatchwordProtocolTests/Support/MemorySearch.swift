@@ -8,7 +8,9 @@ final class MemorySearch {
     /// One search at a time: what one reads through its window, another would find there.
     private static let turn = Mutex(())
     private static let windowBytes = 1 << 20
-    private static let needleBytes = 48
+    /// An odd size, whose freed blocks are not soon taken by somebody else.
+    private static let needleBytes = 712
+    private static let tailBytes = 32
 
     private let mapping: UnsafeMutableRawPointer
     private let mappingBytes = windowBytes + 4096
@@ -28,8 +30,8 @@ final class MemorySearch {
     /// The bytes looked for: lent, so that every further copy is the doing of the code under test.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: needle, count: Self.needleBytes) }
 
-    /// How often the second half of the bytes is found: freed memory keeps its end longest, since the allocator writes its
-    /// own notes over the beginning.
+    /// How often the end of the bytes is found: freed memory keeps it longest, since the allocator writes its own notes over
+    /// the beginning.
     func copies() -> Int { Self.turn.withLock { _ in search() } }
 
     private func search() -> Int {
@@ -40,29 +42,27 @@ final class MemorySearch {
     }
 
     private func copies(in region: Range<UInt>, of memory: CInt) -> Int {
-        let tail = Self.needleBytes / 2
         var found = 0
         var place = region.lowerBound
         while place < region.upperBound {
             let wanted = min(UInt(Self.windowBytes), region.upperBound - place)
             let count = pread(memory, mapping, Int(wanted), off_t(place))
-            guard count >= tail else { break }
+            guard count >= Self.tailBytes else { break }
             found += copies(inWindowOf: count)
-            guard count == Int(wanted), wanted > UInt(tail) else { break }
-            place += wanted == UInt(Self.windowBytes) ? wanted - UInt(tail) + 1 : wanted
+            guard count == Int(wanted), wanted > UInt(Self.tailBytes) else { break }
+            place += wanted == UInt(Self.windowBytes) ? wanted - UInt(Self.tailBytes) + 1 : wanted
         }
         memset(mapping, 0, Self.windowBytes)
         return found
     }
 
     private func copies(inWindowOf count: Int) -> Int {
-        let tailBytes = Self.needleBytes / 2
-        let tail = needle + tailBytes
+        let tail = needle + Self.needleBytes - Self.tailBytes
         let first = CInt(tail.load(as: UInt8.self))
         var found = 0
         var start = UnsafeMutableRawPointer(mapping)
-        while let hit = memchr(start, first, mapping + count - start), mapping + count - hit >= tailBytes {
-            if memcmp(hit, tail, tailBytes) == 0 { found += 1 }
+        while let hit = memchr(start, first, mapping + count - start), mapping + count - hit >= Self.tailBytes {
+            if memcmp(hit, tail, Self.tailBytes) == 0 { found += 1 }
             start = hit + 1
         }
         return found

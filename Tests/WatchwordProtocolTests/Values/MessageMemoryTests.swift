@@ -35,6 +35,13 @@ struct MessageMemoryTests {
         #expect(search.copies() == 0)
     }
 
+    /// In a process of its own, where nothing else has brought the wiping allocator in.
+    @Test func parsingAloneWipesWhatItFrees() async {
+        await #expect(processExitsWith: .success) {
+            try MessageMemoryTests().aTreeIsWipedWhenItGoes()
+        }
+    }
+
     @Test func aTextThatIsRefusedLeavesNothing() {
         #expect(throws: JSONFailure.self) {
             try answerText.withUnsafeBytes { try parse(UnsafeRawBufferPointer(rebasing: $0.dropLast())) }
