@@ -59,8 +59,7 @@ extension Broker {
             return [:]
         case .serverStatus:
             _ = try Members(params)
-            reportStatus(to: call, of: connection)
-            return nil
+            return status()
         case .discover:
             _ = try Members(params)
             return options.document

@@ -16,15 +16,9 @@ struct BrokerCounters {
 }
 
 extension Broker {
-    /// `server/status`. The engine is asked without holding up anything else.
-    func reportStatus(to call: ConnectionMachine.CallID, of connection: ClientConnection) {
-        Task {
-            let figures = await transfers.figures()
-            connection.complete(call, .success(status(figures)))
-        }
-    }
-
-    private func status(_ figures: TransferFigures) -> JSON {
+    /// The result of `server/status`.
+    func status() -> JSON {
+        let figures = transfers.figures
         session.expire(now: clock.now)
         let sources = CredentialSource.allCases.reduce(JSON.object([:])) { object, source in
             object.adding([source.rawValue: .integer(counters.answeredFrom[source] ?? 0)])

@@ -17,6 +17,8 @@ final class EngineThread: SerialExecutor {
         /// The thread has found the mailbox empty and is about to sleep, or sleeps: whoever adds something wakes it.
         var isPolling = false
         var isStopping = false
+        /// The thread takes nothing any more.
+        var hasEnded = false
     }
 
     private let mailbox = Mutex(Mailbox())
@@ -25,17 +27,23 @@ final class EngineThread: SerialExecutor {
 
     init(_ multi: MultiHandle) { self.multi = multi }
 
-    func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        // What is still asked of a thread that is gone must not wait for ever.
+        if !add(.job(job)) { job.runSynchronously(on: asUnownedSerialExecutor()) }
+    }
 
-    /// Runs `call` on the thread, in turn.
-    func post(_ call: @escaping @Sendable () -> Void) { add(.call(call)) }
+    /// Runs `call` on the thread, in turn. `false` when the thread has ended: then it never runs.
+    func post(_ call: @escaping @Sendable () -> Void) -> Bool { add(.call(call)) }
 
-    private func add(_ work: Work) {
-        let mustWake = mailbox.withLock { mailbox in
+    private func add(_ work: Work) -> Bool {
+        let (isTaken, mustWake) = mailbox.withLock { mailbox in
+            if mailbox.hasEnded { return (false, false) }
             mailbox.work.append(work)
-            return mailbox.isPolling
+            return (true, mailbox.isPolling)
         }
         if mustWake { multi.wake() }
+        return isTaken
     }
 
     func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -79,7 +87,8 @@ final class EngineThread: SerialExecutor {
             turn()
             let isDone = mailbox.withLock { mailbox in
                 mailbox.isPolling = mailbox.work.isEmpty && !mailbox.isStopping
-                return mailbox.work.isEmpty && mailbox.isStopping
+                mailbox.hasEnded = mailbox.work.isEmpty && mailbox.isStopping
+                return mailbox.hasEnded
             }
             if isDone { break }
             if mailbox.withLock({ $0.isPolling }) {

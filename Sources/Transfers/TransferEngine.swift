@@ -13,9 +13,10 @@ public actor TransferEngine: TransferPort {
     private let lastID = Atomic(0)
     private var transfers: [TransferID: Transfer] = [:]
     private var isClosed = false
-    private var finished = 0
-    private var connectionsOpened = 0
-    private var connectionsReused = 0
+    private let hasShutDown = Mutex(false)
+    private let counts = Mutex(
+        TransferFigures(
+            engine: TransferLibrary.version, running: 0, finished: 0, connectionsOpened: 0, connectionsReused: 0))
 
     /// Starts the engine's thread; `shutDown` ends it.
     /// - Parameter caFile: certificates, in PEM, to be trusted in place of the system's.
@@ -35,24 +36,26 @@ public actor TransferEngine: TransferPort {
         _ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void
     ) -> TransferID {
         let id = TransferID(value: lastID.add(1, ordering: .relaxed).newValue)
-        thread.post { self.assumeIsolated { $0.begin(id, request, completion) } }
+        let isTaken = thread.post { self.assumeIsolated { $0.begin(id, request, completion) } }
+        if !isTaken { Task.detached { completion(.failure(.shutDown)) } }
         return id
     }
 
     public nonisolated func cancel(_ id: TransferID) {
-        thread.post { self.assumeIsolated { $0.end(id, .failure(.cancelled)) } }
+        _ = thread.post { self.assumeIsolated { $0.end(id, .failure(.cancelled)) } }
     }
 
-    public func figures() -> TransferFigures {
-        TransferFigures(
-            engine: TransferLibrary.version, running: transfers.count, finished: finished,
-            connectionsOpened: connectionsOpened, connectionsReused: connectionsReused)
-    }
+    public nonisolated var figures: TransferFigures { counts.withLock { $0 } }
 
     /// Ends all transfers with `.cancelled`, closes all connections, and returns when the thread is gone. Further transfers
-    /// end at once in the same way.
-    public nonisolated func shutDown() async {
-        guard await endTransfers() else { return }
+    /// end in the same way. More calls do nothing.
+    public nonisolated func shutDown() {
+        let isFirst = hasShutDown.withLock { hasShutDown in
+            defer { hasShutDown = true }
+            return !hasShutDown
+        }
+        guard isFirst else { return }
+        _ = thread.post { self.assumeIsolated { $0.endTransfers() } }
         thread.stop()
         multi.close()
     }
@@ -68,6 +71,7 @@ public actor TransferEngine: TransferPort {
                 throw error
             }
             transfers[id] = transfer
+            counts.withLock { $0.running += 1 }
         } catch {
             completion(.failure(error))
         }
@@ -80,26 +84,28 @@ public actor TransferEngine: TransferPort {
         while let (easy, code) = multi.nextFinished() {
             let transfer = Transfer.at(easy.owner)
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
-            connectionsOpened += opened
-            if opened == 0 && code == CURLE_OK { connectionsReused += 1 }
+            counts.withLock { counts in
+                counts.connectionsOpened += opened
+                if opened == 0 && code == CURLE_OK { counts.connectionsReused += 1 }
+            }
             end(transfer.id, transfer.outcome(code))
         }
     }
 
     private func end(_ id: TransferID, _ outcome: Outcome) {
         guard let transfer = transfers.removeValue(forKey: id) else { return }
-        finished += 1
+        counts.withLock { counts in
+            counts.running -= 1
+            counts.finished += 1
+        }
         multi.remove(transfer.easy)
         transfer.close()
         transfer.completion(outcome)
     }
 
-    /// `false` when that was done before.
-    private func endTransfers() -> Bool {
-        guard !isClosed else { return false }
+    private func endTransfers() {
         isClosed = true
         for id in Array(transfers.keys) { end(id, .failure(.shutDown)) }
-        return true
     }
 }
 

@@ -58,7 +58,7 @@ struct RunningService {
         removeFile()
         await server.stop()
         await broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace)
-        await engine.shutDown()
+        engine.shutDown()
         try? await group.shutdownGracefully()
         log.notice("stopped")
     }

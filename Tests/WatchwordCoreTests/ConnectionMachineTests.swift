@@ -164,7 +164,10 @@ private func withoutErrorData(_ text: String) throws -> String {
         _ = conversation.machine.request(method: "ask", params: [:])
         _ = conversation.say(#"{"jsonrpc":"2.0","result":1,"error":{"code":1,"message":"m"},"id":1}"#)
         _ = conversation.say(#"{"jsonrpc":"2.0","error":"odd","id":2}"#)
-        #expect(conversation.replies == [.broken, .broken])
+        _ = conversation.machine.request(method: "ask", params: [:])
+        #expect(conversation.say(#"{"jsonrpc":"2.0","id":3}"#) == "")
+        #expect(conversation.replies == [.broken, .broken, .broken])
+        #expect(conversation.say(#"{"jsonrpc":"2.0","id":3}"#).contains("-32600"))
     }
 
     @Test func aWithdrawnRequestIsToldOnceAndItsReplyIgnored() {

@@ -130,6 +130,10 @@ public struct ConnectionMachine: ~Copyable {
             return settle(id, .error(error))
         case .brokenReply(let id):
             return settle(id, .broken)
+        case .empty(.integer(let number), _) where slot == nil && openRequests.contains(number):
+            return settle(.integer(number), .broken)
+        case .empty(let id, let reason):
+            return reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot)
         case .invalid(let id, let reason):
             return reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot)
         }
@@ -209,7 +213,7 @@ extension IncomingMessage {
 
     fileprivate var expectsReply: Bool {
         switch self {
-        case .request, .invalid: true
+        case .request, .empty, .invalid: true
         case .notification, .result, .error, .brokenReply: false
         }
     }

@@ -104,5 +104,5 @@ public protocol TransferPort: Sendable {
     /// Ends the transfer within milliseconds with `.cancelled`, if it has not ended yet.
     func cancel(_ id: TransferID)
 
-    func figures() async -> TransferFigures
+    var figures: TransferFigures { get }
 }

@@ -11,7 +11,8 @@ extension FetchURL {
             throw .badURL("The URL is longer than \(Limits.urlBytes) bytes.")
         }
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
-            throw .badURL("The URL \"\(text.shortened)\" does not start with http:// or https://.")
+            // Not quoted: what stands there may be a password that was meant to follow "//".
+            throw .badURL("The URL does not start with http:// or https://.")
         }
         guard let scheme = Origin.Scheme(rawValue: text[..<colon].asciiLowercased) else {
             throw .badURL("Only http and https are fetched, not \"\(String(text[..<colon]).shortened)\".")

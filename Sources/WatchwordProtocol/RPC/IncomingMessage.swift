@@ -9,6 +9,8 @@ public enum IncomingMessage: Sendable, Equatable {
     /// Meant as a reply, and not one: with both of `result` and `error`, with an error that is none, or without
     /// `"jsonrpc":"2.0"`. It gets no answer, which the peer could take for the reply to a request of its own.
     case brokenReply(id: RequestID)
+    /// An id and nothing else: a reply without its half where a request of ours has this id, else a request without its.
+    case empty(id: RequestID, reason: String)
     /// Gets the error -32600 with `id`, which is `null` where none could be read.
     case invalid(id: RequestID, reason: String)
 
@@ -22,8 +24,7 @@ public enum IncomingMessage: Sendable, Equatable {
         let id = idMember.flatMap(RequestID.init)
         let problem = Self.problem(of: json, idIsInvalid: idMember != nil && id == nil)
         if let problem {
-            let isReply = json["method"] == nil && (json["result"] != nil || json["error"] != nil)
-            self = isReply ? .brokenReply(id: id ?? .null) : .invalid(id: id ?? .null, reason: problem)
+            self = Self.wrong(json, id: id, problem)
         } else if let method = json["method"]?.string {
             let params = json["params"]
             self =
@@ -32,6 +33,12 @@ public enum IncomingMessage: Sendable, Equatable {
         } else {
             self = Self.reply(json, id: id ?? .null)
         }
+    }
+
+    private static func wrong(_ json: JSON, id: RequestID?, _ problem: String) -> IncomingMessage {
+        if json["method"] != nil { return .invalid(id: id ?? .null, reason: problem) }
+        if json["result"] != nil || json["error"] != nil { return .brokenReply(id: id ?? .null) }
+        return id.map { .empty(id: $0, reason: problem) } ?? .invalid(id: .null, reason: problem)
     }
 
     private static func problem(of json: JSON, idIsInvalid: Bool) -> String? {

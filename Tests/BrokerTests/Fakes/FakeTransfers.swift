@@ -42,7 +42,7 @@ final class FakeTransfers: TransferPort {
         open?.completion(.failure(TransferFailure(.cancelled, "cancelled")))
     }
 
-    func figures() async -> TransferFigures {
+    var figures: TransferFigures {
         TransferFigures(engine: "fake", running: openCount, finished: 0, connectionsOpened: 0, connectionsReused: 0)
     }
 

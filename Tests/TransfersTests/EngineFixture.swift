@@ -1,0 +1,42 @@
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Transfers
+
+/// An engine for the length of one test.
+func withEngine<Value>(_ body: (TransferEngine) async throws -> Value) async throws -> Value {
+    let engine = try TransferEngine()
+    defer { engine.shutDown() }
+    return try await body(engine)
+}
+
+extension TransferEngine {
+    /// Waits for the end of one exchange; every exchange of a test has a time-out.
+    func exchange(_ request: TransferRequest) async -> Outcome {
+        await withCheckedContinuation { continuation in
+            _ = start(request) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+func request(
+    _ url: String, _ method: String = "GET", headers: [HeaderField] = [], authorization: String? = nil,
+    body: String? = nil, timeout: Duration = .seconds(60), maxBodyBytes: Int = 1 << 20
+) -> TransferRequest {
+    guard let place = try? FetchURL(url) else { preconditionFailure("a test asks for \(url)") }
+    return TransferRequest(
+        url: place, method: method, headers: headers,
+        authorization: authorization.map { text in Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } },
+        body: body.map { Array($0.utf8) }, timeout: timeout, maxBodyBytes: maxBodyBytes)
+}
+
+extension Result where Success == TransferResponse, Failure == TransferFailure {
+    var failureKind: TransferFailure.Kind? {
+        if case .failure(let failure) = self { failure.kind } else { nil }
+    }
+
+    var text: String? { (try? get()).map { String(decoding: $0.body, as: UTF8.self) } }
+}
+
+let okay = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")

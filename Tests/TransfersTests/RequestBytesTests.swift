@@ -1,0 +1,88 @@
+import Glibc
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Transfers
+
+/// What goes out, byte for byte.
+@Suite struct RequestBytesTests {
+    private func sent(_ make: (String) -> TransferRequest) async throws -> String {
+        let server = ScriptedServer([okay])
+        defer { server.stop() }
+        let outcome = try await withEngine { await $0.exchange(make(server.url)) }
+        _ = try outcome.get()
+        return server.heard[0].replacing("127.0.0.1:\(server.port)", with: "HOST")
+    }
+
+    @Test func getSendsWhatWasAskedForAndNothingElse() async throws {
+        let head = try await sent { request("\($0)/a?b=c") }
+        #expect(head == "GET /a?b=c HTTP/1.1\r\nHost: HOST\r\nUser-Agent: watchword\r\nAccept: */*\r\n\r\n")
+    }
+
+    @Test func authorizationIsSentOnceAndAsItIs() async throws {
+        let head = try await sent { request($0, authorization: "Basic Ym9iOnB3") }
+        #expect(
+            head.split(separator: "\r\n").filter { $0.hasPrefix("Authorization") } == ["Authorization: Basic Ym9iOnB3"])
+    }
+
+    @Test func fieldsOfTheClientReplaceTheDefaults() async throws {
+        let fields = [HeaderField("User-Agent", "x/1"), HeaderField("Accept", "a/b"), HeaderField("X-Empty", "")]
+        let head = try await sent { request($0, headers: fields) }
+        #expect(head == "GET / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: x/1\r\nAccept: a/b\r\nX-Empty:\r\n\r\n")
+    }
+
+    @Test(arguments: ["POST", "PUT", "PATCH"])
+    func methodsWithABodySendItsLengthAndNoTypeOfTheirOwn(method: String) async throws {
+        let full = try await sent { request($0, method, body: "a=b") }
+        #expect(full.hasPrefix("\(method) / HTTP/1.1\r\n"))
+        #expect(full.contains("\r\nContent-Length: 3\r\n"))
+        #expect(full.hasSuffix("\r\n\r\na=b"))
+        #expect(!full.contains("Content-Type") && !full.contains("Expect"))
+        let empty = try await sent { request($0, method) }
+        #expect(empty.contains("\r\nContent-Length: 0\r\n"))
+        #expect(!empty.contains("Content-Type"))
+    }
+
+    @Test func otherMethodsGoOutAsTheyAre() async throws {
+        for (method, body) in [("DELETE", nil), ("GET", "q"), ("PROPFIND", "q")] {
+            let text = try await sent { request($0, method, body: body) }
+            #expect(text.hasPrefix("\(method) / HTTP/1.1\r\nHost: HOST\r\n"))
+            #expect(text.hasSuffix("\r\n\r\n\(body ?? "")"))
+        }
+    }
+
+    @Test func largeBodiesDoNotWaitForAContinue() async throws {
+        let text = try await sent { request($0, "POST", body: String(repeating: "x", count: 2 << 20)) }
+        #expect(!text.contains("Expect"))
+        #expect(text.utf8.count > 2 << 20)
+    }
+
+    @Test func headGetsNoBody() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"), okay])
+        defer { server.stop() }
+        let outcome = try await withEngine { await $0.exchange(request(server.url, "HEAD")) }
+        #expect(try outcome.get().body.isEmpty)
+        #expect(server.heard[0].hasPrefix("HEAD / HTTP/1.1\r\n"))
+    }
+
+    @Test(arguments: ["a\r\nEvil: 1", "a\nb", "a\u{0}b"])
+    func aLineBreakInAHeaderSendsNothing(value: String) async throws {
+        let server = ScriptedServer([okay])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let field = await engine.exchange(request(server.url, headers: [HeaderField("X", value)]))
+            #expect(field.failureKind == .internalError)
+            let authorization = await engine.exchange(request(server.url, authorization: value))
+            #expect(authorization.failureKind == .internalError)
+        }
+        #expect(server.heard.isEmpty)
+    }
+
+    @Test func theEnvironmentsProxyIsIgnored() async throws {
+        for name in ["http_proxy", "all_proxy", "HTTP_PROXY"] { setenv(name, "http://127.0.0.1:1/", 1) }
+        defer { for name in ["http_proxy", "all_proxy", "HTTP_PROXY"] { unsetenv(name) } }
+        let head = try await sent { request($0) }
+        #expect(head.hasPrefix("GET / HTTP/1.1\r\n"))
+    }
+}

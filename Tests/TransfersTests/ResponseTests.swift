@@ -1,0 +1,112 @@
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Transfers
+
+/// What comes in: complete, bounded, and one failure for each way of being neither.
+@Suite struct ResponseTests {
+    private func outcome(
+        of replies: [ScriptedServer.Reply], maxBodyBytes: Int = 1 << 20, timeout: Duration = .seconds(60)
+    ) async throws -> TransferPort.Outcome {
+        let server = ScriptedServer(replies)
+        defer { server.stop() }
+        return try await withEngine {
+            await $0.exchange(request(server.url, timeout: timeout, maxBodyBytes: maxBodyBytes))
+        }
+    }
+
+    @Test func statusFieldsAndBody() async throws {
+        let response = try await outcome(of: [
+            .bytes("HTTP/1.1 404 Not Here\r\nX: a\r\nx:  b \r\nEmpty:\r\nContent-Length: 4\r\n\r\nbody")
+        ]).get()
+        #expect(response.status == 404)
+        #expect(response.httpVersion == "1.1")
+        #expect(
+            response.headers == [
+                HeaderField("X", "a"), HeaderField("x", "b"), HeaderField("Empty", ""),
+                HeaderField("Content-Length", "4"),
+            ])
+        #expect(response.body == Array("body".utf8))
+    }
+
+    @Test func interimResponsesAndTrailersAreDropped() async throws {
+        let text =
+            "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nTrailer: t\r\n\r\n"
+        let response = try await outcome(of: [.bytes(text)]).get()
+        #expect(response.headers.map(\.name) == ["A", "Transfer-Encoding"])
+        #expect(response.body == Array("abc".utf8))
+    }
+
+    @Test func foldedLinesAreJoinedAndOddBytesAreLatin1() async throws {
+        let server = ScriptedServer([
+            .bytes("HTTP/1.0 200 OK\r\nA: b\r\n  c\r\n\tUTF-8: no\r\nGr\u{FC}n: x\r\n\r\nrest")
+        ])
+        defer { server.stop() }
+        let response = try await withEngine { try await $0.exchange(request(server.url)).get() }
+        #expect(response.httpVersion == "1.0")
+        #expect(response.headers.first == HeaderField("A", "b c UTF-8: no"))
+        var headers = ResponseHeaders()
+        for line: [UInt8] in [Array("HTTP/1.1 200 OK\r\n".utf8), [0x41, 0x3A, 0xFC, 0x0D, 0x0A]] {
+            _ = line.withUnsafeBytes { headers.append($0) }
+        }
+        #expect(headers.fields == [HeaderField("A", "ü")])
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308, 401, 407])
+    func redirectsAndChallengesAreOnlyReported(status: Int) async throws {
+        let server = ScriptedServer([
+            .bytes(
+                "HTTP/1.1 \(status) X\r\nLocation: /next\r\nWWW-Authenticate: Basic realm=\"r\"\r\nProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n"
+            ), okay,
+        ])
+        defer { server.stop() }
+        let outcome = try await withEngine { await $0.exchange(request(server.url, authorization: "Basic x")) }
+        #expect(try outcome.get().status == status)
+        #expect(server.heard.count == 1)
+        #expect(server.heard[0].split(separator: "GET ").count == 1)
+    }
+
+    @Test func bodiesAreLimited() async throws {
+        let announced = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12345")
+        let open = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\n\r\n12345")
+        for reply in [announced, open] {
+            #expect(try await outcome(of: [reply], maxBodyBytes: 5).text == "12345")
+            #expect(try await outcome(of: [reply], maxBodyBytes: 4).failureKind == .bodyTooLarge)
+        }
+    }
+
+    @Test func headersAreLimited() async throws {
+        let line = "X: \(String(repeating: "y", count: 1000))\r\n"
+        let fits = String(repeating: line, count: 200)
+        let response = try await outcome(of: [.bytes("HTTP/1.1 200 OK\r\n\(fits)Content-Length: 0\r\n\r\n")]).get()
+        #expect(response.headers.count == 201)
+        let tooMany = String(repeating: line, count: 400)
+        let failure = try await outcome(of: [.bytes("HTTP/1.1 200 OK\r\n\(tooMany)Content-Length: 0\r\n\r\n")])
+        #expect(failure.failureKind == .headersTooLarge)
+    }
+
+    @Test(arguments: [
+        (ScriptedServer.Reply.close, TransferFailure.Kind.connectionLost),
+        (.bytes("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"), .connectionLost),
+        (.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"), .connectionLost),
+        (.bytes("SSH-2.0-OpenSSH_9\r\n"), .malformedResponse),
+    ])
+    func brokenResponsesAreFailures(reply: ScriptedServer.Reply, kind: TransferFailure.Kind) async throws {
+        #expect(try await outcome(of: [reply]).failureKind == kind)
+    }
+
+    @Test func aServerThatIsSilentTimesOut() async throws {
+        #expect(try await outcome(of: [.hold], timeout: .milliseconds(150)).failureKind == .timedOut)
+    }
+
+    @Test func placesThatAreNotThere() async throws {
+        try await withEngine { engine in
+            #expect(await engine.exchange(request("http://127.0.0.1:1/")).failureKind == .cannotConnect)
+            let unknown = await engine.exchange(request("http://no-such-host.invalid/"))
+            #expect(unknown.failureKind == .nameNotResolved)
+            guard case .failure(let failure) = unknown else { return }
+            #expect(failure.detail.contains("no-such-host.invalid"))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Glibc
+import Synchronization
+
+/// An HTTP server that says exactly what a test tells it to, and keeps every byte that it hears, by connection.
+///
+/// A script is what one connection does, request by request: for each request head that comes in, one reply. After its last
+/// reply the server closes the connection, unless the script ends with `.hold`.
+final class ScriptedServer: Sendable {
+    enum Reply: Sendable {
+        case bytes(String)
+        /// Says nothing and keeps the connection.
+        case hold
+        /// Closes without a word.
+        case close
+    }
+
+    private struct State {
+        var heard: [[UInt8]] = []
+        var scripts: [[Reply]]
+        var isStopped = false
+    }
+
+    let port: Int
+    private let listener: Int32
+    private let state: Mutex<State>
+
+    /// The first connection follows the first script, and so on; the last script is for all further ones.
+    init(_ scripts: [Reply]...) {
+        state = Mutex(State(scripts: scripts))
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && listen(listener, 512) == 0 && getsockname(listener, $0, &length) == 0
+            }
+        }
+        precondition(bound, "no loopback port for a test")
+        self.listener = listener
+        port = Int(UInt16(bigEndian: address.sin_port))
+        run { $0.accept() }
+    }
+
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    /// What each connection has said, in the order in which they came.
+    var heard: [String] { state.withLock { $0.heard.map { String(decoding: $0, as: UTF8.self) } } }
+
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    private func accept() {
+        while true {
+            let connection = Glibc.accept(listener, nil, nil)
+            guard connection >= 0 else { return }
+            let (number, script) = state.withLock { state in
+                state.heard.append([])
+                let script = state.scripts.count > 1 ? state.scripts.removeFirst() : state.scripts[0]
+                return (state.heard.count - 1, script)
+            }
+            run { $0.serve(connection, number, script) }
+        }
+    }
+
+    private func serve(_ connection: Int32, _ number: Int, _ script: [Reply]) {
+        defer { close(connection) }
+        for reply in script {
+            guard readRequest(connection, number) else { return }
+            switch reply {
+            case .bytes(let text): _ = text.withCString { send(connection, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }
+            case .close: return
+            case .hold: while readSome(connection, number) {}
+            }
+        }
+        shutdown(connection, Int32(SHUT_WR))
+        while readSome(connection, number) {}
+    }
+
+    /// Reads until an empty line has come, and the body whose length the head names.
+    private func readRequest(_ connection: Int32, _ number: Int) -> Bool {
+        let start = state.withLock { $0.heard[number].count }
+        while true {
+            let bytes = state.withLock { Array($0.heard[number][start...]) }
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let end = text.range(of: "\r\n\r\n") {
+                let length = text.contentLength
+                if bytes.count - end >= length { return true }
+            }
+            guard readSome(connection, number) else { return false }
+        }
+    }
+
+    private func readSome(_ connection: Int32, _ number: Int) -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(connection, &buffer, buffer.count, 0)
+        guard count > 0 else { return false }
+        state.withLock { $0.heard[number] += buffer[..<count] }
+        return true
+    }
+
+    private func run(_ body: @escaping @Sendable (ScriptedServer) -> Void) {
+        let box = Unmanaged.passRetained(ThreadBody { body(self) })
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil,
+            { argument in
+                Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
+                return nil
+            }, box.toOpaque())
+        pthread_detach(thread)
+    }
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
+
+extension String {
+    /// The place behind the first `text`, in bytes.
+    fileprivate func range(of text: String) -> Int? {
+        let (all, wanted) = (Array(utf8), Array(text.utf8))
+        guard all.count >= wanted.count else { return nil }
+        return (0...(all.count - wanted.count)).first { all[$0..<($0 + wanted.count)].elementsEqual(wanted) }
+            .map { $0 + wanted.count }
+    }
+
+    fileprivate var contentLength: Int {
+        for line in split(separator: "\r\n") where line.lowercased().hasPrefix("content-length:") {
+            return Int(line.split(separator: ":")[1].filter { $0 != " " }) ?? 0
+        }
+        return 0
+    }
+}
