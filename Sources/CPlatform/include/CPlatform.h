@@ -20,6 +20,16 @@ int watchword_is_listening_unix_socket(int descriptor);
 /// file, no new privileges. Returns 0, or an error number.
 int watchword_harden_process(void);
 
+/// Blocks SIGINT, SIGTERM and SIGHUP in this thread, and returns a descriptor that becomes readable when one of them comes
+/// (signalfd(2)), or -1.
+int watchword_interrupt_descriptor(void);
+
+/// The signal that has come, or 0.
+int watchword_read_interrupt(int descriptor);
+
+/// POSIX_SPAWN_SETSID, which Swift does not see: the new process starts a session of its own.
+enum { WATCHWORD_SPAWN_NEW_SESSION = 0x80 };
+
 /// Closes every descriptor from `first` on. Returns 0, or an error number.
 int watchword_close_from(unsigned first);
 

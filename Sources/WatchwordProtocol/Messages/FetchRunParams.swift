@@ -109,7 +109,8 @@ extension FetchRunParams {
     /// May hold a password: it must be written with `JSON.write(_:)`.
     public var json: JSON {
         .object([
-            "url": .string(url), "method": .string(method), "headers": headers.isEmpty ? nil : headers.json,
+            "url": URLText.joined(url, userInfo), "method": .string(method),
+            "headers": headers.isEmpty ? nil : headers.json,
             "body": body.map(BodyValue.json),
             "credential": credential?.json,
             "auth": .object([

@@ -1,3 +1,5 @@
+internal import JSONText
+
 /// Takes the user information out of a URL's text before anything of it becomes a `String`.
 public enum URLText {
     /// The text without user information and its `@`, and the user information, where there is some.
@@ -25,5 +27,23 @@ public enum URLText {
         let start = colon + 3
         let ends: [UInt8] = [slash, UInt8(ascii: "?"), UInt8(ascii: "#")]
         return start..<(bytes[start...].firstIndex { ends.contains($0) } ?? bytes.count)
+    }
+
+    /// The reverse of `split`, as a JSON string. It may hold a password: it must be written with `JSON.write(_:)`.
+    static func joined(_ url: String, _ userInfo: Secret?) -> JSON {
+        guard let userInfo, let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else {
+            return .string(url)
+        }
+        let head = Array(url[..<url.index(colon, offsetBy: 3)].utf8)
+        let tail = Array("@\(url[url.index(colon, offsetBy: 3)...])".utf8)
+        let whole = Secret(capacity: head.count + userInfo.count + tail.count) { destination in
+            destination.copyBytes(from: head)
+            userInfo.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: destination[head.count...]).copyMemory(from: $0)
+            }
+            UnsafeMutableRawBufferPointer(rebasing: destination[(head.count + userInfo.count)...]).copyBytes(from: tail)
+            return destination.count
+        }
+        return whole.withUnsafeBytes { JSON.string(utf8: $0) } ?? .string(url)
     }
 }

@@ -1,0 +1,170 @@
+internal import CPlatform
+internal import Glibc
+public import JSONText
+public import WatchwordProtocol
+
+/// A connection to the broker for a program that does one thing at a time. Every call blocks until its reply has come.
+///
+/// Not for use from several threads.
+public final class BrokerConnection {
+    /// What a client does with a challenge.
+    public typealias ChallengeHandler = (IncomingChallenge) -> ChallengeAnswer?
+
+    /// How long the broker may take to confirm that a call was cancelled.
+    private static let cancellationMilliseconds: Int32 = 5000
+
+    private let socket: UnixSocket
+    private var decoder = FrameDecoder()
+    private var received: [IncomingMessage] = []
+    private var lastID = 0
+    private var withdrawn: Set<Int> = []
+    /// Becomes readable when the user interrupts the program; negative when nobody looks.
+    public var interruptDescriptor: Int32 = -1
+    /// Told of each notification that is not about a challenge.
+    public var onNotification: (String, JSON?) -> Void = { _, _ in }
+
+    public init(_ location: SocketLocation) throws(ClientFailure) { socket = try UnixSocket(connectingTo: location) }
+
+    /// Introduces the client, and says whether it answers challenges.
+    @discardableResult
+    public func initialize(name: String, version: String, delivery: ChallengeDelivery?) throws(ClientFailure) -> JSON {
+        let params = InitializeParams(clientName: name, clientVersion: version, delivery: delivery)
+        return try call(.initialize, params.json)
+    }
+
+    /// Makes one call. `onChallenge` is asked when the broker asks; `nil` from it means that there was no time to answer.
+    public func call(
+        _ method: MethodName, _ params: JSON = [:], onChallenge: ChallengeHandler = { _ in .useDefault }
+    ) throws(ClientFailure) -> JSON {
+        lastID += 1
+        let id = lastID
+        try send(.request(id: .integer(id), method: method.rawValue, params: params))
+        var interrupt: Int32 = 0
+        while true {
+            guard let message = try nextMessage(isCancelling: interrupt != 0, interrupt: &interrupt) else {
+                try send(.notification(method: "$/cancelRequest", params: CancelRequestParams(id: .integer(id)).json))
+                continue
+            }
+            switch message {
+            case .result(.integer(id), let result):
+                return result
+            case .error(.integer(id), let error):
+                throw interrupt != 0 ? .interrupted(signal: interrupt) : .refused(error)
+            default:
+                try handle(message, onChallenge, isCancelling: interrupt != 0)
+            }
+        }
+    }
+
+    // MARK: Messages
+
+    private func handle(
+        _ message: IncomingMessage, _ onChallenge: ChallengeHandler, isCancelling: Bool
+    ) throws(ClientFailure) {
+        switch message {
+        case .request(let id, BrokerMethodName.authChallenge.rawValue, let params):
+            guard case .integer(let number) = id, !isCancelling, !withdrawn.contains(number), let params else { return }
+            let challenge = IncomingChallenge(params: params, request: number, connection: self)
+            if let answer = onChallenge(challenge), !withdrawn.contains(number) {
+                try send(.result(id: id, answer.json))
+            }
+        case .request(let id, let method, _):
+            let error = RPCError(.methodNotFound, "this client does not answer \(method.shortened)")
+            try send(.error(id: id, error))
+        case .notification(let method, let params):
+            note(method, params)
+        case .result, .error, .brokenReply, .empty, .invalid:
+            break
+        }
+    }
+
+    private func note(_ method: String, _ params: JSON?) {
+        guard method == BrokerMethodName.cancelRequest.rawValue else { return onNotification(method, params) }
+        if case .integer(let number)? = (try? CancelRequestParams(params))?.id { withdrawn.insert(number) }
+    }
+
+    /// `nil` when the user interrupts. Once that was so, the wait is short.
+    private func nextMessage(isCancelling: Bool, interrupt: inout Int32) throws(ClientFailure) -> IncomingMessage? {
+        while received.isEmpty {
+            var entries = [
+                pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isCancelling ? -1 : interruptDescriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            let count = poll(&entries, 2, isCancelling ? Self.cancellationMilliseconds : -1)
+            if count < 0 && errno == EINTR { continue }
+            if count == 0 { throw .interrupted(signal: interrupt) }
+            if entries[1].revents != 0 {
+                interrupt = max(1, watchword_read_interrupt(interruptDescriptor))
+                return nil
+            }
+            try receive()
+        }
+        return received.removeFirst()
+    }
+
+    private func receive() throws(ClientFailure) {
+        var problem: ClientFailure?
+        try socket.receive { bytes throws(ClientFailure) in
+            do throws(FramingFailure) {
+                try decoder.feed(bytes) { event in
+                    guard case .message(let text) = event else {
+                        problem = .protocolViolation("a message is too large")
+                        return
+                    }
+                    let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)
+                    do throws(JSONFailure) {
+                        received.append(IncomingMessage(try JSON.parse(text, limits: limits)))
+                    } catch {
+                        problem = .protocolViolation("\(error)")
+                    }
+                }
+            } catch {
+                throw .protocolViolation("\(error)")
+            }
+        }
+        if let problem { throw problem }
+    }
+
+    /// A message may hold a password: it is put together in memory that is wiped.
+    private func send(_ message: OutgoingMessage) throws(ClientFailure) {
+        let json = message.json
+        let count = json.serializedCount
+        let line = Secret(capacity: count + 1) { destination in
+            json.write(UnsafeMutableRawBufferPointer(rebasing: destination[..<count]))
+            destination[count] = UInt8(ascii: "\n")
+            return count + 1
+        }
+        try line.withUnsafeBytes { bytes throws(ClientFailure) in try socket.send(bytes) }
+    }
+
+    // MARK: While somebody is being asked
+
+    /// Readable when the broker has something to say.
+    var descriptor: Int32 { socket.descriptor }
+
+    /// Takes in what the broker has said meanwhile. Whether it still wants the answer to `request`.
+    func stillWants(_ request: Int) -> Bool {
+        do throws(ClientFailure) { try receive() } catch { return false }
+        received.removeAll { message in
+            guard case .notification(BrokerMethodName.cancelRequest.rawValue, let params) = message else {
+                return false
+            }
+            note(BrokerMethodName.cancelRequest.rawValue, params)
+            return true
+        }
+        return !withdrawn.contains(request)
+    }
+}
+
+/// A challenge that waits for its answer.
+public struct IncomingChallenge {
+    /// As it came: the parameters of `auth/challenge`.
+    public let params: JSON
+    let request: Int
+    let connection: BrokerConnection
+
+    /// To be watched while somebody thinks: when it is readable, `isStillOpen` says whether the answer is still wanted.
+    public var descriptor: Int32 { connection.descriptor }
+
+    public var isStillOpen: Bool { connection.stillWants(request) }
+}

@@ -1,0 +1,53 @@
+internal import CPlatform
+internal import Glibc
+internal import WatchwordProtocol
+
+/// A connected Unix stream socket.
+struct UnixSocket: ~Copyable {
+    let descriptor: Int32
+
+    init(connectingTo location: SocketLocation) throws(ClientFailure) {
+        let path = location.path
+        guard path.utf8.count <= SocketLocation.longestPath else {
+            throw .cannotStart(
+                reason: "The path of its socket, \(path), is longer than \(SocketLocation.longestPath) bytes.")
+        }
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw .cannotStart(reason: String(cString: strerror(errno))) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else {
+            close(descriptor)
+            throw .notRunning(path: path)
+        }
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(ClientFailure) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw .connectionLost }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    /// Waits for bytes and lends them; they are wiped afterwards.
+    func receive(_ body: (UnsafeRawBufferPointer) throws(ClientFailure) -> Void) throws(ClientFailure) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 1)
+        defer { buffer.deallocate() }
+        var count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+        while count < 0 && errno == EINTR { count = recv(descriptor, buffer.baseAddress, buffer.count, 0) }
+        guard count > 0 else { throw .connectionLost }
+        try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+}

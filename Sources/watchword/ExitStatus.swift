@@ -1,0 +1,55 @@
+import ArgumentParser
+import Glibc
+import WatchwordClient
+import WatchwordProtocol
+
+/// Exit codes with curl's meaning (curl(1), "EXIT CODES"), so that scripts need not learn new ones.
+enum ExitStatus {
+    static let failedToStart: Int32 = 2
+    static let httpError: Int32 = 22
+    static let writeError: Int32 = 23
+    static let readError: Int32 = 26
+    static let loginDenied: Int32 = 67
+
+    static func code(for kind: ErrorKind) -> Int32 {
+        switch kind {
+        case .badURL: 3
+        case .notSupported: 4
+        case .nameNotResolved: 6
+        case .cannotConnect: 7
+        case .malformedResponse: 8
+        case .timedOut: 28
+        case .tlsFailed: 35
+        case .cancelled: 42
+        case .invalidHeader, .invalidMethod: 43
+        case .tooManyRedirects, .insecureRedirect, .badRedirect: 47
+        case .connectionLost: 56
+        case .serverNotTrusted: 60
+        case .tooLarge: 63
+        case .challengeCancelled, .tooManyAttempts, .invalidAnswer, .denied: loginDenied
+        case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError, .busy, .shuttingDown,
+            .unknownFetch, .protocolViolation:
+            failedToStart
+        }
+    }
+
+    static func code(for failure: ClientFailure) -> Int32 {
+        switch failure {
+        case .notRunning, .cannotStart, .connectionLost, .protocolViolation: failedToStart
+        case .interrupted(let signal): 128 + signal
+        case .refused(let error): error.kind.map { code(for: $0) } ?? failedToStart
+        }
+    }
+}
+
+/// Writes one line to standard error.
+func complain(_ text: String) {
+    let line = Array("watchword: \(text)\n".utf8)
+    _ = write(STDERR_FILENO, line, line.count)
+}
+
+/// Says why, and ends with the code for it.
+func report(_ failure: ClientFailure) -> ExitCode {
+    if case .interrupted = failure {} else { complain(failure.description) }
+    return ExitCode(ExitStatus.code(for: failure))
+}

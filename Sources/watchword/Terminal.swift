@@ -1,0 +1,66 @@
+import CPlatform
+import Glibc
+import WatchwordProtocol
+
+/// The terminal of the user, whatever standard input and output are connected to.
+struct Terminal: ~Copyable {
+    /// How reading a line ended.
+    enum Line {
+        case text(Secret)
+        /// Ctrl-D on an empty line.
+        case end
+        /// Something else wants attention first: the user interrupts, or the question was withdrawn.
+        case interrupted, withdrawn
+    }
+
+    private static let longestLine = Limits.credentialBytes + 1
+
+    private let descriptor: Int32
+
+    /// `nil` when there is none.
+    init?() {
+        let descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { return nil }
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    func show(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(descriptor, bytes, bytes.count)
+    }
+
+    /// Reads one line, shown or not. Echo is back on when this returns, however it does.
+    func readLine(echo: Bool, interrupt: Int32, broker: Int32, isStillOpen: () -> Bool) -> Line {
+        var settings = termios()
+        let hasSettings = tcgetattr(descriptor, &settings) == 0
+        if hasSettings && !echo {
+            var silent = settings
+            silent.c_lflag &= ~tcflag_t(ECHO)
+            silent.c_lflag |= tcflag_t(ECHONL)
+            tcsetattr(descriptor, TCSAFLUSH, &silent)
+        }
+        defer { if hasSettings && !echo { tcsetattr(descriptor, TCSADRAIN, &settings) } }
+        while true {
+            var entries = [descriptor, interrupt, broker].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            if poll(&entries, 3, -1) < 0 && errno == EINTR { continue }
+            if entries[1].revents != 0 { return .interrupted }
+            if entries[2].revents != 0 && !isStillOpen() { return .withdrawn }
+            if entries[0].revents != 0 { return takeLine() }
+        }
+    }
+
+    private func takeLine() -> Line {
+        var isEnd = false
+        let line = Secret(capacity: Self.longestLine) { destination in
+            let count = read(descriptor, destination.baseAddress, destination.count)
+            guard count > 0 else {
+                isEnd = true
+                return 0
+            }
+            return destination[count - 1] == UInt8(ascii: "\n") ? count - 1 : count
+        }
+        return isEnd ? .end : .text(line)
+    }
+}
