@@ -1,0 +1,104 @@
+import pathlib
+import secrets
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from rig import leaks, servers  # noqa: E402
+from rig.broker import Broker  # noqa: E402
+from rig.client import Client  # noqa: E402
+from rig.scripted import ScriptedServer  # noqa: E402
+
+
+class Stage:
+    """One broker with its clients and scripted servers. At the end every secret is looked for where it does not belong."""
+
+    def __init__(self, folder):
+        self.folder, self.brokers, self.clients, self.servers, self.secrets = folder, [], [], [], {}
+
+    def broker(self, *options, **more):
+        folder = self.folder / f"broker{len(self.brokers)}"
+        folder.mkdir(mode=0o700)
+        broker = Broker(folder, *options, **more).start()
+        self.brokers.append(broker)
+        return broker
+
+    def client(self, *arguments, **more):
+        client = Client((self.brokers or [self.broker()])[0].socket, *arguments, **more)
+        self.clients.append(client)
+        return client
+
+    def server(self, server_or_handler):
+        server = server_or_handler if isinstance(server_or_handler, ScriptedServer) else ScriptedServer(server_or_handler)
+        self.servers.append(server)
+        return server
+
+    def secret(self, *allowed):
+        """A password that only the servers `allowed` may see."""
+        text = "pw" + secrets.token_hex(12)
+        self.secrets[text] = allowed
+        return text
+
+    def allow(self, secret, server):
+        self.secrets[secret] = (*self.secrets[secret], server)
+
+    def end(self):
+        for client in self.clients:
+            client.close()
+        for broker in self.brokers:
+            if broker.process.poll() is None:
+                assert broker.stop() == 0, broker.log
+        for secret, allowed in self.secrets.items():
+            places = {f"server on port {server.port}": server.wire for server in self.servers if server not in allowed}
+            places.update({f"client {index}": client.received_bytes for index, client in enumerate(self.clients)})
+            for broker in self.brokers:
+                places.update(leaks.files_below(broker.folder))
+            found = leaks.places_with(secret, places)
+            assert not found, f"a secret was found in {found}"
+        for server in self.servers:
+            server.close()
+
+
+@pytest.fixture
+def stage(tmp_path):
+    stage = Stage(tmp_path)
+    yield stage
+    stage.end()
+
+
+@pytest.fixture(scope="session")
+def account():
+    return "bob", "pw" + secrets.token_hex(12)
+
+
+@pytest.fixture(scope="session")
+def tls(tmp_path_factory):
+    return servers.certificates(tmp_path_factory.mktemp("tls"))
+
+
+def _served(make):
+    server = make
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def nginx(tmp_path_factory, account):
+    yield from _served(servers.nginx(tmp_path_factory.mktemp("nginx"), *account))
+
+
+@pytest.fixture(scope="session")
+def nginx_tls(tmp_path_factory, account, tls):
+    yield from _served(servers.nginx(tmp_path_factory.mktemp("nginx-tls"), *account, tls=tls))
+
+
+@pytest.fixture(scope="session")
+def apache(tmp_path_factory, account):
+    yield from _served(servers.apache_digest(tmp_path_factory.mktemp("apache"), *account))
+
+
+@pytest.fixture(scope="session")
+def httpbin(tmp_path_factory):
+    yield from _served(servers.httpbin(tmp_path_factory.mktemp("httpbin")))

@@ -1,0 +1,68 @@
+"""The real broker, in a home of its own."""
+import os
+import pathlib
+import select
+import signal
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def program(name):
+    """The built program `name`; WATCHWORD_BIN_DIR says where, if not in the debug build."""
+    path = pathlib.Path(os.environ.get("WATCHWORD_BIN_DIR", ROOT / ".build" / "debug")) / name
+    assert path.exists(), f"{path} is missing: run `swift build`"
+    return str(path)
+
+
+class Broker:
+    """Starts `watchwordd` and ends it by its own process id."""
+
+    def __init__(self, folder, *options, environment=None):
+        self.folder = pathlib.Path(folder)
+        self.home = self.folder / "home"
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        runtime = self.folder / "run"
+        runtime.mkdir(mode=0o700, exist_ok=True)
+        self.socket = str(runtime / "broker.sock")
+        self.log_path = self.folder / "broker.log"
+        self.options = options
+        self.environment = {"HOME": str(self.home), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"]}
+        self.environment.update(environment or {})
+        self.process = None
+
+    def start(self, seconds=20):
+        readable, writable = os.pipe()
+        log = open(self.log_path, "ab")
+        self.process = subprocess.Popen(
+            [program("watchwordd"), "--socket", self.socket, "--log-level", "debug", "--ready-fd", str(writable), *self.options],
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[writable])
+        os.close(writable)
+        ready, _, _ = select.select([readable], [], [], seconds)
+        text = os.read(readable, 16) if ready else b""
+        os.close(readable)
+        assert text == b"ready\n", f"the broker did not start: {self.log[-2000:]}"
+        return self
+
+    def stop(self, seconds=20):
+        """SIGTERM; the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(20)
+
+    @property
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    @property
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd")) if os.geteuid() == 0 else None
+
+    @property
+    def resident_kilobytes(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))

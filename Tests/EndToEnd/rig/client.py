@@ -1,0 +1,123 @@
+"""A client that is not ours: speaks both framings, and keeps every message and every byte."""
+import json
+import queue
+import socket
+import threading
+
+BOB = "bob"
+
+
+def password_answer(user, password, **more):
+    return {"action": "credential", "credential": {"type": "password", "user": user, "password": password, **more}}
+
+
+class Client:
+    def __init__(self, path, framing="lines", delivery="request", answer=None, name="rig"):
+        """`answer` is called with the parameters of each challenge; what it returns is the reply's result.
+
+        Without it challenges wait in `challenges` for `reply`. `delivery=None` skips `initialize`.
+        """
+        self.framing, self.answer = framing, answer
+        self.messages = []  # ("client" | "broker", message)
+        self.received_bytes = b""
+        self.replies, self.challenges, self.notifications = {}, queue.Queue(), queue.Queue()
+        self.arrived = threading.Condition()
+        self.closed = threading.Event()
+        self.next_id = 0
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        threading.Thread(target=self._read, daemon=True).start()
+        if delivery is not None:
+            capabilities = {"challenge": {"delivery": delivery}}
+            reply = self.call("initialize", {"client": {"name": name}, "protocolVersion": 1, "capabilities": capabilities})
+            assert "result" in reply, reply
+
+    # Out
+
+    def send_bytes(self, data):
+        self.socket.sendall(data)
+
+    def send(self, message):
+        self.messages.append(("client", message))
+        text = json.dumps(message).encode()
+        self.send_bytes(text + b"\n" if self.framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+
+    def start(self, method, params=None):
+        self.next_id += 1
+        message = {"jsonrpc": "2.0", "id": self.next_id, "method": method}
+        self.send(message if params is None else {**message, "params": params})
+        return self.next_id
+
+    def wait(self, call, seconds=30):
+        with self.arrived:
+            assert self.arrived.wait_for(lambda: call in self.replies or self.closed.is_set(), seconds), f"no reply to {call}"
+            return self.replies[call]
+
+    def call(self, method, params=None, seconds=30):
+        return self.wait(self.start(method, params), seconds)
+
+    def fetch(self, url, seconds=30, **params):
+        return self.call("fetch/run", {"url": url, **params}, seconds)
+
+    def reply(self, challenge, result):
+        self.send({"jsonrpc": "2.0", "id": challenge["id"], "result": result})
+
+    def close(self):
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.socket.close()
+
+    # In
+
+    def _read(self):
+        buffer = b""
+        try:
+            while data := self.socket.recv(1 << 16):
+                self.received_bytes += data
+                buffer += data
+                while True:
+                    message, buffer = self._cut(buffer)
+                    if message is None:
+                        break
+                    self._take(json.loads(message))
+        except OSError:
+            pass
+        finally:
+            self.closed.set()
+            with self.arrived:
+                self.arrived.notify_all()
+
+    def _cut(self, buffer):
+        if self.framing == "lines":
+            line, found, rest = buffer.partition(b"\n")
+            return (line, rest) if found else (None, buffer)
+        head, found, rest = buffer.partition(b"\r\n\r\n")
+        if not found:
+            return None, buffer
+        length = int(head[len(b"Content-Length: "):])
+        assert head == b"Content-Length: %d" % length, head
+        return (rest[:length], rest[length:]) if len(rest) >= length else (None, buffer)
+
+    def _take(self, message):
+        self.messages.append(("broker", message))
+        for one in message if isinstance(message, list) else [message]:
+            if one.get("method") == "auth/challenge":
+                if self.answer:
+                    self.reply(one, self.answer(one["params"]))
+                else:
+                    self.challenges.put(one)
+            elif "method" in one:
+                self.notifications.put(one)
+        with self.arrived:
+            for one in message if isinstance(message, list) else [message]:
+                if "method" not in one:
+                    self.replies[one.get("id")] = one
+            self.arrived.notify_all()
+
+    def raw_reply(self, seconds=10):
+        """The next thing that answers no numbered call: a parse error, a batch."""
+        with self.arrived:
+            assert self.arrived.wait_for(lambda: None in self.replies, seconds), "nothing came"
+            return self.replies.pop(None)

@@ -1,0 +1,109 @@
+"""Real servers from Debian's packages, each in a folder of its own, on a loopback port, ended by its process id."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+INSTALL = "contrib/install-dependencies --test"
+
+
+def find(name):
+    path = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+    assert path, f"{name} is missing: run {INSTALL}"
+    return path
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    def __init__(self, command, port, log, **more):
+        self.port, self.log_path = port, pathlib.Path(log)
+        self.output = open(str(log) + ".out", "ab")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, **more)
+        end = time.monotonic() + 20
+        while True:
+            assert self.process.poll() is None, pathlib.Path(str(log) + ".out").read_text()
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            except OSError:
+                assert time.monotonic() < end, f"nothing listens on {port}"
+                time.sleep(0.02)
+
+    @property
+    def log(self):
+        return self.log_path.read_text() if self.log_path.exists() else ""
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(20)
+
+
+def password_line(user, password):
+    made = subprocess.run(["openssl", "passwd", "-apr1", "-stdin"], input=password, text=True, capture_output=True, check=True)
+    return f"{user}:{made.stdout.strip()}\n"
+
+
+def certificates(folder):
+    """A certificate authority of our own and a certificate for localhost and 127.0.0.1."""
+    folder = pathlib.Path(folder)
+    run = lambda *words: subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Test authority", "-keyout", "ca.key", "-out", "ca.pem")
+    run("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.pem")
+    return folder
+
+
+def nginx(folder, user, password, tls=None):
+    """Everything open at /, Basic at /staff/; with `tls` over HTTPS and HTTP/2."""
+    folder = pathlib.Path(folder)
+    port = free_port()
+    (folder / "www" / "staff").mkdir(parents=True)
+    (folder / "www" / "open.txt").write_text("open page\n")
+    (folder / "www" / "staff" / "page.txt").write_text("staff page\n")
+    (folder / "www" / "large.bin").write_bytes(os.urandom(3 << 20))
+    (folder / "users").write_text(password_line(user, password))
+    listen = f"listen 127.0.0.1:{port}" + (f" ssl http2; ssl_certificate {tls}/server.pem; ssl_certificate_key {tls}/server.key" if tls else "")
+    spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
+    user_line = "user root; " if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
+        f"http {{ {spool} log_format short '$status $remote_user $server_protocol $uri'; access_log {folder}/access.log short;\n"
+        f"server {{ {listen}; root {folder}/www; location /staff/ {{ auth_basic \"Staff\"; auth_basic_user_file {folder}/users; }} }} }}\n")
+    return Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
+
+
+def apache_digest(folder, user, password):
+    """Digest MD5 at /private/."""
+    import hashlib
+
+    folder = pathlib.Path(folder)
+    port = free_port()
+    (folder / "www" / "private").mkdir(parents=True)
+    (folder / "www" / "private" / "page.txt").write_text("private page\n")
+    (folder / "users").write_text(f"{user}:Private:{hashlib.md5(f'{user}:Private:{password}'.encode()).hexdigest()}\n")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    modules = "/usr/lib/apache2/modules"
+    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest"]
+    loads = "".join(f"LoadModule {name}_module {modules}/mod_{name}.so\n" for name in names)
+    account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
+    (folder / "apache.conf").write_text(
+        f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
+        f"ErrorLog {folder}/error.log\nLogFormat \"%>s %u %U\" short\nDocumentRoot {folder}/www\nMutex file:{folder}\n"
+        f"<Location /private/>\nAuthType Digest\nAuthName Private\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Location>\n")
+    return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "error.log")
+
+
+def httpbin(folder):
+    port = free_port()
+    return Server(
+        [find("gunicorn"), "--bind", f"127.0.0.1:{port}", "--threads", "4", "--worker-tmp-dir", "/dev/shm", "httpbin:app"],
+        port, pathlib.Path(folder) / "httpbin.log", cwd=folder)

@@ -1,0 +1,119 @@
+"""JSON-RPC over the real socket: bad input, limits, framings, and clients of a few lines."""
+import json
+import subprocess
+
+import pytest
+
+from rig.client import password_answer
+from rig.scripted import basic_server, response
+
+
+@pytest.mark.parametrize("params, kind", [
+    ({"url": "ftp://127.0.0.1/"}, "badURL"), ({"url": "http://"}, "badURL"), ({}, "invalidParams"), ({"url": 7}, "invalidParams"),
+    ({"url": "http://127.0.0.1/", "headers": [["X", "a\r\nEvil: 1"]]}, "invalidHeader"),
+    ({"url": "http://127.0.0.1/", "headers": {"X": "a\nb"}}, "invalidHeader"),
+    ({"url": "http://127.0.0.1/", "headers": {"Authorization": "Basic x"}}, "invalidHeader"),
+    ({"url": "http://127.0.0.1/", "method": "A\nB"}, "invalidMethod"),
+    ({"url": "http://127.0.0.1/", "proxy": {"url": "http://127.0.0.1/"}}, "notSupported"),
+    ({"url": "http://127.0.0.1:1/"}, "cannotConnect"), ({"url": "http://nowhere.invalid/"}, "nameNotResolved"),
+])
+def test_each_mistake_has_its_kind_and_the_connection_goes_on(stage, params, kind):
+    client = stage.client(delivery=None)
+    assert client.call("fetch/run", params)["error"]["data"]["kind"] == kind
+    assert client.call("ping")["result"] == {}
+
+
+def test_what_is_not_json_or_no_request(stage):
+    client = stage.client(delivery=None)
+    for text, code, kind in [
+        (b'{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]\n', -32700, "parseError"),
+        (b'{"a":"\x00"}\n', -32700, "parseError"), (b'{"a":1,"a":2}\n', -32700, "parseError"),
+        (b"[" * 65 + b"]" * 65 + b"\n", -32700, "parseError"), (b"[]\n", -32600, "invalidRequest"),
+        (b'{"jsonrpc":"1.0","method":"ping"}\n', -32600, "invalidRequest"),
+        (b'{"x":"' + b"y" * (16 << 20) + b'"}\n', 1005, "tooLarge"),
+    ]:
+        client.send_bytes(text)
+        error = client.raw_reply()["error"]
+        assert (error["code"], error["data"]["kind"]) == (code, kind)
+    assert client.call("nonsense")["error"]["data"]["kind"] == "methodNotFound"
+    assert client.call("ping")["result"] == {}
+
+
+def test_unknown_framing_gets_one_line_and_the_end(stage):
+    client = stage.client(delivery=None)
+    client.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
+    assert client.raw_reply()["error"]["data"]["kind"] == "protocolViolation"
+    assert client.closed.wait(5)
+    assert client.received_bytes.count(b"\n") == 1
+
+
+def test_an_answer_with_an_unknown_member_sends_nothing(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    client = stage.client(answer=lambda params: password_answer("bob", password, persistance="permanent"))
+    error = client.fetch(server.url)["error"]
+    assert error["data"]["kind"] == "invalidAnswer"
+    assert "persistance" in error["message"]
+    assert server.authorizations == [None]
+
+
+def test_batches(stage):
+    client = stage.client(delivery=None)
+    client.send_bytes(
+        b'[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","method":"ping"},{"foo":"boo"},'
+        b'{"jsonrpc":"2.0","id":"b","method":"foo.get"}]\n')
+    client.raw_reply()
+    batch = next(message for _, message in client.messages if isinstance(message, list))
+    assert [entry["id"] for entry in batch] == ["a", None, "b"]
+    entry = '{"jsonrpc":"2.0","id":null,"method":"ping"}'
+    client.send_bytes(("[" + ",".join([entry] * 65) + "]\n").encode())
+    assert client.raw_reply()["error"]["code"] == -32600
+
+
+def test_requests_in_flight_are_limited(stage):
+    server = stage.server(lambda request: None)
+    client = stage.client(delivery=None)
+    calls = [client.start("fetch/run", {"url": server.url}) for _ in range(257)]
+    assert client.wait(calls[-1])["error"]["data"]["kind"] == "busy"
+    for call in calls[:-1]:
+        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
+    assert all(client.wait(call)["error"]["code"] == -32800 for call in calls[:-1])
+
+
+def test_large_bodies_are_read_in_steps(stage):
+    body = bytes(range(256)) * 20_000
+    server = stage.server(lambda request: response(200, body))
+    client = stage.client(delivery=None)
+    result = client.fetch(server.url)["result"]
+    assert result["body"] == {"type": "handle", "fetchId": result["fetchId"]}
+    assert result["bodyBytes"] == len(body)
+    import base64
+
+    got = b""
+    while True:
+        part = client.call("fetch/read", {"fetchId": result["fetchId"], "maxBytes": 1_000_000})["result"]
+        assert part["offsetBytes"] == len(got)
+        data = part["data"]
+        got += base64.b64decode(data["value"]) if data["type"] == "base64" else data["value"].encode()
+        if part["eof"]:
+            break
+    assert got == body
+
+
+def test_one_shot_with_socat_is_answered_once_and_never_asked(stage):
+    server = stage.server(basic_server("bob", stage.secret()))
+    broker = stage.broker()
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "fetch/run", "params": {"url": server.url}})
+    done = subprocess.run(["socat", "-t", "20", "-", f"UNIX:{broker.socket}"], input=request + "\n", text=True, capture_output=True, timeout=30)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1
+    assert json.loads(lines[0])["result"]["status"] == 401
+
+
+def test_rpc_discover_lists_every_method(stage):
+    document = stage.client(delivery=None).call("rpc.discover")["result"]
+    methods = {method["name"] for method in document["methods"] if method["x-direction"] == "clientToBroker"}
+    client = stage.client(delivery=None)
+    for method in methods - {"$/cancelRequest"}:
+        reply = client.call(method, {})
+        assert reply.get("error", {}).get("code") != -32601, method
