@@ -1,6 +1,8 @@
+import os
 import pathlib
 import secrets
 import sys
+import tempfile
 
 import pytest
 
@@ -95,8 +97,11 @@ def nginx_tls(tmp_path_factory, account, tls):
 
 
 @pytest.fixture(scope="session")
-def apache(tmp_path_factory, account):
-    yield from _served(servers.apache_digest(tmp_path_factory.mktemp("apache"), *account))
+def apache(account):
+    # Started by root, Apache serves as another user, who must be able to reach the folder.
+    with tempfile.TemporaryDirectory(prefix="watchword-apache-") as folder:
+        os.chmod(folder, 0o755)
+        yield from _served(servers.apache_digest(folder, *account))
 
 
 @pytest.fixture(scope="session")
