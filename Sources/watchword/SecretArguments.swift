@@ -12,7 +12,7 @@ enum SecretArguments {
     }
 
     /// Stands where a secret was.
-    static let placeholder = "-"
+    static let placeholder = "taken"
 
     private static let storage = Mutex(Taken())
 
@@ -36,7 +36,7 @@ enum SecretArguments {
         }
         for prefix in ["--user=", "-u"] where bytes.count > prefix.utf8.count && bytes.starts(with: prefix.utf8) {
             keep(bytes, after: prefix.utf8.count)
-            return prefix == "-u" ? "-u\(placeholder)" : prefix + placeholder
+            return "--user=\(placeholder)"
         }
         let (url, userInfo) = URLText.split(Secret(copying: UnsafeRawBufferPointer(bytes)))
         if let userInfo {

@@ -1,0 +1,228 @@
+"""The shell helper as its user meets it: at a terminal, without one, and in a pipe."""
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rig.broker import ROOT, program
+from rig.scripted import basic_server, response
+
+
+class Terminal:
+    """A process at a terminal of its own."""
+
+    def __init__(self, *command, environment):
+        self.child, self.terminal = pty.fork()
+        if self.child == 0:
+            os.execve(command[0], command, environment)
+        self.shown = b""
+
+    def expect(self, text, seconds=20):
+        end = time.monotonic() + seconds
+        while text.encode() not in self.shown:
+            assert time.monotonic() < end, f"{text!r} did not come: {self.shown!r}"
+            self._read(0.2)
+
+    def _read(self, seconds):
+        if select.select([self.terminal], [], [], seconds)[0]:
+            try:
+                data = os.read(self.terminal, 4096)
+            except OSError:
+                return False
+            self.shown += data
+            return bool(data)
+        return True
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def end(self, seconds=20):
+        limit = time.monotonic() + seconds
+        while self._read(0.1) and time.monotonic() < limit:
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+
+@pytest.fixture
+def shell(stage):
+    broker = stage.broker()
+    environment = {**broker.environment, "WATCHWORD_SOCKET": broker.socket, "TERM": "dumb"}
+
+    class Shell:
+        def run(self, *arguments, **more):
+            # A session of its own has no terminal.
+            return subprocess.run(
+                [program("watchword"), *arguments], env=environment, capture_output=True, timeout=60, start_new_session=True, **more)
+
+        def at_terminal(self, *arguments):
+            return Terminal(program("watchword"), *arguments, environment=environment)
+
+    return Shell()
+
+
+def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
+    wrong, right = stage.secret(), stage.secret()
+    server = stage.server(basic_server("bob", right, body=b"the page\n"))
+    stage.allow(wrong, server), stage.allow(right, server)
+    terminal = shell.at_terminal("fetch", server.url)
+    terminal.expect("User: ")
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(wrong + "\n")
+    terminal.expect("has refused the last answer (1 failed so far)")
+    terminal.expect("User [bob]: ")
+    terminal.type("\n")
+    time.sleep(0.1)
+    terminal.expect("User [bob]: \r\nPassword for bob: ")
+    terminal.type(right + "\n")
+    assert terminal.end() == 0
+    assert b"the page" in terminal.shown
+    assert b"Staff" in terminal.shown and b"NOT SECURE" in terminal.shown
+    assert wrong.encode() not in terminal.shown and right.encode() not in terminal.shown
+    assert shell.run("fetch", server.url).stdout == b"the page\n"
+
+
+def test_control_c_during_the_question_cancels_the_fetch(stage, shell):
+    server = stage.server(basic_server("bob", "x"))
+    terminal = shell.at_terminal("fetch", server.url)
+    terminal.expect("User: ")
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type("\x03")
+    assert terminal.end() == 130
+    assert server.authorizations == [None]
+    status = json.loads(shell.run("status", "--json").stdout)
+    assert status["challenges"]["pending"] == 0 and status["fetches"]["running"] == 0
+
+
+def test_control_c_during_a_transfer(stage, shell):
+    server = stage.server(lambda request: None)
+    terminal = shell.at_terminal("fetch", server.url)
+    end = time.monotonic() + 10
+    while not server.requests and time.monotonic() < end:
+        time.sleep(0.02)
+    terminal.type("\x03")
+    assert terminal.end() == 130
+
+
+def test_control_d_goes_on_without_logging_in(stage, shell):
+    server = stage.server(basic_server("bob", "x"))
+    terminal = shell.at_terminal("fetch", server.url)
+    terminal.expect("User: ")
+    terminal.type("\x04")
+    assert terminal.end() == 0
+    assert b"please log in" in terminal.shown
+
+
+def test_without_a_terminal_it_says_so_at_once(stage, shell):
+    server = stage.server(basic_server("bob", "x"))
+    done = shell.run("fetch", server.url)
+    assert done.returncode == 67
+    assert done.stdout == b"" and done.stderr.count(b"\n") == 1
+    assert b"no terminal" in done.stderr and b"Staff" in done.stderr and b"-u" in done.stderr
+    assert server.authorizations == [None]
+
+
+def test_user_option_and_url_credentials(stage, shell):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    for arguments in [["-u", f"bob:{password}"], [f"-ubob:{password}"], [f"--user=bob:{password}"]]:
+        assert shell.run("fetch", *arguments, server.url).stdout == b"welcome"
+    assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"
+    wrong = shell.run("fetch", "-u", "carol:wrong", server.url)
+    assert wrong.returncode == 67 and b"has refused" in wrong.stderr
+
+
+def test_passwords_leave_the_argument_list(stage, shell):
+    password = stage.secret()
+    server = stage.server(lambda request: None)
+    terminal = shell.at_terminal("fetch", "-u", f"bob:{password}", server.url)
+    end = time.monotonic() + 10
+    while not server.requests and time.monotonic() < end:
+        time.sleep(0.02)
+    line = open(f"/proc/{terminal.child}/cmdline", "rb").read()
+    terminal.type("\x03")
+    terminal.end()
+    assert password.encode() not in line and b"fetch" in line
+
+
+def test_output_options(stage, shell, tmp_path):
+    def handle(request):
+        return response(200, b"" if request.method == "HEAD" else b"body of " + request.method.encode() + b" " + request.body, "X-A: b")
+
+    server = stage.server(handle)
+    file = tmp_path / "out"
+    assert shell.run("fetch", "-o", str(file), server.url).stdout == b""
+    assert file.read_bytes() == b"body of GET " and list(tmp_path.glob("out.*")) == []
+    included = shell.run("fetch", "-i", server.url).stdout
+    assert included.startswith(b"HTTP/1.1 200\r\n") and b"X-A: b\r\n" in included and included.endswith(b"\r\n\r\nbody of GET ")
+    assert shell.run("fetch", "-I", server.url).stdout.endswith(b"X-A: b\r\n\r\n")
+    assert shell.run("fetch", "-X", "DELETE", server.url).stdout == b"body of DELETE "
+    assert shell.run("fetch", "-d", "a=b", "-d", "c", server.url).stdout == b"body of POST a=b&c"
+    assert server.requests[-1].header("Content-Type") == "application/x-www-form-urlencoded"
+    assert shell.run("fetch", "-H", "X-Mine: 1", "-H", "X-Two:2", server.url).returncode == 0
+    assert server.requests[-1].header("X-Mine") == "1" and server.requests[-1].header("X-Two") == "2"
+    result = json.loads(shell.run("fetch", "--json", server.url).stdout)
+    assert result["status"] == 200 and result["body"]["value"] == "body of GET "
+    assert b"* status 200" in shell.run("fetch", "-v", server.url).stderr
+
+
+def test_a_large_body_arrives_whole(stage, shell):
+    body = os.urandom(9 << 20)
+    server = stage.server(lambda request: response(200, body))
+    assert shell.run("fetch", server.url).stdout == body
+
+
+def test_redirects_are_followed_with_l_only(stage, shell):
+    server = stage.server(lambda request: response(302, b"moved", "Location: /x") if request.target == "/" else response(200, b"there"))
+    assert shell.run("fetch", server.url + "/").stdout == b"moved"
+    assert shell.run("fetch", "-L", server.url + "/").stdout == b"there"
+
+
+def test_exit_codes_are_curls(stage, shell, tmp_path):
+    silent = stage.server(lambda request: None)
+    loop = stage.server(lambda request: response(302, b"", "Location: /"))
+    missing = stage.server(lambda request: response(404, b"no"))
+    for code, arguments in [
+        (3, ["http://"]), (6, ["http://nowhere.invalid/"]), (7, ["http://127.0.0.1:1/"]), (28, ["-m", "0.2", silent.url]),
+        (43, ["-H", "A b: c", missing.url]), (47, ["-L", "--max-redirs", "2", loop.url]), (22, ["-f", missing.url]),
+        (0, [missing.url]), (23, ["-o", str(tmp_path / "no" / "folder"), missing.url]), (26, ["-d", "@/nonexistent", missing.url]),
+    ]:
+        done = shell.run("fetch", *arguments)
+        assert done.returncode == code, (arguments, done)
+        assert done.stderr.count(b"\n") == (0 if code == 0 else 1), done.stderr
+
+
+def test_the_helper_starts_a_broker_when_none_runs(tmp_path, stage):
+    folder = tmp_path / "watchword"
+    environment = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+    server = stage.server(lambda request: response(200, b"ok"))
+    refused = subprocess.run([program("watchword"), "status"], env=environment, capture_output=True, timeout=30)
+    assert refused.returncode == 2 and b"No broker listens" in refused.stderr
+    running = [subprocess.Popen([program("watchword"), "fetch", server.url], env=environment, stdout=subprocess.PIPE) for _ in range(5)]
+    try:
+        assert [process.communicate(timeout=60)[0] for process in running] == [b"ok"] * 5
+    finally:
+        os.kill(int((folder / "broker.sock.lock").read_text()), signal.SIGTERM)
+
+
+def test_the_python_client_fetches_with_a_challenge(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    sys.path.insert(0, str(ROOT / "contrib" / "clients" / "python"))
+    from watchword import BrokerError, Watchword
+
+    broker = Watchword(answer=lambda challenge: ("bob", password), path=stage.broker().socket)
+    assert broker.fetch(server.url)["body"]["value"] == "welcome"
+    with pytest.raises(BrokerError) as caught:
+        broker.fetch("ftp://x/")
+    assert caught.value.kind == "badURL"
+    broker.close()
