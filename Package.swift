@@ -27,6 +27,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
         .target(name: "CPlatform"),
+        .target(name: "CProtocolDocument"),
 
         // Values and decisions: no sockets, threads or clocks.
         .target(name: "JSONText", dependencies: ["CJansson", "CPlatform"], swiftSettings: strict),
@@ -64,6 +65,7 @@ let package = Package(
             name: "watchwordd",
             dependencies: [
                 "Broker", "BrokerSocket", "Transfers", "WatchwordCore", "WatchwordProtocol", "JSONText", "CPlatform",
+                "CProtocolDocument",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),

@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from rig import leaks, servers  # noqa: E402
+from rig import leaks, schemas, servers  # noqa: E402
 from rig.broker import Broker  # noqa: E402
 from rig.client import Client  # noqa: E402
 from rig.scripted import ScriptedServer  # noqa: E402
@@ -52,6 +52,8 @@ class Stage:
         for broker in self.brokers:
             if broker.process.poll() is None:
                 assert broker.stop() == 0, broker.log
+        for client in self.clients:
+            schemas.check_messages(client.messages)
         for secret, allowed in self.secrets.items():
             places = {f"server on port {server.port}": server.wire for server in self.servers if server not in allowed}
             places.update({f"client {index}": client.received_bytes for index, client in enumerate(self.clients)})

@@ -1,0 +1,95 @@
+"""The documents in Protocol/ agree with each other, and with what the broker does."""
+import json
+import re
+
+import jsonschema
+import pytest
+
+from rig import schemas
+from rig.conversations import Replay
+from rig.schemas import PROTOCOL
+
+CONVERSATIONS = sorted((PROTOCOL / "conversations").glob("*.jsonl"))
+EXAMPLES = sorted(path for path in (PROTOCOL / "examples").glob("*/*.json") if path.parent.name != "errors")
+ERRORS = json.loads((PROTOCOL / "errors.json").read_text())
+
+
+@pytest.mark.parametrize("framing", ["lines", "headers"])
+@pytest.mark.parametrize("path", CONVERSATIONS, ids=lambda path: path.stem)
+def test_conversation(stage, path, framing):
+    replay = Replay(path)
+    if replay.server:
+        stage.server(replay.server)
+    client = stage.client(framing=framing, delivery=None)
+    heard = 0
+
+    def receive():
+        nonlocal heard
+        with client.arrived:
+            came = lambda: [message for side, message in client.messages if side == "broker"]
+            assert client.arrived.wait_for(lambda: len(came()) > heard, 15), f"nothing more came after {came()[-1:]}"
+            heard += 1
+            return came()[heard - 1]
+
+    replay.run(client, receive)
+    client.next_id = 1_000_000
+    assert client.call("ping")["result"] == {}
+    assert len([1 for side, _ in client.messages if side == "broker"]) == heard + 1, "the broker said more than was expected"
+
+
+def test_every_schema_is_one():
+    document = schemas.document()
+    for schema in document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    names = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert names <= set(document["components"]["schemas"])
+
+
+def test_the_documents_methods_are_those_of_the_source():
+    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/Messages/MethodName.swift").read_text()
+    client, broker = source.split("public enum BrokerMethodName")
+    names = lambda text: {quoted or bare for bare, quoted in re.findall(r'(\w+)(?: = "([^"]+)")?(?=,|\n)', " ".join(re.findall(r"case (.*\n)", text)))}
+    assert names(client) == set(schemas.methods("clientToBroker"))
+    assert names(broker) == set(schemas.methods("brokerToClient"))
+
+
+def test_every_error_is_listed_once_with_the_sources_number():
+    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/RPC/ErrorKind.swift").read_text()
+    entries = re.findall(r"case \.(\w+): \((-?\d+), \.(\w+)", source)
+    assert sorted(entries) == sorted((error["kind"], str(error["code"]), error["retry"]) for error in ERRORS)
+    specification = (PROTOCOL / "SPECIFICATION.md").read_text()
+    for error in ERRORS:
+        assert f"| {error['code']} | `{error['kind']}` |" in specification
+
+
+def test_the_specification_names_every_method():
+    specification = (PROTOCOL / "SPECIFICATION.md").read_text()
+    for direction in ["clientToBroker", "brokerToClient"]:
+        for name in schemas.methods(direction):
+            assert f"`{name}" in specification, name
+
+
+def test_every_error_has_an_example():
+    for error in ERRORS:
+        example = json.loads((PROTOCOL / "examples" / "errors" / f"{error['kind']}.json").read_text())["error"]
+        schemas.check_error(example)
+        assert (example["code"], example["data"]["retry"]) == (error["code"], error["retry"])
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_example(path):
+    example = json.loads(path.read_text())
+    direction, name = example["direction"], example["method"]
+    refused = example.get("error", {}).get("data", {}).get("kind")
+    if refused not in ("invalidParams", "notSupported"):
+        schemas.check_params(direction, name, example["params"])
+    if "result" in example:
+        schemas.check(example["result"], schemas.methods(direction)[name]["result"]["schema"])
+    elif "error" in example:
+        schemas.check_error(example["error"])
+
+
+def test_every_method_has_an_example():
+    found = [json.loads(path.read_text()) for path in EXAMPLES]
+    for direction in ["clientToBroker", "brokerToClient"]:
+        assert set(schemas.methods(direction)) == {one["method"] for one in found if one["direction"] == direction}
