@@ -1,0 +1,136 @@
+import Broker
+import Glibc
+import Testing
+import WatchwordProtocol
+
+@testable import BrokerSocket
+
+@Suite struct BrokerServerTests {
+    @Test func bytesGoBothWaysInOrder() async throws {
+        let service = RecordingService()
+        try await withServer(service) { location, _ in
+            let client = try RawClient(location)
+            for number in 0..<100 {
+                client.send("\(number)\n")
+                #expect(client.receive() == "\(number)\n")
+            }
+        }
+        #expect(service.events.first == .opened(1))
+        #expect(service.events.filter { if case .received = $0 { true } else { false } }.count == 100)
+    }
+
+    @Test func aPeerOfAnotherUserIsClosedBeforeAByteIsRead() async throws {
+        let service = RecordingService()
+        try await withServer(service, policy: PeerPolicy(uid: getuid() + 1)) { location, _ in
+            let client = try RawClient(location)
+            client.send("hello\n")
+            #expect(client.receive() == "")
+        }
+        #expect(service.events.isEmpty)
+    }
+
+    @Test(
+        arguments: [(1, 7, true), (0, 7, false), (-1, 7, false), (1, 8, false), (1, UInt32.max, false)]
+            as [(Int32, UInt32, Bool)])
+    func whoMayTalk(pid: Int32, uid: UInt32, isAdmitted: Bool) {
+        #expect(PeerPolicy(uid: 7).admits(PeerIdentity(pid: pid, uid: uid)) == isAdmitted)
+        #expect(!PeerPolicy(uid: UInt32.max).admits(PeerIdentity(pid: 1, uid: UInt32.max)))
+    }
+
+    @Test func aHalfClosedClientStillGetsItsReplies() async throws {
+        let service = RecordingService()
+        try await withServer(service) { location, _ in
+            let client = try RawClient(location)
+            client.send("last\n")
+            shutdown(client.descriptor, Int32(SHUT_WR))
+            #expect(client.receive(5) == "last\n")
+            #expect(client.receive() == "bye")
+            #expect(client.receive() == "")
+            #expect(await eventually { service.events.contains(.closed(1)) })
+        }
+        #expect(service.events.contains(.inputEnded(1)))
+    }
+
+    @Test func aClientThatGoesAwayIsNoticed() async throws {
+        let service = RecordingService()
+        try await withServer(service) { location, _ in
+            var client: RawClient? = try RawClient(location)
+            client?.send("x")
+            #expect(await eventually { service.events.contains(.received(1, "x")) })
+            client = nil
+            #expect(await eventually { service.events.contains(.closed(1)) })
+        }
+    }
+
+    @Test func closeComesBehindWhatWasSent() async throws {
+        let service = RecordingService()
+        try await withServer(service) { location, _ in
+            let client = try RawClient(location)
+            client.send("close\n")
+            #expect(client.receive() == "")
+            #expect(await eventually { service.events.contains(.closed(1)) })
+        }
+    }
+
+    @Test func whoDoesNotReadIsDisconnectedAtTheLimitAndNotReadFromBefore() async throws {
+        let service = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 1 << 20) }
+        let limits = ServerLimits(highWaterMark: 2 << 20, lowWaterMark: 1 << 20, outgoingQueue: 64 << 20)
+        try await withServer(service, limits: limits) { location, _ in
+            let client = try RawClient(location)
+            for _ in 0..<20 {
+                client.send("more\n")
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            try await Task.sleep(for: .milliseconds(100))
+            // Three or four fill the mark; what was sent after that is not read.
+            let answered = service.events.filter { if case .received = $0 { true } else { false } }.count
+            #expect(answered < 10)
+            var total = 0
+            while total < 20 << 20 {
+                let count = client.receive(1 << 20).utf8.count
+                guard count > 0 else { break }
+                total += count
+                if total == answered << 20 { break }
+            }
+            #expect(total >= answered << 20)
+        }
+        let flood = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 3 << 20) }
+        let tight = ServerLimits(highWaterMark: 1 << 20, lowWaterMark: 1 << 19, outgoingQueue: 2 << 20)
+        try await withServer(flood, limits: tight) { location, _ in
+            let client = try RawClient(location)
+            client.send("more\n")
+            #expect(await eventually { flood.events.contains(.closed(1)) })
+        }
+    }
+
+    @Test func connectionsAreLimitedAndComeBack() async throws {
+        let service = RecordingService()
+        try await withServer(service, limits: ServerLimits(connections: 3)) { location, _ in
+            var clients = try (0..<3).map { _ in try RawClient(location) }
+            for client in clients {
+                client.send("x")
+                #expect(client.receive() == "x")
+            }
+            let extra = try RawClient(location)
+            #expect(extra.receive() == "")
+            clients.removeLast()
+            #expect(await eventually { service.events.contains { if case .closed = $0 { true } else { false } } })
+            let next = try RawClient(location)
+            next.send("y")
+            #expect(next.receive() == "y")
+        }
+    }
+
+    @Test func stoppingRefusesNewClientsAndKeepsTheOldOnes() async throws {
+        let service = RecordingService()
+        try await withServer(service) { location, server in
+            let client = try RawClient(location)
+            client.send("x")
+            #expect(client.receive() == "x")
+            await server.stop()
+            #expect(throws: RawClient.Refused.self) { try RawClient(location) }
+            client.send("y")
+            #expect(client.receive() == "y")
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import Glibc
+import Testing
+import WatchwordProtocol
+
+@testable import BrokerSocket
+
+@Suite struct ListeningSocketTests {
+    private let folder = PrivateFolder()
+
+    private func failure(_ location: SocketLocation) -> SocketFailure? {
+        do throws(SocketFailure) {
+            _ = try ListeningSocket(at: location)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func mode(_ path: String) -> mode_t {
+        var status = stat()
+        lstat(path, &status)
+        return status.st_mode & 0o7777
+    }
+
+    @Test func theSocketIsPrivateAndCloseOnExec() throws {
+        let socket = try ListeningSocket(at: folder.location("deep/s"))
+        #expect(mode("\(folder.path)/deep") == 0o700)
+        #expect(mode("\(folder.path)/deep/s") == 0o600)
+        #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+        socket.fileRemoval()
+        #expect(access("\(folder.path)/deep/s", F_OK) != 0)
+        close(socket.descriptor)
+    }
+
+    @Test func twoBrokersDoNotShareAPath() throws {
+        let first = try ListeningSocket(at: folder.location())
+        #expect(failure(folder.location()) == .alreadyRunning(path: folder.location().path, pid: Int(getpid())))
+        #expect(access(folder.location().path, F_OK) == 0)
+        close(first.descriptor)
+        first.fileRemoval()
+    }
+
+    @Test func aStaleFileIsReplaced() throws {
+        var old = try ListeningSocket(at: folder.location()).descriptor
+        close(old)
+        #expect(access(folder.location().path, F_OK) == 0)
+        old = try ListeningSocket(at: folder.location()).descriptor
+        close(old)
+    }
+
+    @Test func aListenerWithoutALockIsNotReplaced() throws {
+        let stranger = try ListeningSocket(at: folder.location()).descriptor
+        unlink(folder.location().path + ".lock")
+        #expect(failure(folder.location()) == .alreadyRunning(path: folder.location().path, pid: nil))
+        close(stranger)
+    }
+
+    @Test func whatIsNoSocketIsLeftAlone() {
+        close(open(folder.location().path, O_CREAT | O_WRONLY, 0o600))
+        #expect(failure(folder.location()) == .notASocket(path: folder.location().path))
+        unlink(folder.location().path)
+        symlink("/tmp", folder.location().path)
+        #expect(failure(folder.location()) == .notASocket(path: folder.location().path))
+    }
+
+    @Test(arguments: [
+        (S_IFDIR | 0o700, UInt32(7), true), (S_IFDIR | 0o750, 7, false), (S_IFDIR | 0o701, 7, false),
+        (S_IFDIR | 0o1777, 7, false), (S_IFDIR | 0o700, 8, false), (S_IFLNK | 0o777, 7, false),
+        (S_IFREG | 0o600, 7, false),
+    ])
+    func theFolderBelongsToOneUserAlone(mode: mode_t, owner: UInt32, isGood: Bool) {
+        #expect((SocketFolder.problem(mode: mode, owner: owner, uid: 7) == nil) == isGood)
+    }
+
+    @Test func aFolderBehindALinkIsRefused() {
+        symlink(folder.path, "\(folder.path)/link")
+        guard case .folderNotUsable(_, let reason)? = failure(folder.location("link/s")) else {
+            Issue.record("a link was followed")
+            return
+        }
+        #expect(reason.contains("link"))
+    }
+
+    @Test func aPathThatDoesNotFitAnAddressIsRefused() {
+        let long = folder.location(String(repeating: "x", count: 120))
+        #expect(failure(long) == .pathTooLong(path: long.path, limit: 107))
+    }
+
+    @Test func onlyItsOwnFileIsRemoved() throws {
+        let socket = try ListeningSocket(at: folder.location())
+        unlink(folder.location().path)
+        close(open(folder.location().path, O_CREAT | O_WRONLY, 0o600))
+        socket.fileRemoval()
+        #expect(access(folder.location().path, F_OK) == 0)
+        close(socket.descriptor)
+    }
+
+    @Test func theServiceManagersSocketIsTakenOnlyIfItIsOne() throws {
+        let variables = ["LISTEN_PID": "42", "LISTEN_FDS": "1"]
+        #expect(try ListeningSocket.inheritedDescriptor(environment: { variables[$0] }, pid: 42) == 3)
+        #expect(try ListeningSocket.inheritedDescriptor(environment: { variables[$0] }, pid: 43) == nil)
+        #expect(try ListeningSocket.inheritedDescriptor(environment: { _ in nil }, pid: 42) == nil)
+        #expect(throws: SocketFailure.self) {
+            try ListeningSocket.inheritedDescriptor(environment: { $0 == "LISTEN_PID" ? "42" : "2" }, pid: 42)
+        }
+        let own = try ListeningSocket(at: folder.location()).descriptor
+        #expect(try ListeningSocket(inherited: own).descriptor == own)
+        let connected = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        #expect(throws: SocketFailure.self) { _ = try ListeningSocket(inherited: connected).descriptor }
+        close(connected)
+        close(own)
+    }
+}
+
+@Suite struct SocketLocationTests {
+    private func path(_ explicit: String? = nil, _ variables: [String: String]) -> String {
+        SocketLocation(explicit: explicit, environment: { variables[$0] }, uid: 7).path
+    }
+
+    @Test func theOrderOfPlaces() {
+        let all = ["WATCHWORD_SOCKET": "/w", "XDG_RUNTIME_DIR": "/x"]
+        #expect(path("/e", all) == "/e")
+        #expect(path(nil, all) == "/w")
+        #expect(path(nil, ["WATCHWORD_SOCKET": "", "XDG_RUNTIME_DIR": "/x"]) == "/x/watchword/broker.sock")
+        #expect(path(nil, ["XDG_RUNTIME_DIR": "relative"]) == "/run/user/7/watchword/broker.sock")
+        #expect(path(nil, [:]) == "/run/user/7/watchword/broker.sock")
+    }
+
+    @Test func theFolder() {
+        #expect(SocketLocation(explicit: "/a/b/s", environment: { _ in nil }, uid: 7).folder == "/a/b")
+        #expect(SocketLocation(explicit: "/s", environment: { _ in nil }, uid: 7).folder == "/")
+        #expect(SocketLocation(explicit: "s", environment: { _ in nil }, uid: 7).folder == ".")
+    }
+}

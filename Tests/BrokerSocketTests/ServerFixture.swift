@@ -1,0 +1,149 @@
+import Broker
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+import WatchwordProtocol
+
+@testable import BrokerSocket
+
+/// A folder of mode 0700 that is gone afterwards.
+final class PrivateFolder {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/watchword-test.XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { preconditionFailure("no temporary folder") }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        for name in ["s", "s.lock", "deep/s", "deep/s.lock", "deep", "link"] where unlink("\(path)/\(name)") != 0 {
+            rmdir("\(path)/\(name)")
+        }
+        rmdir(path)
+    }
+
+    func location(_ name: String = "s") -> SocketLocation {
+        SocketLocation(explicit: "\(path)/\(name)", environment: { _ in nil }, uid: getuid())
+    }
+}
+
+/// Records what the server tells, and answers each run of bytes as a test says.
+final class RecordingService: ConnectionService {
+    enum Event: Equatable, Sendable {
+        case opened(Int)
+        case received(Int, String)
+        case inputEnded(Int)
+        case closed(Int)
+    }
+
+    private struct State {
+        var last = 0
+        var links: [Int: any ClientLink] = [:]
+        var events: [Event] = []
+    }
+
+    private let state = Mutex(State())
+    private let answer: @Sendable (String) -> [UInt8]?
+
+    init(answer: @escaping @Sendable (String) -> [UInt8]? = { Array($0.utf8) }) { self.answer = answer }
+
+    var events: [Event] { state.withLock { $0.events } }
+
+    func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
+        state.withLock { state in
+            state.last += 1
+            state.links[state.last] = link
+            state.events.append(.opened(state.last))
+            return ConnectionID(value: state.last)
+        }
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let link = state.withLock { state in
+            state.events.append(.received(connection.value, text))
+            return state.links[connection.value]
+        }
+        if text == "close\n" { link?.close() } else if let answer = answer(text) { link?.send(answer) }
+    }
+
+    func inputEnded(_ connection: ConnectionID) {
+        let link = state.withLock { state in
+            state.events.append(.inputEnded(connection.value))
+            return state.links[connection.value]
+        }
+        link?.send(Array("bye".utf8))
+        link?.close()
+    }
+
+    func connectionClosed(_ connection: ConnectionID) {
+        state.withLock { $0.events.append(.closed(connection.value)) }
+    }
+}
+
+/// A server on a loop of its own, for the length of one test.
+func withServer(
+    _ service: RecordingService, policy: PeerPolicy = PeerPolicy(uid: getuid()), limits: ServerLimits = ServerLimits(),
+    _ body: (SocketLocation, BrokerServer) async throws -> Void
+) async throws {
+    let folder = PrivateFolder()
+    let socket = try ListeningSocket(at: folder.location())
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let server = try await BrokerServer.start(
+        on: group.next(), socket: socket, service: service, policy: policy, limits: limits,
+        log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+    do { try await body(folder.location(), server) } catch {
+        try? await group.shutdownGracefully()
+        throw error
+    }
+    socket.fileRemoval()
+    await server.stop()
+    try await group.shutdownGracefully()
+}
+
+/// A client's end.
+final class RawClient {
+    let descriptor: Int32
+
+    init(_ location: SocketLocation) throws {
+        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: location.path.utf8) }
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else { throw Refused() }
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    struct Refused: Error {}
+
+    deinit { Glibc.close(descriptor) }
+
+    func send(_ text: String) {
+        _ = text.withCString { Glibc.send(descriptor, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }
+    }
+
+    /// At most `count` bytes; empty at the end.
+    func receive(_ count: Int = 4096) -> String {
+        var buffer = [UInt8](repeating: 0, count: count)
+        let received = recv(descriptor, &buffer, count, 0)
+        return received > 0 ? String(decoding: buffer[..<received], as: UTF8.self) : ""
+    }
+}
+
+/// Waits until `condition` holds, for at most ten seconds.
+func eventually(_ condition: () -> Bool) async -> Bool {
+    for _ in 0..<5000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(2))
+    }
+    return condition()
+}
