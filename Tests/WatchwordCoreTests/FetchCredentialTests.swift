@@ -114,6 +114,21 @@ import WatchwordProtocol
         }
     }
 
+    @Test func rule25WhatTravelsReadableIsRememberedOnlyIfThatWasShown() throws {
+        for (url, isAnswered, isRemembered) in [
+            ("http://h/", false, false), ("http://h/", true, true), ("https://h/", false, true),
+            ("http://localhost/", false, true), ("http://127.0.0.1/", false, true), ("http://[::1]/", false, true),
+            ("http://127.evil.example/", false, false),
+        ] {
+            var run = try MachineRun(url) { if !isAnswered { $0.credential = password("bob", "pw") } }
+            run.start()
+            run.challengeBasic()
+            if isAnswered { run.answer(user: "bob", "pw") }
+            run.respond(200)
+            #expect((run.session.count == 1) == isRemembered, "\(url) \(isAnswered)")
+        }
+    }
+
     @Test func rule17ARefusedSessionCredentialIsForgottenAndProposed() throws {
         var run = try MachineRun(session: session())
         run.start()

@@ -130,8 +130,22 @@ extension Attempt {
         }
     }
 
+    /// What travels readable is remembered only where somebody has seen that it does (semantics rule 25): a credential that
+    /// came with the fetch was never shown a challenge.
+    var mayBeRemembered: Bool {
+        space.receivesCredentialSecurely || space.isLoopback || source == .client || source == .session
+    }
+
     var authentication: FetchRunResult.Authentication {
         .init(method: space.authenticationMethod, source: source, user: credential.user)
+    }
+}
+
+extension ProtectionSpace {
+    /// Never leaves the machine (RFC 6761 section 6.3, RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3).
+    fileprivate var isLoopback: Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
+            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
     }
 }
 

@@ -185,7 +185,7 @@ public struct FetchMachine: Sendable {
     }
 
     private func remember(_ attempt: Attempt, _ now: Duration, session: inout SessionCache) {
-        guard plan.useStorage, attempt.credential.persistence != .none else { return }
+        guard plan.useStorage, attempt.credential.persistence != .none, attempt.mayBeRemembered else { return }
         session.remember(
             attempt.credential, for: attempt.space, at: hop.url, digest: attempt.challenge.digest, now: now)
     }
