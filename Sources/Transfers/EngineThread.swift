@@ -37,13 +37,19 @@ final class EngineThread: SerialExecutor {
     func post(_ call: @escaping @Sendable () -> Void) -> Bool { add(.call(call)) }
 
     private func add(_ work: Work) -> Bool {
-        let (isTaken, mustWake) = mailbox.withLock { mailbox in
-            if mailbox.hasEnded { return (false, false) }
+        mailbox.withLock { mailbox in
+            guard !mailbox.hasEnded else { return false }
             mailbox.work.append(work)
-            return (true, mailbox.isPolling)
+            wakeIfPolling(&mailbox)
+            return true
         }
-        if mustWake { multi.wake() }
-        return isTaken
+    }
+
+    /// Under the lock: so it is certain that the handle is not closed yet. One wake-up is enough for one sleep.
+    private func wakeIfPolling(_ mailbox: inout Mailbox) {
+        guard mailbox.isPolling else { return }
+        mailbox.isPolling = false
+        multi.wake()
     }
 
     func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -73,8 +79,10 @@ final class EngineThread: SerialExecutor {
 
     /// Ends the thread after the work that waits, and returns when it is gone. Not to be called on the thread itself.
     func stop() {
-        mailbox.withLock { $0.isStopping = true }
-        multi.wake()
+        mailbox.withLock { mailbox in
+            mailbox.isStopping = true
+            wakeIfPolling(&mailbox)
+        }
         // Known by its id to the very end: its last round asks whether it is this thread.
         if let ending = thread.withLock({ $0 }) { pthread_join(ending, nil) }
     }
@@ -85,13 +93,13 @@ final class EngineThread: SerialExecutor {
         while true {
             runWork()
             turn()
-            let isDone = mailbox.withLock { mailbox in
+            let (hasEnded, isPolling) = mailbox.withLock { mailbox in
                 mailbox.isPolling = mailbox.work.isEmpty && !mailbox.isStopping
                 mailbox.hasEnded = mailbox.work.isEmpty && mailbox.isStopping
-                return mailbox.hasEnded
+                return (mailbox.hasEnded, mailbox.isPolling)
             }
-            if isDone { break }
-            if mailbox.withLock({ $0.isPolling }) {
+            if hasEnded { break }
+            if isPolling {
                 multi.poll(milliseconds: EngineLimits.pollMilliseconds)
                 mailbox.withLock { $0.isPolling = false }
             }
