@@ -130,8 +130,8 @@ enum CommandLineCredential {
             complain("-u \(user.shortened) names no password, and there is no terminal to ask at.")
             throw ExitCode(ExitStatus.loginDenied)
         }
-        terminal.show("Password for \(user.shortened): ")
-        switch terminal.readLine(echo: false, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
+        let prompt = "Password for \(user.shortened): "
+        switch terminal.readLine(prompt, echo: false, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
         case .text(let password): return .password(PasswordCredential(user: user, password: password))
         case .end, .withdrawn, .interrupted:
             terminal.show("\n")

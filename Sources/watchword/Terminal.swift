@@ -31,8 +31,11 @@ struct Terminal: ~Copyable {
         _ = write(descriptor, bytes, bytes.count)
     }
 
-    /// Reads one line, shown or not. Echo is back on when this returns, however it does.
-    func readLine(echo: Bool, interrupt: Int32, broker: Int32, isStillOpen: () -> Bool) -> Line {
+    /// Shows `prompt` and reads one line, shown or not. Echo is off before the prompt comes, so that nothing typed in answer
+    /// to it is ever seen or lost, and back on when this returns, however it does.
+    func readLine(
+        _ prompt: String, echo: Bool, interrupt: Int32, broker: Int32, isStillOpen: () -> Bool
+    ) -> Line {
         var settings = termios()
         let hasSettings = tcgetattr(descriptor, &settings) == 0
         if hasSettings && !echo {
@@ -42,6 +45,7 @@ struct Terminal: ~Copyable {
             tcsetattr(descriptor, TCSAFLUSH, &silent)
         }
         defer { if hasSettings && !echo { tcsetattr(descriptor, TCSADRAIN, &settings) } }
+        show(prompt)
         while true {
             var entries = [descriptor, interrupt, broker].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             if poll(&entries, 3, -1) < 0 && errno == EINTR { continue }

@@ -11,8 +11,8 @@ struct TerminalQuestion {
         let params = challenge.params
         terminal.show(Self.introduction(params))
         let proposed = params["proposedCredential"]?["user"]?.string
-        terminal.show("User\(proposed.map { " [\($0.shortened)]" } ?? ""): ")
-        switch readLine(terminal, challenge, echo: true) {
+        let prompt = "User\(proposed.map { " [\($0.shortened)]" } ?? ""): "
+        switch readLine(prompt, at: terminal, challenge, echo: true) {
         case .text(let text) where !text.isEmpty || proposed != nil:
             let user = text.isEmpty ? proposed ?? "" : text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
             return askPassword(for: user, challenge, at: terminal)
@@ -27,8 +27,7 @@ struct TerminalQuestion {
     private func askPassword(
         for user: String, _ challenge: IncomingChallenge, at terminal: borrowing Terminal
     ) -> ChallengeAnswer? {
-        terminal.show("Password for \(user.shortened): ")
-        switch readLine(terminal, challenge, echo: false) {
+        switch readLine("Password for \(user.shortened): ", at: terminal, challenge, echo: false) {
         case .text(let password):
             return .credential(.password(PasswordCredential(user: user, password: password)))
         case .end:
@@ -39,9 +38,11 @@ struct TerminalQuestion {
         }
     }
 
-    private func readLine(_ terminal: borrowing Terminal, _ challenge: IncomingChallenge, echo: Bool) -> Terminal.Line {
+    private func readLine(
+        _ prompt: String, at terminal: borrowing Terminal, _ challenge: IncomingChallenge, echo: Bool
+    ) -> Terminal.Line {
         let line = terminal.readLine(
-            echo: echo, interrupt: interrupt, broker: challenge.descriptor, isStillOpen: { challenge.isStillOpen })
+            prompt, echo: echo, interrupt: interrupt, broker: challenge.descriptor, isStillOpen: { challenge.isStillOpen })
         switch line {
         case .withdrawn:
             terminal.show("\nThe question was withdrawn: it was open for too long, or the fetch has ended.\n")
