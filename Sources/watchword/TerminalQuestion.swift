@@ -42,7 +42,8 @@ struct TerminalQuestion {
         _ prompt: String, at terminal: borrowing Terminal, _ challenge: IncomingChallenge, echo: Bool
     ) -> Terminal.Line {
         let line = terminal.readLine(
-            prompt, echo: echo, interrupt: interrupt, broker: challenge.descriptor, isStillOpen: { challenge.isStillOpen })
+            prompt, echo: echo, interrupt: interrupt, broker: challenge.descriptor,
+            isStillOpen: { challenge.isStillOpen })
         switch line {
         case .withdrawn:
             terminal.show("\nThe question was withdrawn: it was open for too long, or the fetch has ended.\n")
