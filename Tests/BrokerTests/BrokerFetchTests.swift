@@ -70,6 +70,17 @@ import WatchwordProtocol
         #expect(client.say(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}"#).isEmpty)
     }
 
+    @Test func whatComesLateForOneFetchIsNotTakenForAnother() {
+        let client = stage.connect()
+        _ = client.fetch("http://h/1", id: 1)
+        _ = client.fetch("http://h/2", id: 2)
+        #expect(
+            client.say(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}"#).map(\.kind) == ["cancelled"])
+        #expect(client.hear().isEmpty)
+        stage.transfers.respond(200)
+        #expect(client.hear().map { $0["id"]?.integer } == [2])
+    }
+
     @Test func fetchCancelEndsTheFetchByName() {
         let client = stage.connect()
         let other = stage.connect()
