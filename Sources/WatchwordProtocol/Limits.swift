@@ -61,4 +61,9 @@ public enum Limits {
     /// A session entry ends when it was not used for this long, and in any case after `sessionLifetime`, as gpg-agent's do.
     public static let sessionIdle = Duration.seconds(600)
     public static let sessionLifetime = Duration.seconds(7200)
+
+    /// One call to the keyring; a window that it shows has its own limit.
+    public static let keyringCall = Duration.seconds(5)
+    /// Items of the keyring that one look-up considers.
+    public static let keyringItems = 64
 }
