@@ -11,10 +11,10 @@ extension Broker {
         case .notification(let method, _):
             log.debug("unknown notification", metadata: ["method": "\(method.shortened)"])
         case .cancel(let call):
-            let fetch = connection.fetches.lazy.compactMap { self.fetches[$0] }.first { $0.call == call }
+            let fetch = connection.fetches.lazy.compactMap { self.fetches[$0] }.first { $0.owner?.call == call }
             if let fetch { cancel(fetch) }
         case .reply(let request, let reply):
-            receiveAnswer(reply, toRequest: request, from: connection)
+            receiveReply(reply, to: request, from: connection)
         case .send(let bytes):
             connection.send(bytes)
         case .close:
@@ -71,13 +71,52 @@ extension Broker {
         case .fetchList:
             _ = try Members(params)
             return listFetches(of: connection)
+        case .authSubscribe: return subscribe(try AuthSubscribeParams(params), connection)
+        case .authUnsubscribe:
+            _ = try Members(params)
+            return unsubscribe(connection)
         case .authRespond: return try respond(AuthRespondParams(params), of: connection)
         case .authListPending:
             _ = try Members(params)
-            return ["challenges": .array(connection.challenges.all.map(\.json))]
-        case .sessionClear: return try clearSession(SessionClearParams(params))
+            return listPending(connection)
+        case .agentRegister: return try registerAgent(AgentRegisterParams(params), connection)
+        case .agentUnregister:
+            _ = try Members(params)
+            return try unregisterAgent(connection)
         case .cancelRequest:
             throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
+        case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .sessionClear,
+            .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock:
+            return try runOnStorage(method, params, call, from: connection)
+        }
+    }
+
+    /// The methods about what is kept.
+    private func runOnStorage(
+        _ method: MethodName, _ params: JSON?, _ call: ConnectionMachine.CallID, from connection: ClientConnection
+    ) throws -> JSON? {
+        switch method {
+        case .credentialList:
+            try listCredentials(CredentialListParams(params), call, from: connection)
+            return nil
+        case .credentialStore: return try storeCredential(CredentialStoreParams(params), call, from: connection)
+        case .credentialForget: return try forgetCredential(CredentialForgetParams(params), call, from: connection)
+        case .credentialSetDefault:
+            return try setDefaultCredential(CredentialReference(params), call, from: connection)
+        case .sessionClear: return try clearSession(SessionClearParams(params))
+        default: break
+        }
+        _ = try Members(params)
+        switch method {
+        case .keyringStatus:
+            checkKeyring(call, from: connection)
+            return nil
+        case .keyringUnlock:
+            try refuseWhenLocked()
+            try unlockKeyring(call, from: connection)
+            return nil
+        case .brokerLock: return lock()
+        default: return unlock()
         }
     }
 
@@ -87,14 +126,7 @@ extension Broker {
         }
         connection.isInitialized = true
         connection.name = params.clientName.shortened
-        connection.delivery = params.delivery ?? .none
+        connection.subscription = params.delivery.map { Subscription(delivery: $0) }
         return InitializeResult.json(version: options.version)
-    }
-
-    private func clearSession(_ params: SessionClearParams) throws -> JSON {
-        let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
-        let removed = session.clear(origin: origin)
-        log.notice("session cleared", metadata: ["removed": "\(removed)"])
-        return ["removed": .integer(removed)]
     }
 }

@@ -7,27 +7,63 @@ extension Broker {
     func startFetch(
         _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
     ) throws {
+        if let resume = try FetchResumeParams(json) { return try resumeFetch(call, resume, from: connection) }
         if let problem = FetchRunParams.unsupported(in: json) { throw RPCError(.notSupported, problem) }
         let params = try FetchRunParams(json)
-        let plan = try FetchPlan(params, isSubscribed: connection.isSubscribed)
-        counters.fetchesStarted += 1
-        let fetch = RunningFetch(
-            id: "f\(counters.fetchesStarted)", connection: connection.id, call: call,
-            requestID: connection.requestID(of: call), params: params, machine: FetchMachine(plan), since: clock.now)
-        fetches[fetch.id] = fetch
-        connection.fetches.insert(fetch.id)
-        log.debug("fetch started", metadata: ["fetch": "\(fetch.id)", "origin": "\(plan.url.origin.text)"])
-        perform(fetch.machine.start(environment, session: &session), for: fetch)
+        let plan = try FetchPlan(params, subscription: connection.isSubscribed ? connection.subscription : nil)
+        guard options.hosts.allow(plan.url.origin) else {
+            throw RPCError(
+                .denied, "The configuration does not allow fetches from \(plan.url.origin.text) (fetch.allow, fetch.deny).")
+        }
+        noteSuspension()
+        let id = table.add(plan, of: ClientTag(value: connection.id.value))
+        let owner = RunningFetch.Owner(
+            connection: connection.id, call: call, requestID: connection.requestID(of: call))
+        fetches[id] = RunningFetch(
+            id: id, owner: owner, params: params, delivery: plan.subscription?.delivery ?? .none,
+            origin: plan.url.origin, since: clock.now)
+        connection.fetches.insert(id)
+        log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
+        perform(table.start(id, environment))
     }
 
-    /// Does what the machine has decided. What comes of it returns as an event.
-    func perform(_ step: FetchStep, for fetch: RunningFetch) {
-        for event in step.events { tell(event, of: fetch) }
-        switch step.action {
+    /// Does what the table has decided, in its order; what comes of it returns as an event.
+    func perform(_ orders: [FetchTable.Order]) {
+        pendingOrders += orders
+        guard !isPerforming else { return }
+        isPerforming = true
+        while !pendingOrders.isEmpty {
+            let batch = pendingOrders
+            pendingOrders = []
+            for order in batch { perform(order) }
+        }
+        isPerforming = false
+        tickIfNeeded()
+    }
+
+    private func perform(_ order: FetchTable.Order) {
+        guard let id = order.fetch else { return performAside(order.command) }
+        guard let fetch = fetches[id] else { return }
+        switch order.command {
         case .transfer(let request): start(request, for: fetch)
-        case .ask(let challenge): ask(challenge, for: fetch)
+        case .ask(let challenge, .client): askClient(challenge, for: fetch)
+        case .ask(let challenge, .agents): askAgents(challenge, for: fetch)
+        case .consult(let consultation): consult(consultation, for: fetch)
+        case .lookUp(let queries): lookUp(queries, for: fetch)
+        case .wait: fetch.state = .waiting
+        case .tell(let event): tell(event, of: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
+        case .store, .remove, .announce: performAside(order.command)
+        }
+    }
+
+    private func performAside(_ command: FetchTable.Command) {
+        switch command {
+        case .store(let credential, let pattern): keep(credential, for: pattern)
+        case .remove(let item, let credential): discard(item, ifStill: credential)
+        case .announce(let change): announce(change)
+        default: break
         }
     }
 
@@ -40,28 +76,17 @@ extension Broker {
     }
 
     /// The fetch may be over by now: then nobody wants to know any more.
-    private func transferEnded(_ outcome: TransferPort.Outcome, of fetchID: String) {
-        guard let fetch = fetches[fetchID] else { return }
+    private func transferEnded(_ outcome: TransferPort.Outcome, of id: FetchID) {
+        guard fetches[id] != nil else { return }
         switch outcome {
-        case .success(let response):
-            perform(fetch.machine.received(response, environment, session: &session), for: fetch)
-        case .failure(let failure):
-            perform(fetch.machine.failed(failure), for: fetch)
+        case .success(let response): perform(table.received(response, for: id, environment))
+        case .failure(let failure): perform(table.failed(failure, for: id, environment))
         }
     }
 
     // MARK: The end of a fetch
 
     private func complete(_ fetch: RunningFetch, with response: FetchResponse) {
-        guard let connection = finish(fetch) else { return }
-        let body = response.response.body
-        let isInline = body.count <= fetch.params.maxInlineBodyBytes
-        guard isInline || hold(body, for: fetch, of: connection) else {
-            let text =
-                "This connection holds more than \(Limits.heldBodyBytesPerConnection) bytes of bodies. Read them first."
-            connection.complete(fetch.call, .failure(RPCError(.busy, text, fetchID: fetch.id)))
-            return
-        }
         if let source = response.authentication?.source { counters.answeredFrom[source, default: 0] += 1 }
         log.info(
             "fetch done",
@@ -69,33 +94,43 @@ extension Broker {
                 "fetch": "\(fetch.id)", "origin": "\(response.url.origin.text)",
                 "status": "\(response.response.status)", "exchanges": "\(response.exchanges)",
             ])
+        guard let (connection, call) = finish(fetch) else { return }
+        let body = response.response.body
+        let isInline = body.count <= fetch.params.maxInlineBodyBytes
+        guard isInline || hold(body, for: fetch, of: connection) else {
+            let text =
+                "This connection holds more than \(Limits.heldBodyBytesPerConnection) bytes of bodies. Read them first."
+            connection.complete(call, .failure(RPCError(.busy, text, fetchID: fetch.id.description)))
+            return
+        }
         let result = FetchRunResult(
-            fetchID: fetch.id, status: response.response.status, url: response.url.text,
+            fetchID: fetch.id.description, status: response.response.status, url: response.url.text,
             httpVersion: response.response.httpVersion, headers: response.response.headers,
             body: isInline ? .inline(body) : .handle, bodyBytes: body.count,
             authentication: response.authentication, exchanges: response.exchanges,
             totalTime: clock.now - fetch.since, challengeTime: fetch.challengeTime)
-        connection.complete(fetch.call, .success(result.json))
+        connection.complete(call, .success(result.json))
     }
 
     private func complete(_ fetch: RunningFetch, with failure: FetchFailure) {
-        guard let connection = finish(fetch) else { return }
         log.info("fetch failed", metadata: ["fetch": "\(fetch.id)", "kind": "\(failure.kind.rawValue)"])
-        connection.complete(fetch.call, .failure(RPCError(failure.kind, failure.text, fetchID: fetch.id)))
+        guard let (connection, call) = finish(fetch) else { return }
+        let error = RPCError(failure.kind, failure.text, fetchID: fetch.id.description)
+        connection.complete(call, .failure(error))
     }
 
     /// `nil` when nobody is there any more to be told.
-    private func finish(_ fetch: RunningFetch) -> ClientConnection? {
+    private func finish(_ fetch: RunningFetch) -> (ClientConnection, ConnectionMachine.CallID)? {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         counters.fetchesDone += 1
-        let connection = connections[fetch.connection]
-        connection?.fetches.remove(fetch.id)
-        return connection
+        guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
+        connection.fetches.remove(fetch.id)
+        return (connection, owner.call)
     }
 
-    private func tell(_ event: FetchStep.Event, of fetch: RunningFetch) {
-        guard let connection = connections[fetch.connection] else { return }
-        let names = JSON.object(["fetchId": .string(fetch.id), "requestId": fetch.requestID.json])
+    private func tell(_ event: FetchEvent, of fetch: RunningFetch) {
+        guard let owner = fetch.owner, let connection = connections[owner.connection] else { return }
+        let names = JSON.object(["fetchId": .string("\(fetch.id)"), "requestId": owner.requestID.json])
         switch event {
         case .redirected(let status, let from, let to) where fetch.params.notify.contains(.redirect):
             connection.notify(
@@ -110,14 +145,20 @@ extension Broker {
 
     // MARK: Cancelling
 
-    /// The fetch ends with -32800. What it waits for is withdrawn first.
-    func cancel(_ fetch: RunningFetch) {
+    /// The fetch ends with `failure`, -32800 if nothing else is said. What it waits for is withdrawn first.
+    func cancel(
+        _ fetch: RunningFetch, _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
+    ) {
         switch fetch.state {
         case .challenged(let challengeID, _): withdraw(challengeID, because: .cancelled)
         case .transferring(let transfer): transfers.cancel(transfer)
-        case nil: break
+        case .consulting(let connection, let request, let deadline):
+            deadline.cancel()
+            connections[connection]?.consultations[request] = nil
+            connections[connection]?.withdraw(request: request)
+        case .lookingUp, .waiting, nil: break
         }
-        perform(fetch.machine.abort(FetchFailure(.cancelled, "the fetch was cancelled")), for: fetch)
+        perform(table.abort(fetch.id, failure, environment))
     }
 
     func cancelFetches(of connection: ClientConnection) {
@@ -125,7 +166,7 @@ extension Broker {
     }
 
     func cancelFetch(_ params: FetchReference, of connection: ClientConnection) throws -> JSON {
-        if connection.fetches.contains(params.fetchID), let fetch = fetches[params.fetchID] {
+        if let id = FetchID(params.fetchID), connection.fetches.contains(id), let fetch = fetches[id] {
             cancel(fetch)
             return ["cancelled": true]
         }
@@ -134,40 +175,25 @@ extension Broker {
 
     func listFetches(of connection: ClientConnection) -> JSON {
         let own = connection.fetches.compactMap { fetches[$0] }
-        let running = own.sorted { $0.since < $1.since }.map { fetch -> JSON in
-            let state = if case .challenged? = fetch.state { "challenged" } else { "transferring" }
-            return [
-                "fetchId": .string(fetch.id), "url": .string(fetch.params.url), "method": .string(fetch.params.method),
-                "state": .string(state), "runningMs": .integer((clock.now - fetch.since).wholeMilliseconds),
+        let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> JSON in
+            [
+                "fetchId": .string("\(fetch.id)"), "url": .string(fetch.params.url),
+                "method": .string(fetch.params.method), "state": .string(fetch.state.word),
+                "runningMs": .integer((clock.now - fetch.since).wholeMilliseconds),
             ]
         }
         let held = connection.bodies.fetchIDs.map { id -> JSON in ["fetchId": .string(id), "state": "holding"] }
         return ["fetches": .array(running + held)]
     }
+}
 
-    // MARK: Bodies that are read in steps
-
-    private func hold(_ body: [UInt8], for fetch: RunningFetch, of connection: ClientConnection) -> Bool {
-        guard connection.bodies.hold(body, for: fetch.id, now: clock.now) else { return false }
-        Task { [weak connection] in
-            while let deadline = connection?.bodies.deadline(of: fetch.id) {
-                guard deadline > clock.now else {
-                    connection?.bodies.drop(fetch.id)
-                    return
-                }
-                try? await clock.sleep(for: deadline - clock.now)
-            }
+extension RunningFetch.State? {
+    /// As `fetch/list` shows it.
+    fileprivate var word: String {
+        switch self {
+        case .challenged, .consulting: "challenged"
+        case .lookingUp, .waiting: "waiting"
+        case .transferring, nil: "transferring"
         }
-        return true
-    }
-
-    func read(_ params: FetchReadParams, of connection: ClientConnection) throws -> JSON {
-        guard let result = connection.bodies.read(params, now: clock.now) else {
-            throw RPCError(
-                .unknownFetch,
-                "No body is held for the fetch \"\(params.fetchID.shortened)\": it was read to its end, or waited too long."
-            )
-        }
-        return result.json
     }
 }

@@ -5,7 +5,6 @@ internal import WatchwordProtocol
 
 /// What the broker counts of itself.
 struct BrokerCounters {
-    var fetchesStarted = 0
     var fetchesDone = 0
     var challengesAsked = 0
     var challengesAnswered = 0
@@ -19,7 +18,7 @@ extension Broker {
     /// The result of `server/status`.
     func status() -> JSON {
         let figures = transfers.figures
-        session.expire(now: clock.now)
+        perform(table.tick(environment))
         let sources = CredentialSource.allCases.reduce(JSON.object([:])) { object, source in
             object.adding([source.rawValue: .integer(counters.answeredFrom[source] ?? 0)])
         }
@@ -30,18 +29,19 @@ extension Broker {
             "pid": .integer(Int(getpid())),
             "uptimeMs": .integer(clock.now.wholeMilliseconds),
             "connections": .integer(connections.count),
-            "fetches": ["running": .integer(fetches.count), "done": .integer(counters.fetchesDone)],
+            "fetches": [
+                "running": .integer(fetches.count), "waiting": .integer(table.waitingCount),
+                "done": .integer(counters.fetchesDone),
+            ],
             "challenges": [
                 "pending": .integer(questions.count), "asked": .integer(counters.challengesAsked),
                 "answered": .integer(counters.challengesAnswered),
                 "timedOut": .integer(counters.challengesTimedOut),
             ],
             "answeredFrom": sources,
-            "session": ["entries": .integer(session.count)],
-            "keyring": [
-                "state": "unavailable",
-                "reason": "This version keeps credentials for the session only; it does not use a keyring yet.",
-            ],
+            "session": ["entries": .integer(table.sessionCount), "locked": .boolean(table.isLocked)],
+            "keyring": keyringStatus(),
+            "agents": .array(agents()),
             "engine": [
                 "name": .string(figures.engine), "running": .integer(figures.running),
                 "finished": .integer(figures.finished),
@@ -50,5 +50,14 @@ extension Broker {
             ],
             "ignoredReplies": .integer(ignored),
         ]
+    }
+
+    private func agents() -> [JSON] {
+        connections.values.compactMap(\.agent).sorted { $0.number < $1.number }.map { agent in
+            .object([
+                "agentId": .string("a\(agent.number)"), "name": .string(agent.name),
+                "locale": agent.locale.map { .string($0) }, "priority": .integer(agent.priority),
+            ])
+        }
     }
 }

@@ -12,28 +12,45 @@ public actor Broker {
     let loop: any BrokerLoop
 
     let transfers: any TransferPort
+    /// `nil` where there is none: the session cache is all there is then.
+    let keyring: (any KeyringPort)?
     let clock: any BrokerClock
-    let options: BrokerOptions
+    var options: BrokerOptions
     let log: Logger
 
-    var session = SessionCache()
+    /// What is decided; everything else here is about acting on it.
+    var table: FetchTable
     var connections: [ConnectionID: ClientConnection] = [:]
-    var fetches: [String: RunningFetch] = [:]
+    var fetches: [FetchID: RunningFetch] = [:]
     var questions: [String: OpenQuestion] = [:]
+    /// By resume token.
+    var parked: [String: ParkedFetch] = [:]
+    /// Look-ups that the keyring has not answered.
+    var lookUps: [Int: FetchID] = [:]
+    var lastLookUp = 0
+    var lastAgent = 0
+    var pendingOrders: [FetchTable.Order] = []
+    var isPerforming = false
+    var isTicking = false
+    var suspendedBefore = Duration.zero
     var counters = BrokerCounters()
     var isClosing = false
     private var lastConnection = 0
 
     public init(
-        loop: any BrokerLoop, transfers: any TransferPort, clock: any BrokerClock = SystemClock(),
-        options: BrokerOptions, log: Logger
+        loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
+        clock: any BrokerClock = SystemClock(), options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
         self.executor = loop.executor
         self.transfers = transfers
+        self.keyring = keyring
         self.clock = clock
         self.options = options
         self.log = log
+        table = FetchTable(
+            session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled)
+        suspendedBefore = clock.suspended
     }
 
     var environment: FetchEnvironment {
@@ -52,7 +69,7 @@ public actor Broker {
         let end = clock.now + grace
         let step = Duration.milliseconds(20)
         while !fetches.isEmpty && clock.now < end { try? await clock.sleep(for: step) }
-        for connection in connections.values { cancelFetches(of: connection) }
+        for fetch in Array(fetches.values) { cancel(fetch) }
         for connection in connections.values { connection.close() }
     }
 
@@ -83,6 +100,7 @@ public actor Broker {
         counters.ignoredReplies += connection.ignoredReplies
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
+        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         cancelFetches(of: connection)
     }
 }

@@ -1,18 +1,29 @@
 public import JSONText
+public import WatchwordCore
 public import WatchwordProtocol
 
-/// What the daemon can set.
+/// What the daemon can set. All but the first two can change while it runs.
 public struct BrokerOptions: Sendable {
     /// Of the program, as clients and `server/status` see it.
     public var version: String
-    /// How long a question waits for its answer.
-    public var challengeDeadline: Duration
     /// What `rpc.discover` returns: the OpenRPC document.
     public var document: JSON
+    /// How long a question waits for its answer.
+    public var challengeDeadline: Duration
+    public var session: SessionLimits
+    /// Whether the keyring is read and written.
+    public var isKeyringEnabled: Bool
+    public var hosts: HostRules
 
-    public init(version: String, challengeDeadline: Duration = Limits.challengeDeadline, document: JSON = [:]) {
+    public init(
+        version: String, challengeDeadline: Duration = Limits.challengeDeadline, document: JSON = [:],
+        session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = true, hosts: HostRules = HostRules()
+    ) {
         self.version = version
-        self.challengeDeadline = challengeDeadline
         self.document = document
+        self.challengeDeadline = challengeDeadline
+        self.session = session
+        self.isKeyringEnabled = isKeyringEnabled
+        self.hosts = hosts
     }
 }

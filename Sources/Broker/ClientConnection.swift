@@ -11,12 +11,17 @@ final class ClientConnection {
 
     /// What it calls itself.
     var name: String?
-    var delivery = ChallengeDelivery.none
     var isInitialized = false
+    /// How it wants to be asked about its own fetches; `nil` when it does not.
+    var subscription: Subscription?
+    /// Set while it asks people for others too.
+    var agent: AgentRegistration?
     /// It has shut down its writing side: it cannot answer any more.
     var hasInputEnded = false
-    /// Names of its fetches that are not answered yet.
-    var fetches: Set<String> = []
+    /// Its fetches that are not answered yet.
+    var fetches: Set<FetchID> = []
+    /// Questions of yes or no that it has not answered, by the number of their request.
+    var consultations: [Int: FetchID] = [:]
     var challenges = PendingChallenges()
     var bodies = HeldBodies()
 
@@ -26,8 +31,15 @@ final class ClientConnection {
         self.link = link
     }
 
-    /// Whether it can be asked about its own fetches.
-    var isSubscribed: Bool { delivery != .none && !hasInputEnded }
+    /// Whether it can be asked about its own fetches. What is asked by a result needs no answer on this connection.
+    var isSubscribed: Bool {
+        guard let delivery = subscription?.delivery, delivery != .none else { return false }
+        return delivery == .result || !hasInputEnded
+    }
+
+    var requester: Requester {
+        Requester(name: name, pid: Int(peer.pid), executable: peer.executable?.shortened)
+    }
 
     var hasOpenCalls: Bool { machine.openCallCount > 0 }
 
@@ -65,4 +77,15 @@ final class ClientConnection {
     func closeIfDone() {
         if hasInputEnded && !hasOpenCalls { link.close() }
     }
+}
+
+/// What an agent has said of itself.
+struct AgentRegistration {
+    let number: Int
+    let name: String
+    let locale: String?
+    let priority: Int
+    let methods: [AuthenticationMethod]?
+
+    func covers(_ space: ProtectionSpace) -> Bool { methods?.contains(space.authenticationMethod) ?? true }
 }

@@ -6,30 +6,39 @@ final class RunningFetch {
     enum State {
         case transferring(TransferID)
         case challenged(challengeID: String, since: Duration)
+        case consulting(ConnectionID, request: Int, deadline: Task<Void, Never>)
+        /// The keyring is asked; `number` tells an answer that comes too late.
+        case lookingUp(number: Int)
+        case waiting
     }
 
-    let id: String
-    let connection: ConnectionID
-    let call: ConnectionMachine.CallID
-    let requestID: RequestID
+    /// Who gets the reply: nobody while a fetch is parked between its two halves.
+    struct Owner {
+        let connection: ConnectionID
+        let call: ConnectionMachine.CallID
+        let requestID: RequestID
+    }
+
+    let id: FetchID
+    var owner: Owner?
     let params: FetchRunParams
+    /// How its client is asked.
+    let delivery: ChallengeDelivery
+    let origin: Origin
     let since: Duration
-    var machine: FetchMachine
     /// `nil` only before the first step.
     var state: State?
     /// Spent waiting for answers.
     var challengeTime = Duration.zero
 
     init(
-        id: String, connection: ConnectionID, call: ConnectionMachine.CallID, requestID: RequestID,
-        params: FetchRunParams, machine: FetchMachine, since: Duration
+        id: FetchID, owner: Owner, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration
     ) {
         self.id = id
-        self.connection = connection
-        self.call = call
-        self.requestID = requestID
+        self.owner = owner
         self.params = params
-        self.machine = machine
+        self.delivery = delivery
+        self.origin = origin
         self.since = since
     }
 }

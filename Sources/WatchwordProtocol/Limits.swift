@@ -34,6 +34,13 @@ public enum Limits {
     /// A user name or a password; the largest that real servers take is far below.
     public static let credentialBytes = 4096
 
+    /// Hosts that one subscription names.
+    public static let subscriptionHosts = 64
+    /// Agents at once; a desktop has one.
+    public static let agents = 16
+    /// Fetches that wait for their second half, over all clients.
+    public static let parkedFetches = 256
+
     /// Redirects of one fetch, unless it says otherwise, and at most.
     public static let defaultRedirects = 20
     public static let redirects = 50
@@ -51,6 +58,8 @@ public enum Limits {
     public static let fetchTimeout = Duration.seconds(86_400)
     /// How long a question waits for its answer.
     public static let challengeDeadline = Duration.seconds(120)
+    /// How long a fetch waits for the question of another one; room for a client, an agent and the attempt.
+    public static let turnWait = Duration.seconds(600)
     /// How long a held body waits for the next read.
     public static let heldBodyIdle = Duration.seconds(60)
 
@@ -64,6 +73,8 @@ public enum Limits {
 
     /// One call to the keyring; a window that it shows has its own limit.
     public static let keyringCall = Duration.seconds(5)
+    /// How long a keyring that did not answer is left alone.
+    public static let keyringPause = Duration.seconds(60)
     /// Items of the keyring that one look-up considers.
     public static let keyringItems = 64
 }

@@ -26,9 +26,9 @@ enum ExitStatus {
         case .connectionLost: 56
         case .serverNotTrusted: 60
         case .tooLarge: 63
-        case .challengeCancelled, .tooManyAttempts, .invalidAnswer, .denied: loginDenied
+        case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied: loginDenied
         case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError, .busy, .shuttingDown,
-            .unknownFetch, .protocolViolation:
+            .unknownFetch, .protocolViolation, .locked, .unknownCredential, .keyringUnavailable, .unknownResume:
             failedToStart
         }
     }

@@ -26,7 +26,7 @@ import WatchwordProtocol
         #expect(!stage.broker.hasQuestions)
         stage.transfers.respond(200, body: "page")
         let reply = client.hear()
-        #expect(reply.map(\.status) == [200])
+        #expect(reply.replies.map(\.status) == [200])
         #expect(reply[0]["result"]?["body"]?["value"]?.string == "page")
         #expect(reply[0]["result"]?["auth"]?["source"]?.string == "client")
         #expect(stage.transfers.requests.map { $0.authorization != nil } == [false, true])
@@ -51,7 +51,7 @@ import WatchwordProtocol
         #expect(client.answer(asked[0], bobsAnswer).isEmpty)
         #expect(stage.transfers.requests.count == 2)
         stage.transfers.respond(200)
-        #expect(client.hear().map(\.status) == [200])
+        #expect(client.hear().replies.map(\.status) == [200])
     }
 
     @Test func rule9TheDeadlineIsDefault() async {
@@ -158,7 +158,7 @@ import WatchwordProtocol
         #expect(leaving.hear().isEmpty)
         _ = staying.answer(asked[0], bobsAnswer)
         stage.transfers.respond(200)
-        #expect(staying.hear().map(\.status) == [200])
+        #expect(staying.hear().replies.map(\.status) == [200])
     }
 
     @Test func rule21WhoHasShutDownItsSideCannotAnswerAndGetsTheResponse() {
@@ -191,7 +191,7 @@ import WatchwordProtocol
         #expect(respond(challengeID, bobsAnswer)[0]["result"]?["accepted"]?.boolean == true)
         #expect(respond(challengeID, bobsAnswer)[0]["result"]?["reason"]?.string == "answered")
         stage.transfers.respond(200)
-        #expect(client.hear().map(\.status) == [200])
+        #expect(client.hear().replies.map(\.status) == [200])
     }
 
     @Test func anAnswerToAFetchThatHasEndedIsGone() throws {

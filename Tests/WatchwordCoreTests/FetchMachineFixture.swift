@@ -2,36 +2,51 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Runs a fetch machine by hand: each call is an event, and what comes back is the next action.
+/// Runs one fetch by hand: each call is an event, and what comes back is the next action.
 struct MachineRun {
-    var machine: FetchMachine
-    var session = SessionCache()
+    var table: FetchTable
     var now = Duration.zero
     private(set) var requests: [TransferRequest] = []
     private(set) var challenges: [Challenge] = []
-    private(set) var events: [FetchStep.Event] = []
-    private(set) var last: FetchStep.Action?
+    private(set) var respondents: [Respondent] = []
+    private(set) var consultations: [Consultation] = []
+    private(set) var events: [FetchEvent] = []
+    private(set) var effects: [FetchTable.Command] = []
+    private(set) var last: FetchTable.Command?
+    /// What the keyring holds: it answers every look-up at once. `nil` when it must not be asked.
+    var keyring: [KeyringItem]?
+    private(set) var lookUps = 0
+    private let id: FetchID
 
     init(
         _ url: String = "http://h/a/page", session: SessionCache = SessionCache(), isSubscribed: Bool = true,
+        subscription: Subscription = Subscription(delivery: .request), keyring: [KeyringItem]? = nil,
         change: (inout FetchRunParams) -> Void = { _ in }
     ) throws {
         let (text, userInfo) = URLText.split(secret(url))
         var params = FetchRunParams(url: text)
         params.userInfo = userInfo
         change(&params)
-        machine = FetchMachine(try FetchPlan(params, isSubscribed: isSubscribed))
-        self.session = session
+        table = FetchTable(isKeyringEnabled: keyring != nil)
+        self.keyring = keyring
+        table.memory.session = session
+        id = table.add(
+            try FetchPlan(params, subscription: isSubscribed ? subscription : nil), of: ClientTag(value: 1))
+    }
+
+    var session: SessionCache {
+        get { table.memory.session }
+        set { table.memory.session = newValue }
     }
 
     private var environment: FetchEnvironment { FetchEnvironment(now: now, makeClientNonce: { "client-nonce" }) }
 
-    mutating func start() { take(machine.start(environment, session: &session)) }
+    mutating func start() { take(table.start(id, environment)) }
 
     mutating func respond(_ status: Int, _ headers: (String, String)..., body: String = "") {
         let fields = headers.map { HeaderField($0.0, $0.1) }
         let response = TransferResponse(status: status, headers: fields, body: Array(body.utf8))
-        take(machine.received(response, environment, session: &session))
+        take(table.received(response, for: id, environment))
     }
 
     mutating func challengeBasic(_ realm: String = "r", body: String = "no") {
@@ -43,7 +58,7 @@ struct MachineRun {
         respond(401, ("WWW-Authenticate", text))
     }
 
-    mutating func answer(_ answer: ChallengeAnswer) { take(machine.answered(answer, environment, session: &session)) }
+    mutating func answer(_ answer: ChallengeAnswer) { take(table.answered(answer, for: id, environment)) }
 
     mutating func answer(user: String, _ password: String, _ persistence: Persistence = .forSession) {
         answer(
@@ -51,19 +66,39 @@ struct MachineRun {
         )
     }
 
-    mutating func fail(_ kind: TransferFailure.Kind) { take(machine.failed(TransferFailure(kind, "detail"))) }
+    mutating func consulted(_ answer: Bool) { take(table.consulted(answer, for: id, environment)) }
 
-    mutating func abort(_ kind: ErrorKind) { take(machine.abort(FetchFailure(kind, "text"))) }
+    mutating func fail(_ kind: TransferFailure.Kind) {
+        take(table.failed(TransferFailure(kind, "detail"), for: id, environment))
+    }
 
-    private mutating func take(_ step: FetchStep) {
-        events += step.events
-        last = step.action
-        switch step.action {
-        case .transfer(let request): requests.append(request)
-        case .ask(let challenge): challenges.append(challenge)
-        case .finish, .fail: break
+    mutating func abort(_ kind: ErrorKind) { take(table.abort(id, FetchFailure(kind, "text"), environment)) }
+
+    private mutating func take(_ orders: [FetchTable.Order]) {
+        for order in orders {
+            switch order.command {
+            case .tell(let event): events.append(event)
+            case .store, .remove, .announce: effects.append(order.command)
+            case .lookUp:
+                lookUps += 1
+                take(table.found(.success(keyring ?? []), for: id, environment))
+            case .transfer(let request): requests.append(request)
+            case .ask(let challenge, .client):
+                challenges.append(challenge)
+                respondents.append(.client)
+            case .ask(let challenge, .agents):
+                respondents.append(.agents)
+                guard asksAgents else { return take(table.answered(.useDefault, for: id, environment)) }
+                challenges.append(challenge)
+            case .consult(let consultation): consultations.append(consultation)
+            case .wait, .finish, .fail: break
+            }
+            if order.fetch == id, !order.command.isAside { last = order.command }
         }
     }
+
+    /// Without it there is no agent: whoever asks for one hears so at once.
+    var asksAgents = false
 
     /// What the `Authorization` fields of all requests so far said; `nil` for a request without one.
     var authorizations: [String?] { requests.map { $0.authorization?.revealed } }
@@ -78,6 +113,16 @@ struct MachineRun {
 
     var isAsking: Bool {
         if case .ask? = last { true } else { false }
+    }
+}
+
+extension FetchTable.Command {
+    /// Not the next thing that the fetch does, or already over when it is seen.
+    var isAside: Bool {
+        switch self {
+        case .tell, .store, .remove, .announce, .lookUp: true
+        default: false
+        }
     }
 }
 

@@ -9,10 +9,13 @@ public struct ConnectionID: Hashable, Sendable {
 public struct PeerIdentity: Sendable, Equatable {
     public var pid: Int32
     public var uid: UInt32
+    /// The program file, where the kernel tells.
+    public var executable: String?
 
-    public init(pid: Int32, uid: UInt32) {
+    public init(pid: Int32, uid: UInt32, executable: String? = nil) {
         self.pid = pid
         self.uid = uid
+        self.executable = executable
     }
 }
 

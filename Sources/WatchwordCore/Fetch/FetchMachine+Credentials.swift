@@ -1,35 +1,40 @@
 internal import WatchwordProtocol
 
-/// A response that challenges, and which of its schemes somebody is asked about.
-struct Question: Sendable {
-    let offers: OfferList
-    /// The result, should nobody want to log in.
-    let response: TransferResponse
-    var asked: AnswerableChallenge?
-
-    init(offers: OfferList, response: TransferResponse) {
-        self.offers = offers
-        self.response = response
-    }
+/// A credential that may be tried, and where it came from.
+struct Candidate: Sendable, Equatable {
+    var credential: PasswordCredential
+    var source: CredentialSource
+    /// See `Attempt.item`.
+    var item: String?
 }
 
+/// Where credentials come from, and what becomes of them: semantics rules 15 to 19 and 23 to 25.
 extension FetchMachine {
+    /// What came with the fetch is for the origin that it was given for (semantics rule 23).
+    private var isAtFirstOrigin: Bool { hop.url.origin == plan.url.origin }
+
+    /// A fetch that names a user is never made as another one.
+    var namedUserHere: String? { isAtFirstOrigin ? plan.namedUser : nil }
+
+    // MARK: Before a challenge
+
     /// Before a challenge only the session cache may speak (semantics rule 16).
-    func preemptiveAttempt(session: SessionCache, now: Duration) -> Attempt? {
-        guard plan.preemptive, plan.useStorage, let entry = session.preemptiveEntry(for: hop.url, now: now),
-            plan.methods?.contains(entry.space.authenticationMethod) ?? true,
-            !target.hasRefused(entry.credential, in: entry.space), agreesWithFetch(entry.credential)
+    func preemptiveEntry(_ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
+        guard plan.preemptive, mayUseStorage(memory) else { return nil }
+        let entry = memory.session.preemptiveEntry(for: hop.url, user: namedUserHere, now: now)
+        guard let entry, plan.methods?.contains(entry.space.authenticationMethod) ?? true,
+            !target.hasRefused(entry.credential, in: entry.space), agreesWithFetch(entry.credential),
+            entry.digest.map({ memory.session.nonces.remembers($0, at: hop.url.origin) }) ?? true
         else { return nil }
-        let challenge: AnswerableChallenge
-        if let digest = entry.digest {
-            guard session.nonces.remembers(digest, at: hop.url.origin) else { return nil }
-            challenge = .digest(digest)
-        } else {
-            challenge = .basic(realm: entry.space.realm ?? "")
-        }
-        return Attempt(
-            challenge: challenge, space: entry.space, credential: entry.credential, source: .session, isPreemptive: true
-        )
+        return entry
+    }
+
+    func preemptiveAttempt(_ entry: SessionEntry) -> Attempt {
+        let challenge = entry.digest.map { AnswerableChallenge.digest($0) } ?? .basic(realm: entry.space.realm ?? "")
+        var attempt = Attempt(
+            challenge, entry.space, Candidate(credential: entry.credential, source: .session))
+        attempt.isPreemptive = true
+        return attempt
     }
 
     /// Whether a cached credential is what the fetch itself would send; true where the fetch names nobody.
@@ -40,148 +45,121 @@ extension FetchMachine {
         return userInfo.user == cached.user && (userInfo.password.map { $0 == cached.password } ?? true)
     }
 
-    /// What may be tried without asking, in the order of semantics rule 15; what was refused before is not tried again.
-    func candidate(for challenge: AnswerableChallenge, session: SessionCache, now: Duration) -> Attempt? {
-        let space = challenge.protectionSpace(at: hop.url.origin)
-        let found = candidates(for: space, session: session, now: now).first { candidate in
-            challenge.canCarry(candidate.credential) && !target.hasRefused(candidate.credential, in: space)
+    // MARK: After a challenge
+
+    /// What came with the fetch: its own credential, then the URL's.
+    func ownCandidate(for challenge: AnswerableChallenge, in space: ProtectionSpace) -> Candidate? {
+        guard isAtFirstOrigin else { return nil }
+        var own: [Candidate] = []
+        if let credential = plan.credential { own.append(Candidate(credential: credential, source: .explicit)) }
+        if let userInfo = plan.userInfo, let password = userInfo.password {
+            let credential = PasswordCredential(user: userInfo.user, password: password)
+            own.append(Candidate(credential: credential, source: .url))
         }
-        return found.map {
-            Attempt(challenge: challenge, space: space, credential: $0.credential, source: $0.source)
+        return own.first { isUsable($0, for: challenge, in: space) }
+    }
+
+    /// What a server has accepted in this session.
+    func acceptedCandidate(
+        for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
+    ) -> Candidate? {
+        guard mayUseStorage(memory) else { return nil }
+        let credential = memory.session.credential(for: space, user: namedUserHere, at: hop.url.origin, now: now)
+        let candidate = credential.map { Candidate(credential: $0, source: .session) }
+        return candidate.flatMap { isUsable($0, for: challenge, in: space) ? $0 : nil }
+    }
+
+    /// What is stored, and has not been accepted yet: in the session, or in the keyring.
+    func storedCandidate(
+        for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
+    ) -> Candidate? {
+        guard mayUseStorage(memory) else { return nil }
+        if let given = memory.session.givenCredential(for: space, user: namedUserHere, now: now) {
+            let candidate = Candidate(credential: given, source: .session)
+            if isUsable(candidate, for: challenge, in: space) { return candidate }
+        }
+        guard case .credential(let credential, let item, let isExact)? = target.keyring[space],
+            !memory.keyring.hasRefused(credential, in: space, now: now)
+        else { return nil }
+        let candidate = Candidate(credential: credential, source: .keyring, item: isExact ? item : nil)
+        return isUsable(candidate, for: challenge, in: space) ? candidate : nil
+    }
+
+    private func isUsable(
+        _ candidate: Candidate, for challenge: AnswerableChallenge, in space: ProtectionSpace
+    ) -> Bool {
+        challenge.canCarry(candidate.credential) && !target.hasRefused(candidate.credential, in: space)
+    }
+
+    // MARK: What becomes of them
+
+    /// Rule 17: stored values go only if they are the refused ones.
+    mutating func note(
+        _ attempt: Attempt, refusedWith offers: OfferList, _ now: Duration, _ memory: inout CredentialMemory
+    ) {
+        let spaces = offers.answerable.map { $0.protectionSpace(at: hop.url.origin) }
+        // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
+        if attempt.isPreemptive && !spaces.contains(attempt.space) { return }
+        target.noteRefusal(of: attempt)
+        if let key = heldTurn {
+            memory.refusals.note(attempt.credential, attempt.source, in: key)
+        }
+        guard mayUseStorage(memory) else { return }
+        if memory.session.forget(attempt.credential, for: attempt.space, at: hop.url.origin) {
+            memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
+        }
+        if attempt.source == .keyring {
+            memory.keyring.noteRefusal(of: attempt.credential, in: attempt.space, now: now)
+            if let item = attempt.item { memory.add(.remove(item: item, attempt.credential)) }
         }
     }
 
-    private func candidates(
-        for space: ProtectionSpace, session: SessionCache, now: Duration
-    ) -> [(credential: PasswordCredential, source: CredentialSource)] {
-        var result: [(PasswordCredential, CredentialSource)] = []
-        if isAtFirstOrigin {
-            if let own = plan.credential { result.append((own, .explicit)) }
-            if let userInfo = plan.userInfo, let password = userInfo.password {
-                result.append((PasswordCredential(user: userInfo.user, password: password), .url))
-            }
+    /// Nothing is written before the server has accepted it.
+    mutating func remember(_ attempt: Attempt, _ now: Duration, _ memory: inout CredentialMemory) {
+        guard mayUseStorage(memory), attempt.credential.persistence != .none, attempt.mayBeRemembered else { return }
+        let wasGiven = memory.session.wasGiven(attempt.credential, for: attempt.space)
+        let isNews = memory.session.remember(
+            attempt.credential, for: attempt.space, at: hop.url, digest: attempt.challenge.digest, now: now)
+        guard isNews else { return }
+        if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
+        memory.keyring.forgetRefusals(in: attempt.space)
+        memory.turns.credentialArrived(for: attempt.space)
+        if attempt.credential.persistence == .permanent, attempt.source != .keyring, attempt.source != .session {
+            memory.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }
-        if plan.useStorage, let cached = session.credential(for: space, at: hop.url.origin, now: now),
-            isAboutSameUser(cached)
-        {
-            result.append((cached, .session))
-        }
-        return result
     }
 
-    /// A fetch that names a user is never made as another one.
-    private func isAboutSameUser(_ cached: PasswordCredential) -> Bool {
-        guard isAtFirstOrigin, let named = plan.credential?.user ?? plan.userInfo?.user else { return true }
-        return named == cached.user
-    }
+    // MARK: The challenge
 
-    /// What came with the fetch is for the origin that it was given for (semantics rule 23).
-    private var isAtFirstOrigin: Bool { hop.url.origin == plan.url.origin }
-
-    func challenge(for question: Question, problem: Challenge.AnswerProblem?) -> Challenge? {
+    func challenge(
+        for question: Question, problem: Challenge.AnswerProblem?, _ memory: CredentialMemory
+    ) -> Challenge? {
         guard let asked = question.asked else { return nil }
         let failureResponse = Challenge.FailureResponse(
             status: question.response.status, headers: question.response.headers)
         return Challenge(
             protectionSpace: asked.protectionSpace(at: hop.url.origin), offers: question.offers.offers,
-            proposedCredential: proposedCredential, previousFailureCount: target.failures,
+            proposedCredential: proposedCredential(for: question), previousFailureCount: target.failures,
+            persistenceAllowed: persistenceAllowed(memory),
             failureResponse: target.lastRefused == nil ? nil : failureResponse, error: problem,
             url: hop.url.text, method: hop.method)
     }
 
-    /// What was refused last, so that a window can be filled in; else the user whom the URL names.
-    private var proposedCredential: ProposedCredential? {
+    /// What has not been tried; else what was refused last, so that a window can be filled in; else the user whom the URL
+    /// names.
+    private func proposedCredential(for question: Question) -> ProposedCredential? {
+        if let proposed = question.proposed {
+            return ProposedCredential(user: proposed.credential.user, hasPassword: true, source: proposed.source)
+        }
         if let refused = target.lastRefused {
             return ProposedCredential(user: refused.credential.user, hasPassword: true, source: refused.source)
         }
         guard isAtFirstOrigin, let userInfo = plan.userInfo else { return nil }
         return ProposedCredential(user: userInfo.user, hasPassword: userInfo.password != nil, source: .url)
     }
-}
 
-extension Attempt {
-    /// The same credential once more, when only the nonce was too old (RFC 7616 section 3.3, `stale`). `nil` when that was
-    /// so before: a server that says it for ever is not believed.
-    func retry(_ offers: OfferList) -> Attempt? {
-        guard case .digest = challenge, staleAnswers + 1 < Limits.staleNonces else { return nil }
-        let fresh = offers.answerable.first { offer in
-            guard case .digest(let digest) = offer else { return false }
-            return digest.isStale && digest.realm == challenge.realm && digest.nonce != self.challenge.digest?.nonce
-        }
-        guard let fresh else { return nil }
-        var retry = self
-        retry.challenge = fresh
-        retry.staleAnswers += 1
-        return retry
-    }
-
-    /// The value of the `Authorization` field.
-    func authorization(
-        for hop: HopRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces
-    ) -> Secret {
-        switch challenge {
-        case .basic:
-            return BasicScheme.authorization(for: credential)
-        case .digest(let digest):
-            let response = nonces.nextResponse(
-                to: digest, at: hop.url.origin, clientNonce: environment.makeClientNonce())
-            return response.authorization(
-                for: credential, method: hop.method, requestTarget: hop.url.requestTarget)
-        }
-    }
-
-    /// What travels readable is remembered only where somebody has seen that it does (semantics rule 25): a credential that
-    /// came with the fetch was never shown a challenge.
-    var mayBeRemembered: Bool {
-        space.receivesCredentialSecurely || space.isLoopback || source == .client || source == .session
-    }
-
-    var authentication: FetchRunResult.Authentication {
-        .init(method: space.authenticationMethod, source: source, user: credential.user)
-    }
-}
-
-extension ProtectionSpace {
-    /// Never leaves the machine (RFC 6761 section 6.3, RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3).
-    fileprivate var isLoopback: Bool {
-        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
-            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
-    }
-}
-
-extension AnswerableChallenge {
-    var digest: DigestChallenge? {
-        if case .digest(let challenge) = self { challenge } else { nil }
-    }
-
-    func canCarry(_ credential: PasswordCredential) -> Bool {
-        switch self {
-        case .basic: BasicScheme.canCarry(credential)
-        case .digest: true
-        }
-    }
-}
-
-extension TransferResponse {
-    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it.
-    var showsAcceptance: Bool { status != 401 && status != 407 && status < 500 }
-}
-
-extension FetchFailure {
-    init(_ failure: TransferFailure) {
-        let kind: ErrorKind =
-            switch failure.kind {
-            case .nameNotResolved: .nameNotResolved
-            case .cannotConnect: .cannotConnect
-            case .timedOut: .timedOut
-            case .connectionLost: .connectionLost
-            case .serverNotTrusted: .serverNotTrusted
-            case .tlsFailed: .tlsFailed
-            case .bodyTooLarge, .headersTooLarge: .tooLarge
-            case .malformedResponse: .malformedResponse
-            case .cancelled: .cancelled
-            case .outOfMemory, .internalError: .internalError
-            }
-        self.init(kind, failure.detail)
+    private func persistenceAllowed(_ memory: CredentialMemory) -> [Persistence] {
+        guard mayUseStorage(memory) else { return [.none] }
+        return memory.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
     }
 }

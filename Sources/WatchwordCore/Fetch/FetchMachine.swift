@@ -1,38 +1,59 @@
-public import WatchwordProtocol
+internal import WatchwordProtocol
 
 /// Decides, step by step, what one fetch does: which request goes out, with which credential, who is asked, when it ends.
 ///
 /// It makes no request, asks nobody and knows no clock: each event returns the next action, and every action but the last
-/// two is answered by exactly one event.
-public struct FetchMachine: Sendable {
-    /// - `ready` → `transferring`
-    /// - `transferring` → `transferring` (another attempt, or a redirect), `asking`, `finished`
-    /// - `asking` → `transferring`, `asking` (the answer cannot be used, or a scheme was rejected), `finished`
+/// two is answered by exactly one event. What fetches share is lent to it for the length of an event.
+struct FetchMachine: Sendable {
+    /// - `ready` → `transferring`, `consulting`, `finished`
+    /// - `transferring` → `transferring` (another attempt, or a redirect), `consulting`, `waiting`, `lookingUp`, `asking`,
+    ///   `finished`
+    /// - `consulting` → what `ready` or a challenged `transferring` leads to
+    /// - `waiting` → `transferring`, `waiting` (in another line), `lookingUp`, `asking`, `finished`
+    /// - `lookingUp` → `transferring`, `asking`, `finished`
+    /// - `asking` → `transferring`, `consulting` (a scheme was rejected), `waiting`, `lookingUp`, `asking`, `finished`
     /// - `finished`: nothing follows.
-    private enum State: Sendable {
+    enum State: Sendable {
         case ready
         case transferring(Attempt?, since: Duration)
-        case asking(Question)
+        case consulting(Consultation, then: Suspended)
+        case waiting(Question, in: SpaceTurns.Key, since: Duration)
+        case lookingUp(Question)
+        case asking(Question, Respondent)
         case finished
     }
 
+    /// What a consultation has interrupted.
+    enum Suspended: Sendable {
+        case hop([FetchEvent])
+        case question(Question)
+    }
+
+    let id: FetchID
+    let client: ClientTag
     let plan: FetchPlan
-    private(set) var hop: HopRequest
-    private var state = State.ready
+    var hop: HopRequest
+    var state = State.ready
+    /// The line in which it is this fetch's turn.
+    var heldTurn: SpaceTurns.Key?
+    /// What the client said to `useStorage`; `nil` before it was asked.
+    var storageAnswer: Bool?
+    /// The last refusal of another fetch before this one: what comes later is news to it.
+    let lastRefusalBefore: Int
     private var targets: [Origin: TargetRecord] = [:]
     private var networkTime = Duration.zero
     private var exchanges = 0
-    private var rounds = 0
+    var rounds = 0
     private var redirects = 0
     private var hasAuthenticated = false
 
-    public init(_ plan: FetchPlan) {
+    init(_ plan: FetchPlan, id: FetchID, client: ClientTag, lastRefusal: Int) {
+        self.lastRefusalBefore = lastRefusal
         self.plan = plan
+        self.id = id
+        self.client = client
         self.hop = HopRequest(url: plan.url, method: plan.method, headers: plan.headers, body: plan.body)
     }
-
-    /// What is being fetched now: it changes with redirects.
-    public var url: FetchURL { hop.url }
 
     /// Failed attempts and so on at the origin of the present hop.
     var target: TargetRecord {
@@ -42,184 +63,204 @@ public struct FetchMachine: Sendable {
 
     // MARK: Events
 
-    public mutating func start(_ environment: FetchEnvironment, session: inout SessionCache) -> FetchStep {
-        guard case .ready = state else { return unexpected() }
-        return startHop(environment, session: &session, events: [])
+    mutating func start(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
+        guard case .ready = state else { return unexpected(&memory) }
+        return startHop(environment, &memory, events: [])
     }
 
     /// A transfer gave a response.
-    public mutating func received(
-        _ response: TransferResponse, _ environment: FetchEnvironment, session: inout SessionCache
+    mutating func received(
+        _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .transferring(let attempt, let since) = state else { return unexpected() }
+        guard case .transferring(let attempt, let since) = state else { return unexpected(&memory) }
         networkTime += environment.now - since
         let fields = response.headers.values(of: "WWW-Authenticate")
         guard response.status == 401, !fields.isEmpty else {
-            return settle(response, attempt, environment, session: &session)
+            return settle(response, attempt, environment, &memory)
         }
         rounds += 1
-        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts() }
+        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(&memory) }
         let offers = OfferList(ChallengeHeader.parse(fields: fields), allowed: plan.methods)
         if let attempt {
-            if let retry = attempt.retry(offers) {
-                return transfer(retry, environment, session: &session)
-            }
-            note(attempt, refusedWith: offers, session: &session)
+            if let retry = attempt.retry(offers) { return transfer(retry, environment, &memory) }
+            note(attempt, refusedWith: offers, environment.now, &memory)
         }
-        return choose(Question(offers: offers, response: response), environment, session: &session)
+        return choose(Question(offers: offers, response: response), environment, &memory)
     }
 
     /// A transfer gave none.
-    public mutating func failed(_ failure: TransferFailure) -> FetchStep {
-        guard case .transferring = state else { return unexpected() }
-        return fail(FetchFailure(failure))
+    mutating func failed(_ failure: TransferFailure, _ memory: inout CredentialMemory) -> FetchStep {
+        guard case .transferring = state else { return unexpected(&memory) }
+        return fail(FetchFailure(failure), &memory)
     }
 
     /// The answer to the last `ask`. A deadline that passed counts as `useDefault`.
-    public mutating func answered(
-        _ answer: ChallengeAnswer, _ environment: FetchEnvironment, session: inout SessionCache
+    mutating func answered(
+        _ answer: ChallengeAnswer, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .asking(let question) = state, let asked = question.asked else { return unexpected() }
+        guard case .asking(var question, let respondent) = state, let asked = question.asked else {
+            return unexpected(&memory)
+        }
         switch answer {
         case .credential(.password(let credential)):
-            return use(credential, for: asked, of: question, environment, session: &session)
+            return use(credential, of: respondent, for: asked, question, environment, &memory)
         case .credential(.proposed):
-            guard let proposed = target.lastRefused, proposed.space == asked.protectionSpace(at: hop.url.origin) else {
-                return ask(question, problem: .nothingProposed)
-            }
-            return use(proposed.credential, for: asked, of: question, environment, session: &session)
+            return useProposed(for: asked, question, respondent, environment, &memory)
         case .proceed:
-            return finish(question.response, nil)
+            release(.proceed, &memory)
+            return finish(question.response, nil, &memory)
         case .cancel:
-            return fail(
-                FetchFailure(
-                    .challengeCancelled, "The log-in at \(hop.url.origin.text) was cancelled. Nothing was fetched."))
+            release(.cancelled, &memory)
+            return fail(.challengeCancelled(at: hop.url.origin), &memory)
         case .useDefault:
-            guard let stored = candidate(for: asked, session: session, now: environment.now) else {
-                return finish(question.response, nil)
-            }
-            return transfer(stored, environment, session: &session)
+            question.declined.insert(respondent)
+            return choose(question, environment, &memory)
         case .reject:
             target.noteRejection(of: asked.protectionSpace(at: hop.url.origin))
-            return choose(question, environment, session: &session)
+            release(.rejected, &memory)
+            question.declined = []
+            return choose(question, environment, &memory)
         }
     }
 
-    /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
-    public mutating func abort(_ failure: FetchFailure) -> FetchStep {
-        if case .finished = state { return unexpected() }
-        return fail(failure)
+    /// The answer to the last `consult`.
+    mutating func consulted(
+        _ answer: Bool, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard case .consulting(let consultation, let suspended) = state else { return unexpected(&memory) }
+        switch consultation {
+        case .canAuthenticate(let space): target.canAuthenticate[space] = answer
+        case .useStorage: storageAnswer = answer
+        }
+        switch suspended {
+        case .hop(let events): return startHop(environment, &memory, events: events)
+        case .question(let question): return choose(question, environment, &memory)
+        }
     }
 
-    // MARK: Decisions
+    /// What the keyring gave to the last `lookUp`: nothing where it could not be used.
+    mutating func found(
+        _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard case .lookingUp(let question) = state, let asked = question.asked else { return unexpected(&memory) }
+        let space = asked.protectionSpace(at: hop.url.origin)
+        target.keyring[space] = KeyringFinding(items, for: space, at: hop.url, user: namedUserHere)
+        return choose(question, environment, &memory)
+    }
+
+    /// News for a fetch that waits.
+    mutating func resumed(
+        _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard case .waiting(var question, let key, _) = state, let asked = question.asked else {
+            return unexpected(&memory)
+        }
+        if wake.news == .turn { heldTurn = key }
+        question.declined.formUnion(wake.declined)
+        switch wake.news {
+        case .turn, .lookAgain:
+            return choose(question, environment, &memory)
+        case .accepted(let credential, let source):
+            return follow(credential, source, question, environment, &memory)
+        case .proceed:
+            return finish(question.response, nil, &memory)
+        case .cancelled:
+            return fail(.challengeCancelled(at: hop.url.origin), &memory)
+        case .rejected:
+            target.noteRejection(of: asked.protectionSpace(at: hop.url.origin))
+            question.declined = []
+            return choose(question, environment, &memory)
+        }
+    }
+
+    /// Time has passed. `nil` unless that ends the fetch.
+    mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
+        guard case .waiting(_, _, let since) = state, environment.now - since >= Limits.turnWait else { return nil }
+        return fail(
+            FetchFailure(
+                .challengeTimedOut,
+                "\(hop.url.origin.text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
+            ), &memory)
+    }
+
+    /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
+    mutating func abort(_ failure: FetchFailure, _ memory: inout CredentialMemory) -> FetchStep {
+        if case .finished = state { return unexpected(&memory) }
+        return fail(failure, &memory)
+    }
+
+    // MARK: Hops
 
     private mutating func startHop(
-        _ environment: FetchEnvironment, session: inout SessionCache, events: [FetchStep.Event]
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory, events: [FetchEvent]
     ) -> FetchStep {
-        let attempt = preemptiveAttempt(session: session, now: environment.now)
-        var step = transfer(attempt, environment, session: &session)
+        var attempt: Attempt?
+        if let entry = preemptiveEntry(memory, environment.now) {
+            if let consultation = nextConsultation(for: entry.space, memory) {
+                return consult(consultation, then: .hop(events))
+            }
+            if mayUseStorage(memory) { attempt = preemptiveAttempt(entry) }
+        }
+        var step = transfer(attempt, environment, &memory)
         step.events.insert(contentsOf: events, at: 0)
         return step
     }
 
     /// A response that does not challenge: accepts the attempt, redirects, or is the result.
     private mutating func settle(
-        _ response: TransferResponse, _ attempt: Attempt?, _ environment: FetchEnvironment, session: inout SessionCache
+        _ response: TransferResponse, _ attempt: Attempt?, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
     ) -> FetchStep {
         let accepted = attempt.flatMap { response.showsAcceptance ? $0 : nil }
         if let accepted {
             hasAuthenticated = true
-            remember(accepted, environment.now, session: &session)
+            remember(accepted, environment.now, &memory)
+            release(.accepted(accepted.credential, accepted.source), &memory)
         }
-        guard plan.maxRedirects > 0 else { return finish(response, accepted) }
+        guard plan.maxRedirects > 0 else { return finish(response, accepted, &memory) }
         do throws(FetchFailure) {
             let next = try RedirectPolicy.next(after: hop, response: response, hasAuthenticated: hasAuthenticated)
-            guard let next else { return finish(response, accepted) }
+            guard let next else { return finish(response, accepted, &memory) }
+            release(.passed(declined: []), &memory)
             redirects += 1
-            guard redirects <= plan.maxRedirects else { return tooManyRedirects() }
-            let event = FetchStep.Event.redirected(status: response.status, from: hop.url.text, to: next.url.text)
+            guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
+            let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
             hop = next
-            return startHop(environment, session: &session, events: [event])
+            return startHop(environment, &memory, events: [event])
         } catch {
-            return fail(error)
+            return fail(error, &memory)
         }
-    }
-
-    /// The strongest scheme that was not rejected: with a credential at hand, else by asking, else not at all.
-    private mutating func choose(
-        _ question: Question, _ environment: FetchEnvironment, session: inout SessionCache
-    ) -> FetchStep {
-        let origin = hop.url.origin
-        let open = question.offers.answerable.first { !target.hasRejected($0.protectionSpace(at: origin)) }
-        guard let open else { return finish(question.response, nil) }
-        if let stored = candidate(for: open, session: session, now: environment.now) {
-            return transfer(stored, environment, session: &session)
-        }
-        guard plan.canAsk else { return finish(question.response, nil) }
-        var question = question
-        question.asked = open
-        return ask(question, problem: nil)
-    }
-
-    /// One attempt with what the client answered, unless it is known to be of no use.
-    private mutating func use(
-        _ credential: PasswordCredential, for asked: AnswerableChallenge, of question: Question,
-        _ environment: FetchEnvironment, session: inout SessionCache
-    ) -> FetchStep {
-        let space = asked.protectionSpace(at: hop.url.origin)
-        guard asked.canCarry(credential) else { return ask(question, problem: .credentialNotUsable) }
-        guard !target.hasRefused(credential, in: space) else {
-            target.noteRepeatedAnswer()
-            return ask(question, problem: .credentialAlreadyRefused)
-        }
-        let attempt = Attempt(challenge: asked, space: space, credential: credential, source: .client)
-        return transfer(attempt, environment, session: &session)
-    }
-
-    private mutating func note(_ attempt: Attempt, refusedWith offers: OfferList, session: inout SessionCache) {
-        let spaces = offers.answerable.map { $0.protectionSpace(at: hop.url.origin) }
-        // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
-        if attempt.isPreemptive && !spaces.contains(attempt.space) { return }
-        target.noteRefusal(of: attempt)
-        if plan.useStorage { session.forget(attempt.credential, for: attempt.space, at: hop.url.origin) }
-    }
-
-    private func remember(_ attempt: Attempt, _ now: Duration, session: inout SessionCache) {
-        guard plan.useStorage, attempt.credential.persistence != .none, attempt.mayBeRemembered else { return }
-        session.remember(
-            attempt.credential, for: attempt.space, at: hop.url, digest: attempt.challenge.digest, now: now)
     }
 
     // MARK: Transitions
 
-    private mutating func transfer(
-        _ attempt: Attempt?, _ environment: FetchEnvironment, session: inout SessionCache
+    mutating func transfer(
+        _ attempt: Attempt?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         let timeout = plan.timeout - networkTime
         guard timeout > .zero else {
-            return fail(FetchFailure(.timedOut, "\(hop.url.origin.text) took longer than \(plan.timeout) in all."))
+            let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."
+            return fail(FetchFailure(.timedOut, text), &memory)
         }
         state = .transferring(attempt, since: environment.now)
         exchanges += 1
+        let authorization = attempt?.authorization(for: hop, environment, nonces: &memory.session.nonces)
         return FetchStep(
             .transfer(
                 TransferRequest(
-                    url: hop.url, method: hop.method, headers: hop.headers,
-                    authorization: attempt?.authorization(for: hop, environment, nonces: &session.nonces),
+                    url: hop.url, method: hop.method, headers: hop.headers, authorization: authorization,
                     body: hop.body, timeout: timeout, maxBodyBytes: plan.maxBodyBytes)))
     }
 
-    private mutating func ask(_ question: Question, problem: Challenge.AnswerProblem?) -> FetchStep {
-        if problem != nil {
-            rounds += 1
-            guard rounds <= Limits.authenticationRounds else { return tooManyAttempts() }
-        }
-        guard let challenge = challenge(for: question, problem: problem) else { return finish(question.response, nil) }
-        state = .asking(question)
-        return FetchStep(.ask(challenge))
+    mutating func consult(_ consultation: Consultation, then suspended: Suspended) -> FetchStep {
+        state = .consulting(consultation, then: suspended)
+        return FetchStep(.consult(consultation))
     }
 
-    private mutating func finish(_ response: TransferResponse, _ accepted: Attempt?) -> FetchStep {
+    mutating func finish(
+        _ response: TransferResponse, _ accepted: Attempt?, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        leave(&memory)
         state = .finished
         let result = FetchResponse(
             response: response, url: hop.url, authentication: accepted?.authentication, exchanges: exchanges)
@@ -227,29 +268,33 @@ public struct FetchMachine: Sendable {
             .finish(result), events: [.responded(status: response.status, headers: response.headers)])
     }
 
-    private mutating func fail(_ failure: FetchFailure) -> FetchStep {
+    mutating func fail(_ failure: FetchFailure, _ memory: inout CredentialMemory) -> FetchStep {
+        leave(&memory)
         state = .finished
         return FetchStep(.fail(failure))
     }
 
-    private mutating func tooManyAttempts() -> FetchStep {
-        fail(
-            FetchFailure(
-                .tooManyAttempts,
-                "\(hop.url.origin.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
-            ))
+    mutating func tooManyAttempts(_ memory: inout CredentialMemory) -> FetchStep {
+        let text =
+            "\(hop.url.origin.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
+        return fail(FetchFailure(.tooManyAttempts, text), &memory)
     }
 
-    private mutating func tooManyRedirects() -> FetchStep {
-        fail(
-            FetchFailure(
-                .tooManyRedirects,
-                "More than \(plan.maxRedirects) redirects, the last at \(hop.url.text.shortened). Allow more with maxRedirects."
-            ))
+    private mutating func tooManyRedirects(_ memory: inout CredentialMemory) -> FetchStep {
+        let text =
+            "More than \(plan.maxRedirects) redirects, the last at \(hop.url.text.shortened). Allow more with maxRedirects."
+        return fail(FetchFailure(.tooManyRedirects, text), &memory)
     }
 
     /// An event that no action waits for: a mistake in the code that runs this machine, and never a reason to send something.
-    private mutating func unexpected() -> FetchStep {
-        fail(FetchFailure(.internalError, "The fetch got an event that it did not wait for. Please report this."))
+    private mutating func unexpected(_ memory: inout CredentialMemory) -> FetchStep {
+        let text = "The fetch got an event that it did not wait for. Please report this."
+        return fail(FetchFailure(.internalError, text), &memory)
+    }
+}
+
+extension FetchFailure {
+    static func challengeCancelled(at origin: Origin) -> FetchFailure {
+        FetchFailure(.challengeCancelled, "The log-in at \(origin.text) was cancelled. Nothing was fetched.")
     }
 }

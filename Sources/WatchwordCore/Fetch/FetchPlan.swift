@@ -10,8 +10,9 @@ public struct FetchPlan: Sendable, Equatable {
     public var credential: PasswordCredential?
     /// From the URL; good for its origin only, and only after a challenge.
     public var userInfo: UserInfo?
-    /// Whether somebody is there to be asked.
-    public var canAsk: Bool
+    public var interaction: Interaction
+    /// What its client said about challenges; `nil` when it did not subscribe.
+    public var subscription: Subscription?
     public var useStorage: Bool
     public var preemptive: Bool
     /// Schemes that may be used; `nil` allows all.
@@ -23,7 +24,7 @@ public struct FetchPlan: Sendable, Equatable {
 
     /// Checks the parameters of a `fetch/run`.
     /// - Throws: `FetchFailure` that names the parameter: `badURL`, `invalidHeader` or `invalidMethod`.
-    public init(_ params: FetchRunParams, isSubscribed: Bool) throws(FetchFailure) {
+    public init(_ params: FetchRunParams, subscription: Subscription?) throws(FetchFailure) {
         url = try FetchURL(params.url)
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)
@@ -31,7 +32,8 @@ public struct FetchPlan: Sendable, Equatable {
         body = params.body
         credential =
             if case .password(let password)? = params.credential { password } else { nil }
-        canAsk = isSubscribed && params.interaction == .ownClient
+        interaction = params.interaction
+        self.subscription = params.interaction == .ownClient ? subscription : nil
         useStorage = params.useStorage
         preemptive = params.preemptive
         methods = params.methods
@@ -39,4 +41,10 @@ public struct FetchPlan: Sendable, Equatable {
         maxBodyBytes = max(params.maxInlineBodyBytes, Limits.heldBodyBytes)
         maxRedirects = params.maxRedirects
     }
+
+    /// Rule 5: every challenge goes to the client at once, and it is asked neither `canAuthenticate` nor `useStorage`.
+    var asksFirst: Bool { subscription?.mode == .everything }
+
+    /// Who is named as the user: nobody else's credential serves this fetch at its own origin.
+    var namedUser: String? { credential?.user ?? userInfo?.user }
 }

@@ -1,30 +1,45 @@
 public import WatchwordProtocol
 
-/// What to do next for a fetch, and what to tell about it first.
-public struct FetchStep: Sendable, Equatable {
-    public enum Event: Sendable, Equatable {
-        /// A redirect is followed.
-        case redirected(status: Int, from: String, to: String)
-        /// The response that becomes the result.
-        case responded(status: Int, headers: [HeaderField])
-    }
+/// A question of yes or no to the client of a fetch (semantics rule 3).
+public enum Consultation: Sendable, Equatable, Hashable {
+    /// Whether anybody can be asked about this space.
+    case canAuthenticate(ProtectionSpace)
+    /// Whether stored credentials may be read and written for this fetch.
+    case useStorage
+}
 
-    public enum Action: Sendable, Equatable {
+/// What to do next for a fetch, and what to tell about it first.
+struct FetchStep: Sendable, Equatable {
+    enum Action: Sendable, Equatable {
         /// Make this exchange; then `received` or `failed`.
         case transfer(TransferRequest)
         /// Ask this; then `answered`.
-        case ask(Challenge)
+        case ask(Challenge, Respondent)
+        /// Ask this; then `consulted`.
+        case consult(Consultation)
+        /// Look for items of the keyring with these attributes; then `found`.
+        case lookUp([[String: String]])
+        /// Nothing, until news comes of another fetch; then `resumed`.
+        case wait
         case finish(FetchResponse)
         case fail(FetchFailure)
     }
 
-    public var events: [Event]
-    public var action: Action
+    var events: [FetchEvent]
+    var action: Action
 
-    init(_ action: Action, events: [Event] = []) {
+    init(_ action: Action, events: [FetchEvent] = []) {
         self.events = events
         self.action = action
     }
+}
+
+/// What a client may want to know of its fetch on the way.
+public enum FetchEvent: Sendable, Equatable {
+    /// A redirect is followed.
+    case redirected(status: Int, from: String, to: String)
+    /// The response that becomes the result.
+    case responded(status: Int, headers: [HeaderField])
 }
 
 /// How a fetch ended well.

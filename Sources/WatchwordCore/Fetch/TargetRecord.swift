@@ -6,6 +6,8 @@ struct Attempt: Sendable, Equatable {
     var space: ProtectionSpace
     var credential: PasswordCredential
     var source: CredentialSource
+    /// The item of the keyring that the credential came from, if it was stored for exactly this space.
+    var item: String?
     /// Sent before this fetch was challenged.
     var isPreemptive = false
     /// How many answers in a row said that only the nonce was too old.
@@ -18,6 +20,10 @@ struct TargetRecord: Sendable, Equatable {
     private(set) var failures = 0
     private var refused: [Attempt] = []
     private var rejected: Set<ProtectionSpace> = []
+    /// What the client said to `canAuthenticate`.
+    var canAuthenticate: [ProtectionSpace: Bool] = [:]
+    /// What the keyring has; looked up at most once.
+    var keyring: [ProtectionSpace: KeyringFinding] = [:]
 
     var lastRefused: Attempt? { refused.last }
 

@@ -1,92 +1,183 @@
-public import WatchwordProtocol
+internal import WatchwordProtocol
 
-/// What the broker remembers for the session: credentials that servers have accepted, by protection space, with the paths
-/// where they were, and the nonces that go with them.
+/// What the broker remembers for the session: credentials that servers have accepted, by protection space and user, with the
+/// paths where they were, and the nonces that go with them; and credentials that were handed over for later.
 ///
-/// Times are durations since any one start; they never go back. Bounded: the space unused for longest makes room.
+/// Times are durations since any one start; they never go back. Bounded: the entry unused for longest makes room.
 public struct SessionCache: Sendable {
-    struct Entry: Sendable {
-        let space: ProtectionSpace
-        var credential: PasswordCredential
-        /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
-        /// 2.2); Digest is good for the whole server (RFC 7616 section 3.3), and they only say which space fits better.
-        var directories: [String]
-        /// The challenge that the credential was last accepted for.
-        var digest: DigestChallenge?
-        let since: Duration
-        var lastUse: Duration
-    }
-
-    /// By origin, because each fetch looks there before it sends anything.
-    private var entries: [Origin: [Entry]] = [:]
+    /// By origin, because each fetch looks there before it sends anything. The first of a space is its default, until
+    /// another one is preferred.
+    private var entries: [Origin: [SessionEntry]] = [:]
+    /// Handed over by `credential/store`, not tried yet.
+    private var given: [GivenCredential] = []
     /// Not credentials: counted for every fetch, whatever it lets the broker keep.
     var nonces = DigestNonces()
+    /// How many servers' credentials are remembered; those handed over for later are not among them.
     public private(set) var count = 0
-    private let limits: SessionLimits
+    private var lastNumber = 0
+    public var limits: SessionLimits
 
     public init(limits: SessionLimits = SessionLimits()) { self.limits = limits }
 
-    /// The credential for exactly this space.
-    func credential(for space: ProtectionSpace, at origin: Origin, now: Duration) -> PasswordCredential? {
-        entries[origin]?.first { $0.space == space && limits.allow($0, now: now) }?.credential
+    // MARK: Reading
+
+    /// The credential for exactly this space, of this user, or of the space's default one.
+    func credential(
+        for space: ProtectionSpace, user: String? = nil, at origin: Origin, now: Duration
+    ) -> PasswordCredential? {
+        defaultEntry(of: space, user: user, in: entries[origin] ?? [], now: now)?.credential
+    }
+
+    /// One that was handed over for this space, and that no server has seen yet.
+    func givenCredential(for space: ProtectionSpace, user: String?, now: Duration) -> PasswordCredential? {
+        let fitting = given.filter {
+            $0.pattern.matches(space) && (user ?? $0.credential.user) == $0.credential.user
+                && limits.allow(since: $0.since, lastUse: $0.since, now: now)
+        }
+        return fitting.max { $0.pattern.exactness < $1.pattern.exactness }?.credential
     }
 
     /// The space whose credential may be sent to `url` before any challenge; the longest matching path wins.
-    func preemptiveEntry(for url: FetchURL, now: Duration) -> Entry? {
+    func preemptiveEntry(for url: FetchURL, user: String? = nil, now: Duration) -> SessionEntry? {
         guard let candidates = entries[url.origin] else { return nil }
-        var best: (entry: Entry, length: Int)?
+        var best: (entry: SessionEntry, length: Int)?
         for entry in candidates where limits.allow(entry, now: now) {
             guard let length = entry.matchLength(of: url.path), length > best?.length ?? -1 else { continue }
+            guard candidates.count == 1 || isDefault(entry, for: user, among: candidates, now: now) else { continue }
             best = (entry, length)
         }
-        return best?.entry
+        return best.flatMap { user == nil || $0.entry.credential.user == user ? $0.entry : nil }
     }
 
-    /// Notes an accepted credential. `digest` is the challenge that it was accepted for.
+    private func isDefault(
+        _ entry: SessionEntry, for user: String?, among list: [SessionEntry], now: Duration
+    ) -> Bool {
+        defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
+    }
+
+    private func defaultEntry(
+        of space: ProtectionSpace, user: String?, in list: [SessionEntry], now: Duration
+    ) -> SessionEntry? {
+        let fitting = list.lazy.filter {
+            $0.space == space && (user ?? $0.credential.user) == $0.credential.user && limits.allow($0, now: now)
+        }
+        return fitting.first { $0.isPreferred } ?? fitting.first
+    }
+
+    // MARK: Writing
+
+    /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news.
+    @discardableResult
     mutating func remember(
         _ credential: PasswordCredential, for space: ProtectionSpace, at url: FetchURL, digest: DigestChallenge?,
         now: Duration
-    ) {
+    ) -> Bool {
         let directory = URLComponentText.directory(of: url.path)
         var list = entries[url.origin] ?? []
-        if let index = list.firstIndex(where: { $0.space == space }) {
-            if !list[index].credential.isSame(as: credential) || !limits.allow(list[index], now: now) {
-                list[index] = Entry(space, credential, directory, digest, now: now)
-            } else {
-                list[index].note(directory, digest: digest, now: now, maxPaths: limits.paths)
-            }
+        let index = list.firstIndex { $0.space == space && $0.credential.user == credential.user }
+        var isNews = true
+        if let index, list[index].credential.isSame(as: credential), limits.allow(list[index], now: now) {
+            list[index].note(directory, digest: digest, now: now, maxPaths: limits.paths)
+            isNews = false
         } else {
-            list.append(Entry(space, credential, directory, digest, now: now))
-            count += 1
+            lastNumber += 1
+            var entry = SessionEntry(
+                number: lastNumber, space: space, credential: credential, directories: [directory], digest: digest,
+                since: now, lastUse: now)
+            if let index {
+                entry.isPreferred = list[index].isPreferred
+                list[index] = entry
+            } else {
+                list.append(entry)
+                count += 1
+            }
         }
         entries[url.origin] = list
+        given.removeAll { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
         if count > limits.entries { dropOldest() }
+        return isNews
     }
 
-    /// Forgets the credential of `space`, if it is still the one that was refused: a newer one survives.
-    mutating func forget(_ refused: PasswordCredential, for space: ProtectionSpace, at origin: Origin) {
-        removeEntries(at: origin) { $0.space == space && $0.credential.isSame(as: refused) }
+    /// Keeps a credential that no server has seen. Returns its number, and whether that is news.
+    mutating func give(
+        _ credential: PasswordCredential, for pattern: SpacePattern, now: Duration
+    ) -> (number: Int, isNews: Bool) {
+        let index = given.firstIndex { $0.pattern == pattern && $0.credential.user == credential.user }
+        if let index, given[index].credential.isSame(as: credential) { return (given[index].number, false) }
+        lastNumber += 1
+        let entry = GivenCredential(number: lastNumber, pattern: pattern, credential: credential, since: now)
+        if let index { given[index] = entry } else { given.append(entry) }
+        if given.count > limits.entries { given.removeFirst() }
+        return (lastNumber, true)
     }
 
-    /// Forgets everything, or all of one origin. Returns how many spaces were forgotten.
-    public mutating func clear(origin: Origin? = nil) -> Int {
-        let before = count
-        if let origin {
-            removeEntries(at: origin) { _ in true }
-        } else {
-            entries = [:]
-            count = 0
+    /// Whether this very credential was handed over, so that using it for the first time is no news.
+    func wasGiven(_ credential: PasswordCredential, for space: ProtectionSpace) -> Bool {
+        given.contains { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
+    }
+
+    /// Makes the entry the default of its space. `nil` when there is no such entry, else whether that changed anything.
+    mutating func prefer(_ number: Int) -> Bool? {
+        for (origin, list) in entries {
+            guard let chosen = list.first(where: { $0.number == number }) else { continue }
+            guard !isDefault(chosen, for: nil, among: list, now: chosen.lastUse) else { return false }
+            entries[origin] = list.map { entry in
+                var entry = entry
+                if entry.space == chosen.space { entry.isPreferred = entry.number == number }
+                return entry
+            }
+            return true
         }
-        return before - count
+        return nil
+    }
+
+    // MARK: Forgetting
+
+    /// Forgets the credential, if it is still the one that was refused: a newer one survives. Returns whether it was there.
+    @discardableResult
+    mutating func forget(_ refused: PasswordCredential, for space: ProtectionSpace, at origin: Origin) -> Bool {
+        let before = count + given.count
+        removeEntries(at: origin) { $0.space == space && $0.credential.isSame(as: refused) }
+        given.removeAll { $0.pattern.matches(space) && $0.credential.isSame(as: refused) }
+        return count + given.count < before
+    }
+
+    /// Forgets what `isMeant` says, and returns how many that were.
+    mutating func forget(where isMeant: (SessionListing) -> Bool) -> Int {
+        let before = count + given.count
+        for origin in Array(entries.keys) { removeEntries(at: origin) { isMeant(SessionListing($0)) } }
+        given.removeAll { isMeant(SessionListing($0)) }
+        return before - count - given.count
+    }
+
+    /// Forgets everything, or all of one origin. Returns how many credentials were forgotten.
+    public mutating func clear(origin: Origin? = nil) -> Int {
+        forget { listing in
+            guard let origin else { return true }
+            return listing.space.scheme == origin.scheme.rawValue && listing.space.host == origin.host
+                && listing.space.port == origin.port
+        }
     }
 
     /// Drops what is too old or was not used for too long.
     public mutating func expire(now: Duration) {
         let limits = self.limits
         for origin in Array(entries.keys) { removeEntries(at: origin) { !limits.allow($0, now: now) } }
+        given.removeAll { !limits.allow(since: $0.since, lastUse: $0.since, now: now) }
     }
 
-    private mutating func removeEntries(at origin: Origin, where isDropped: (Entry) -> Bool) {
+    /// Everything that is remembered, without its secrets; in the order in which it came.
+    func listing(now: Duration) -> [SessionListing] {
+        let accepted = entries.values.joined().filter { limits.allow($0, now: now) }.map { entry in
+            var listing = SessionListing(entry)
+            listing.isDefault = isDefault(entry, for: nil, among: entries[entry.origin] ?? [], now: now)
+            return listing
+        }
+        let waiting = given.filter { limits.allow(since: $0.since, lastUse: $0.since, now: now) }
+        return (accepted + waiting.map { SessionListing($0) }).sorted { $0.number < $1.number }
+    }
+
+    private mutating func removeEntries(at origin: Origin, where isDropped: (SessionEntry) -> Bool) {
         guard let list = entries[origin] else { return }
         let kept = list.filter { !isDropped($0) }
         count -= list.count - kept.count
@@ -94,55 +185,7 @@ public struct SessionCache: Sendable {
     }
 
     private mutating func dropOldest() {
-        let oldest = entries.values.joined().min { $0.lastUse < $1.lastUse }
-        guard let oldest else { return }
-        for origin in Array(entries.keys) { removeEntries(at: origin) { $0.space == oldest.space } }
-    }
-}
-
-/// The bounds of the session cache.
-public struct SessionLimits: Sendable {
-    public var entries: Int
-    public var paths: Int
-    public var idle: Duration
-    public var lifetime: Duration
-
-    public init(
-        entries: Int = Limits.sessionEntries, paths: Int = Limits.sessionPaths, idle: Duration = Limits.sessionIdle,
-        lifetime: Duration = Limits.sessionLifetime
-    ) {
-        self.entries = entries
-        self.paths = paths
-        self.idle = idle
-        self.lifetime = lifetime
-    }
-
-    fileprivate func allow(_ entry: SessionCache.Entry, now: Duration) -> Bool {
-        now - entry.lastUse < idle && now - entry.since < lifetime
-    }
-}
-
-extension SessionCache.Entry {
-    fileprivate init(
-        _ space: ProtectionSpace, _ credential: PasswordCredential, _ directory: String, _ digest: DigestChallenge?,
-        now: Duration
-    ) {
-        self.init(
-            space: space, credential: credential, directories: [directory], digest: digest, since: now, lastUse: now)
-    }
-
-    /// How much of `path` the entry is good for; `nil` when it is outside.
-    fileprivate func matchLength(of path: String) -> Int? {
-        let matches = directories.filter { path.hasPrefix($0) }.map(\.utf8.count)
-        return matches.max() ?? (space.authenticationMethod == .httpDigest ? 0 : nil)
-    }
-
-    fileprivate mutating func note(_ directory: String, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
-        lastUse = now
-        digest = newer
-        guard !directories.contains(where: { directory.hasPrefix($0) }) else { return }
-        directories.removeAll { $0.hasPrefix(directory) }
-        if directories.count >= maxPaths { directories.removeFirst() }
-        directories.append(directory)
+        guard let oldest = entries.values.joined().min(by: { $0.lastUse < $1.lastUse }) else { return }
+        removeEntries(at: oldest.origin) { $0.number == oldest.number }
     }
 }

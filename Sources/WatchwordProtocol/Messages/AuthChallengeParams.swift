@@ -5,13 +5,22 @@ public struct Requester: Sendable, Equatable {
     /// What the client called itself in `initialize`.
     public var name: String?
     public var pid: Int
+    /// The program file, as the kernel named it when the client connected. A hint: who may run a program may also change
+    /// what it does.
+    public var executable: String?
 
-    public init(name: String?, pid: Int) {
+    public init(name: String?, pid: Int, executable: String?) {
         self.name = name
         self.pid = pid
+        self.executable = executable
     }
 
-    public var json: JSON { .object(["name": name.map { .string($0) } ?? .null, "pid": .integer(pid)]) }
+    public var json: JSON {
+        .object([
+            "name": name.map { .string($0) } ?? .null, "pid": .integer(pid),
+            "subject": .string(executable.map { "exe:\($0)" } ?? "unknown"),
+        ])
+    }
 }
 
 /// `auth/challenge` and its twin `auth/pending`.

@@ -1,14 +1,5 @@
 public import JSONText
 
-/// How a client wants to get challenges.
-public enum ChallengeDelivery: String, Sendable, CaseIterable {
-    /// As `auth/challenge`, whose reply is the answer.
-    case request
-    /// As the notification `auth/pending`, answered by `auth/respond`.
-    case notification
-    case none
-}
-
 /// `initialize`: who the client is, and whether it answers challenges.
 public struct InitializeParams: Sendable, Equatable {
     /// The one version that there is.

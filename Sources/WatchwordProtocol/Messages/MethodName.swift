@@ -7,19 +7,35 @@ public enum MethodName: String, Sendable, CaseIterable {
     case fetchRead = "fetch/read"
     case fetchCancel = "fetch/cancel"
     case fetchList = "fetch/list"
+    case authSubscribe = "auth/subscribe"
+    case authUnsubscribe = "auth/unsubscribe"
     case authRespond = "auth/respond"
     case authListPending = "auth/listPending"
+    case agentRegister = "agent/register"
+    case agentUnregister = "agent/unregister"
+    case credentialList = "credential/list"
+    case credentialStore = "credential/store"
+    case credentialForget = "credential/forget"
+    case credentialSetDefault = "credential/setDefault"
     case sessionClear = "session/clear"
+    case keyringStatus = "keyring/status"
+    case keyringUnlock = "keyring/unlock"
+    case brokerLock = "broker/lock"
+    case brokerUnlock = "broker/unlock"
     /// A notification, in both directions.
     case cancelRequest = "$/cancelRequest"
 }
 
 /// What the broker sends of its own accord.
 public enum BrokerMethodName: String, Sendable, CaseIterable {
-    /// The only request; the others are notifications.
+    /// The first three are requests; the others are notifications.
     case authChallenge = "auth/challenge"
+    case authCanAuthenticate = "auth/canAuthenticate"
+    case authUseStorage = "auth/useStorage"
     case authPending = "auth/pending"
     case authCancelled = "auth/cancelled"
+    case authResolved = "auth/resolved"
+    case credentialChanged = "credential/changed"
     case fetchHeaders = "fetch/headers"
     case fetchRedirect = "fetch/redirect"
     case serverClosing = "server/closing"

@@ -4,7 +4,8 @@
 public enum ErrorKind: String, Sendable, CaseIterable {
     case parseError, invalidRequest, methodNotFound, invalidParams, internalError, cancelled
     case badURL, invalidHeader, invalidMethod, notSupported, tooLarge, busy, shuttingDown, unknownFetch
-    case challengeCancelled, tooManyAttempts, invalidAnswer, denied
+    case challengeCancelled, challengeTimedOut, tooManyAttempts, invalidAnswer, denied, locked, unknownCredential
+    case keyringUnavailable, unknownResume
     case nameNotResolved, cannotConnect, timedOut, connectionLost, malformedResponse, tlsFailed, serverNotTrusted
     case tooManyRedirects, insecureRedirect, badRedirect
     case protocolViolation
@@ -42,9 +43,14 @@ public enum ErrorKind: String, Sendable, CaseIterable {
         case .shuttingDown: (1007, .later, nil)
         case .unknownFetch: (1008, .never, nil)
         case .challengeCancelled: (1010, .differently, nil)
+        case .challengeTimedOut: (1011, .later, nil)
         case .tooManyAttempts: (1012, .differently, nil)
         case .invalidAnswer: (1013, .differently, nil)
         case .denied: (1014, .never, nil)
+        case .locked: (1015, .differently, nil)
+        case .unknownCredential: (1016, .never, nil)
+        case .keyringUnavailable: (1017, .later, nil)
+        case .unknownResume: (1018, .never, nil)
         case .nameNotResolved: (1020, .later, nil)
         case .cannotConnect: (1021, .later, nil)
         case .timedOut: (1022, .later, nil)

@@ -41,8 +41,11 @@ public enum CredentialSource: String, Sendable, CaseIterable {
     /// User and password in the URL.
     case url
     case session
+    case keyring
     /// An answer of the subscribed client.
     case client
+    /// An answer of a desktop agent.
+    case agent
 }
 
 /// What the broker has at hand for a challenge, without its secret.
@@ -70,6 +73,8 @@ public struct Challenge: Sendable, Equatable {
     public var proposedCredential: ProposedCredential?
     /// Failed attempts of this fetch at this target, over all schemes.
     public var previousFailureCount: Int
+    /// How long a credential may be kept that answers this.
+    public var persistenceAllowed: [Persistence]
     /// The response that refused the last attempt; `nil` when there was none.
     public var failureResponse: FailureResponse?
     /// Why the last answer could not be used, where it was not the server that refused it.
@@ -79,12 +84,14 @@ public struct Challenge: Sendable, Equatable {
 
     public init(
         protectionSpace: ProtectionSpace, offers: [Offer], proposedCredential: ProposedCredential?,
-        previousFailureCount: Int, failureResponse: FailureResponse?, error: AnswerProblem?, url: String, method: String
+        previousFailureCount: Int, persistenceAllowed: [Persistence], failureResponse: FailureResponse?,
+        error: AnswerProblem?, url: String, method: String
     ) {
         self.protectionSpace = protectionSpace
         self.offers = offers
         self.proposedCredential = proposedCredential
         self.previousFailureCount = previousFailureCount
+        self.persistenceAllowed = persistenceAllowed
         self.failureResponse = failureResponse
         self.error = error
         self.url = url
@@ -131,7 +138,7 @@ extension Challenge {
             "failureResponse": failureResponse?.json ?? .null,
             "error": error.map { ["kind": .string($0.rawValue), "message": .string($0.text)] } ?? .null,
             "accepts": ["password"],
-            "persistenceAllowed": ["none", "forSession"],
+            "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
             "url": .string(url), "method": .string(method),
         ])
     }

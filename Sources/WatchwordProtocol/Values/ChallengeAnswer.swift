@@ -35,14 +35,20 @@ extension ChallengeAnswer {
         }
     }
 
+    /// The word that stands for it on the wire.
+    public var action: String {
+        switch self {
+        case .credential: "credential"
+        case .proceed: "continue"
+        case .cancel: "cancel"
+        case .useDefault: "default"
+        case .reject: "reject"
+        }
+    }
+
     /// May hold a password: it must be written with `JSON.write(_:)`.
     public var json: JSON {
-        switch self {
-        case .credential(let credential): ["action": "credential", "credential": credential.json]
-        case .proceed: ["action": "continue"]
-        case .cancel: ["action": "cancel"]
-        case .useDefault: ["action": "default"]
-        case .reject: ["action": "reject"]
-        }
+        guard case .credential(let credential) = self else { return ["action": .string(action)] }
+        return ["action": .string(action), "credential": credential.json]
     }
 }

@@ -10,6 +10,7 @@ final class FakeClock: BrokerClock {
 
     private struct State {
         var now = Duration.zero
+        var suspended = Duration.zero
         var last = 0
         var sleepers: [Int: Sleeper] = [:]
     }
@@ -17,6 +18,11 @@ final class FakeClock: BrokerClock {
     private let state = Mutex(State())
 
     var now: Duration { state.withLock { $0.now } }
+
+    var suspended: Duration { state.withLock { $0.suspended } }
+
+    /// The machine sleeps: time passes for nobody but the clock on the wall.
+    func sleepMachine(for duration: Duration) { state.withLock { $0.suspended += duration } }
 
     /// How many tasks wait for the time to pass.
     var sleeperCount: Int { state.withLock { $0.sleepers.count } }

@@ -79,4 +79,12 @@ extension JSON {
     var status: Int? { self["result"]?["status"]?.integer }
 }
 
+extension [JSON] {
+    /// Without the notifications.
+    var replies: [JSON] { filter { $0.method == nil } }
+
+    /// The notifications and requests of one method.
+    func of(_ method: String) -> [JSON] { filter { $0.method == method } }
+}
+
 let bobsAnswer = #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw"}}"#

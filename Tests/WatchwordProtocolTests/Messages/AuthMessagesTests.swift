@@ -6,7 +6,7 @@ struct AuthMessagesTests {
     @Test func aChallengeIsWrittenAsTheProtocolSays() {
         let params = AuthChallengeParams(
             challengeID: "9rT0", fetchID: "f17", challenge: ChallengeTests.challenge,
-            requester: Requester(name: "mytool", pid: 4711), deadlineMs: 120_000)
+            requester: Requester(name: "mytool", pid: 4711, executable: "/usr/bin/mytool"), deadlineMs: 120_000)
         #expect(
             params.json.members?.map(\.name) == [
                 "challengeId", "fetchId", "protectionSpace", "offers", "proposedCredential", "previousFailureCount",
@@ -14,12 +14,12 @@ struct AuthMessagesTests {
             ])
         #expect(params.json["challengeId"] == "9rT0")
         #expect(params.json["fetchId"] == "f17")
-        #expect(params.json["requester"]?.text == #"{"name":"mytool","pid":4711}"#)
+        #expect(params.json["requester"]?.text == #"{"name":"mytool","pid":4711,"subject":"exe:/usr/bin/mytool"}"#)
         #expect(params.json["deadlineMs"] == 120_000)
     }
 
     @Test func aRequesterMayHaveNoName() {
-        #expect(Requester(name: nil, pid: 1).json.text == #"{"name":null,"pid":1}"#)
+        #expect(Requester(name: nil, pid: 1, executable: nil).json.text == #"{"name":null,"pid":1,"subject":"unknown"}"#)
     }
 
     @Test func anAnswerIsRead() throws {

@@ -1,0 +1,171 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// What comes back: replies to challenges, `auth/respond`, the second half of a fetch, and answers of yes or no.
+extension Broker {
+    /// The reply to a request of ours.
+    func receiveReply(_ reply: ConnectionMachine.Reply, to request: Int, from connection: ClientConnection) {
+        if let id = connection.consultations[request] {
+            return settle(id, of: connection, request, answer: consultationAnswer(reply, id))
+        }
+        guard let challengeID = connection.challenges.challengeID(ofRequest: request),
+            connection.challenges.settle(challengeID) != nil
+        else { return }
+        switch reply {
+        case .result(let json):
+            do throws(InvalidParams) {
+                accept(try ChallengeAnswer(json), to: challengeID, from: connection)
+            } catch {
+                refuse(challengeID, error)
+            }
+        case .error(let error):
+            accept(answer(for: error, challengeID), to: challengeID, from: connection)
+        case .broken:
+            accept(.cancel, to: challengeID, from: connection)
+        }
+    }
+
+    /// Rule 26: what is not understood sends nothing. Whoever asked hears why.
+    private func refuse(_ challengeID: String, _ problem: InvalidParams) {
+        guard let question = close(challengeID) else { return }
+        let text = "The answer to the challenge was not understood, and nothing was sent: \(problem.detail)."
+        perform(table.abort(question.fetch, FetchFailure(.invalidAnswer, text), environment))
+    }
+
+    /// What an error stands for: "no such method" means that nobody handles challenges there.
+    private func answer(for error: RPCError, _ challengeID: String) -> ChallengeAnswer {
+        switch error.code {
+        case ErrorKind.cancelled.code: return .cancel
+        case ErrorKind.methodNotFound.code: return .useDefault
+        default:
+            log.warning(
+                "a client failed to answer a challenge",
+                metadata: ["challenge": "\(challengeID)", "code": "\(error.code)"])
+            return .useDefault
+        }
+    }
+
+    /// `auth/respond`.
+    func respond(_ params: AuthRespondParams, of connection: ClientConnection) throws -> JSON {
+        guard connection.challenges.isOpen(params.challengeID) else {
+            return connection.challenges.verdict(onLateAnswer: params.challengeID).json
+        }
+        guard let answer = params.answer else {
+            return AuthRespondResult.invalid(problem: params.problem ?? "not an answer").json
+        }
+        guard let pending = connection.challenges.settle(params.challengeID) else {
+            return AuthRespondResult.gone.json
+        }
+        if let request = pending.request { connection.withdraw(request: request) }
+        accept(answer, to: params.challengeID, from: connection)
+        return AuthRespondResult.accepted.json
+    }
+
+    private func accept(_ answer: ChallengeAnswer, to challengeID: String, from connection: ClientConnection) {
+        guard let question = questions[challengeID] else { return }
+        counters.challengesAnswered += 1
+        if answer == .cancel { notifyCancelled(challengeID, question, .cancelled, to: connection) }
+        if answer == .useDefault, case .agent = question.place { return passOn(challengeID, because: nil) }
+        resolve(challengeID, with: answer, by: question.place.word)
+    }
+
+    // MARK: Delivery as a result
+
+    /// The first half of the fetch ends here; the second one names the token.
+    func park(
+        _ fetch: RunningFetch, _ owner: RunningFetch.Owner, _ challenge: Challenge, _ challengeID: String,
+        of connection: ClientConnection
+    ) {
+        guard parked.count < Limits.parkedFetches else {
+            let text = "More than \(Limits.parkedFetches) fetches wait for an answer. Answer some first."
+            return cancel(fetch, FetchFailure(.busy, text))
+        }
+        let token = RandomText.make128Bits()
+        let params = AuthChallengeParams(
+            challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
+            requester: connection.requester, deadlineMs: options.challengeDeadline.wholeMilliseconds)
+        open(challenge, challengeID, for: fetch, at: .parked(token: token))
+        parked[token] = ParkedFetch(params: params, uid: connection.peer.uid)
+        fetch.owner = nil
+        connection.fetches.remove(fetch.id)
+        connection.complete(
+            owner.call,
+            .success(["state": "authRequired", "challenge": params.json, "resume": .string(token)]))
+    }
+
+    /// The second half: whoever brings it gets the result.
+    func resumeFetch(
+        _ call: ConnectionMachine.CallID, _ params: FetchResumeParams, from connection: ClientConnection
+    ) throws {
+        guard let entry = parked[params.resume], entry.uid == connection.peer.uid,
+            let question = questions[entry.params.challengeID], let fetch = fetches[question.fetch]
+        else {
+            throw RPCError(
+                .unknownResume,
+                "Nothing waits for this resume token: it was used before, or its deadline has passed. Start the fetch anew."
+            )
+        }
+        parked[params.resume] = nil
+        fetch.owner = RunningFetch.Owner(
+            connection: connection.id, call: call, requestID: connection.requestID(of: call))
+        connection.fetches.insert(fetch.id)
+        counters.challengesAnswered += 1
+        resolve(entry.params.challengeID, with: params.answer, by: "client")
+    }
+
+    // MARK: Yes or no
+
+    func consult(_ consultation: Consultation, for fetch: RunningFetch) {
+        guard let owner = fetch.owner, let connection = connections[owner.connection], connection.isSubscribed else {
+            return perform(table.consulted(false, for: fetch.id, environment))
+        }
+        let names = JSON.object(["fetchId": .string("\(fetch.id)")])
+        let request: Int
+        switch consultation {
+        case .canAuthenticate(let space):
+            request = connection.request(.authCanAuthenticate, names.adding(["protectionSpace": space.json]))
+        case .useStorage:
+            request = connection.request(.authUseStorage, names)
+        }
+        connection.consultations[request] = fetch.id
+        let (id, clock, limit) = (fetch.id, clock, options.challengeDeadline)
+        let deadline = Task {
+            guard (try? await clock.sleep(for: limit)) != nil else { return }
+            connection.withdraw(request: request)
+            settle(id, of: connection, request, answer: false)
+        }
+        fetch.state = .consulting(connection.id, request: request, deadline: deadline)
+    }
+
+    /// The first answer counts. Silence, and what is not understood, counts as no.
+    func settle(_ id: FetchID, of connection: ClientConnection, _ request: Int, answer: Bool) {
+        guard connection.consultations.removeValue(forKey: request) != nil, let fetch = fetches[id],
+            case .consulting(_, _, let deadline) = fetch.state
+        else { return }
+        deadline.cancel()
+        perform(table.consulted(answer, for: id, environment))
+    }
+
+    private func consultationAnswer(_ reply: ConnectionMachine.Reply, _ id: FetchID) -> Bool {
+        switch reply {
+        case .result(let json):
+            if let reply = try? ConsultationReply(json) { return reply.answer }
+        case .error(let error) where error.code == ErrorKind.methodNotFound.code:
+            // Rule 3: not implemented means yes for the schemes that this broker knows.
+            return true
+        case .error, .broken:
+            break
+        }
+        log.warning("a client's answer was not understood; it counts as no", metadata: ["fetch": "\(id)"])
+        return false
+    }
+}
+
+/// A fetch between its two halves.
+struct ParkedFetch {
+    let params: AuthChallengeParams
+    /// Of the peer that may come back.
+    let uid: UInt32
+}

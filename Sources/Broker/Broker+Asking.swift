@@ -1,0 +1,204 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Putting questions: to the client of a fetch, to agents, and back.
+extension Broker {
+    /// Rule 15: the subscribed client first.
+    func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
+        guard let owner = fetch.owner, let connection = connections[owner.connection],
+            fetch.delivery == .result || connection.isSubscribed
+        else { return perform(table.answered(.useDefault, for: fetch.id, environment)) }
+        let challengeID = RandomText.make128Bits()
+        if fetch.delivery == .result {
+            park(fetch, owner, challenge, challengeID, of: connection)
+        } else {
+            open(challenge, challengeID, for: fetch, at: .client(connection.id))
+            deliver(challengeID, challenge, of: fetch, to: connection, fetch.delivery)
+        }
+    }
+
+    /// Then the agents, in their order.
+    func askAgents(_ challenge: Challenge, for fetch: RunningFetch) {
+        guard let agent = nextAgent(for: challenge, of: fetch, after: []) else {
+            return perform(table.answered(.useDefault, for: fetch.id, environment))
+        }
+        let challengeID = RandomText.make128Bits()
+        open(challenge, challengeID, for: fetch, at: .agent(agent.id))
+        deliver(challengeID, challenge, of: fetch, to: agent, .request)
+    }
+
+    private func nextAgent(
+        for challenge: Challenge, of fetch: RunningFetch, after passed: Set<ConnectionID>
+    ) -> ClientConnection? {
+        let candidates = connections.values.filter { connection in
+            guard let agent = connection.agent, !connection.hasInputEnded, !passed.contains(connection.id) else {
+                return false
+            }
+            return agent.covers(challenge.protectionSpace)
+        }
+        return candidates.min { left, right in
+            let (left, right) = (left.agent?.order ?? (0, 0), right.agent?.order ?? (0, 0))
+            return left < right
+        }
+    }
+
+    func open(
+        _ challenge: Challenge, _ challengeID: String, for fetch: RunningFetch, at place: OpenQuestion.Place
+    ) {
+        fetch.state = .challenged(challengeID: challengeID, since: clock.now)
+        counters.challengesAsked += 1
+        log.info(
+            "challenge",
+            metadata: [
+                "fetch": "\(fetch.id)", "method": "\(challenge.protectionSpace.authenticationMethod.rawValue)",
+                "failures": "\(challenge.previousFailureCount)",
+            ])
+        questions[challengeID] = OpenQuestion(
+            fetch: fetch.id, challenge: challenge, place: place, deadline: startDeadline(of: challengeID))
+    }
+
+    private func deliver(
+        _ challengeID: String, _ challenge: Challenge, of fetch: RunningFetch, to connection: ClientConnection,
+        _ delivery: ChallengeDelivery
+    ) {
+        let params = params(challengeID, challenge, of: fetch)
+        if delivery == .notification {
+            connection.challenges.add(params, request: nil)
+            connection.notify(.authPending, params.json)
+        } else {
+            connection.challenges.add(params, request: connection.request(.authChallenge, params.json))
+        }
+    }
+
+    private func params(_ challengeID: String, _ challenge: Challenge, of fetch: RunningFetch) -> AuthChallengeParams {
+        let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
+        return AuthChallengeParams(
+            challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
+            requester: requester ?? Requester(name: nil, pid: 0, executable: nil),
+            deadlineMs: options.challengeDeadline.wholeMilliseconds)
+    }
+
+    private func startDeadline(of challengeID: String) -> Task<Void, Never> {
+        let (clock, limit) = (clock, options.challengeDeadline)
+        return Task {
+            guard (try? await clock.sleep(for: limit)) != nil, questions[challengeID] != nil else { return }
+            counters.challengesTimedOut += 1
+            log.info("challenge timed out", metadata: ["challenge": "\(challengeID)"])
+            passOn(challengeID, because: .deadline)
+        }
+    }
+
+    // MARK: Taking questions back
+
+    /// Whoever has the question has no answer: the next agent gets it, or the fetch goes on without.
+    func passOn(_ challengeID: String, because reason: WithdrawalReason?) {
+        guard var question = questions[challengeID], let fetch = fetches[question.fetch] else { return }
+        if let reason { takeBack(challengeID, question, because: reason) }
+        if case .parked(let token) = question.place {
+            parked[token] = nil
+            _ = close(challengeID)
+            return cancel(
+                fetch, FetchFailure(.challengeTimedOut, "Nobody came back with the answer to the challenge in time."))
+        }
+        if case .agent(let id) = question.place {
+            question.passedOn.insert(id)
+            if let next = nextAgent(for: question.challenge, of: fetch, after: question.passedOn) {
+                question.deadline.cancel()
+                question.place = .agent(next.id)
+                question.deadline = startDeadline(of: challengeID)
+                questions[challengeID] = question
+                deliver(challengeID, question.challenge, of: fetch, to: next, .request)
+                return
+            }
+        }
+        resolve(challengeID, with: .useDefault, by: reason == .deadline ? "deadline" : question.place.word)
+    }
+
+    /// The fetch is over: nobody's answer is wanted any longer.
+    func withdraw(_ challengeID: String, because reason: WithdrawalReason) {
+        guard let question = questions[challengeID] else { return }
+        takeBack(challengeID, question, because: reason)
+        for id in question.passedOn { connections[id].map { notifyCancelled(challengeID, question, reason, to: $0) } }
+        if case .parked(let token) = question.place { parked[token] = nil }
+        _ = close(challengeID)
+    }
+
+    private func takeBack(_ challengeID: String, _ question: OpenQuestion, because reason: WithdrawalReason) {
+        guard let id = question.place.connection, let connection = connections[id] else { return }
+        // After its deadline a question counts as answered; with its fetch it is gone.
+        let pending =
+            reason == .deadline
+            ? connection.challenges.settle(challengeID) : connection.challenges.withdraw(challengeID)
+        guard let pending else { return }
+        if let request = pending.request { connection.withdraw(request: request) }
+        if reason == .cancelled || pending.request == nil {
+            notifyCancelled(challengeID, question, reason, to: connection)
+        }
+    }
+
+    func notifyCancelled(
+        _ challengeID: String, _ question: OpenQuestion, _ reason: WithdrawalReason, to connection: ClientConnection
+    ) {
+        connection.notify(
+            .authCancelled,
+            [
+                "challengeId": .string(challengeID), "fetchId": .string("\(question.fetch)"),
+                "reason": .string(reason.rawValue),
+            ])
+    }
+
+    /// Takes the question off the table. The first caller gets it; for every other one there is none.
+    func close(_ challengeID: String) -> OpenQuestion? {
+        guard let question = questions.removeValue(forKey: challengeID) else { return nil }
+        question.deadline.cancel()
+        if let fetch = fetches[question.fetch], case .challenged(_, let since) = fetch.state {
+            fetch.challengeTime += clock.now - since
+        }
+        return question
+    }
+
+    /// Somebody, or the clock, has answered.
+    func resolve(_ challengeID: String, with answer: ChallengeAnswer, by name: String) {
+        guard let question = close(challengeID) else { return }
+        announceResolution(challengeID, question, answer, by: name)
+        perform(table.answered(answer, for: question.fetch, environment))
+    }
+
+    /// Other windows about the same question can be closed.
+    private func announceResolution(
+        _ challengeID: String, _ question: OpenQuestion, _ answer: ChallengeAnswer, by name: String
+    ) {
+        guard case .agent(let answerer) = question.place else { return }
+        let params: JSON = [
+            "challengeId": .string(challengeID), "action": .string(answer.action), "by": .string(name),
+        ]
+        for connection in connections.values where connection.agent != nil && connection.id != answerer {
+            connection.notify(.authResolved, params)
+        }
+    }
+
+    /// The connection has said its last word, or is no agent or subscriber any longer: others are asked, or nobody.
+    func settleQuestions(of connection: ClientConnection, where isMeant: (OpenQuestion.Place) -> Bool = { _ in true }) {
+        for challenge in connection.challenges.all {
+            guard let question = questions[challenge.challengeID], isMeant(question.place) else { continue }
+            passOn(challenge.challengeID, because: .deadline)
+        }
+        for (request, id) in connection.consultations { settle(id, of: connection, request, answer: false) }
+    }
+}
+
+extension AgentRegistration {
+    /// The lowest is asked first.
+    fileprivate var order: (Int, Int) { (-priority, number) }
+}
+
+extension OpenQuestion.Place {
+    var word: String {
+        switch self {
+        case .client, .parked: "client"
+        case .agent: "agent"
+        }
+    }
+}

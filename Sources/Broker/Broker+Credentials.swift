@@ -1,0 +1,192 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// What is kept, managed by hand: `credential/*`. No method shows a secret.
+extension Broker {
+    func listCredentials(
+        _ params: CredentialListParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
+    ) throws {
+        try refuseWhenLocked()
+        let id = connection.id
+        searchKeyring(params.pattern) { broker, result in
+            broker.connections[id]?.complete(call, .success(broker.listing(params.pattern, result)))
+        }
+    }
+
+    private func listing(_ pattern: SpacePattern?, _ items: Result<[StoredItem], KeyringFailure>) -> JSON {
+        let session = table.sessionCredentials(now: clock.now).map { credential in
+            CredentialDescription(
+                id: .session(credential.number), pattern: credential.space, user: credential.user,
+                persistence: .forSession, source: .session, isDefault: credential.isDefault,
+                lastUsed: credential.lastUse)
+        }
+        let stored = ((try? items.get()) ?? []).map { item in
+            CredentialDescription(
+                id: .keyring(item.id), pattern: item.pattern, user: item.user, persistence: .permanent,
+                source: .keyring, isDefault: item.isDefault, lastUsed: nil)
+        }
+        let all = (session + stored).filter { description in pattern?.contains(description.pattern) ?? true }
+        return ["credentials": .array(all.map(\.json)), "keyring": keyringStatus()]
+    }
+
+    func storeCredential(
+        _ params: CredentialStoreParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
+    ) throws -> JSON? {
+        try refuseWhenLocked()
+        guard params.credential.persistence == .permanent else {
+            let (number, orders) = table.give(params.credential, for: params.pattern, now: clock.now)
+            perform(orders)
+            return ["id": .string(CredentialID.session(number).text)]
+        }
+        let id = connection.id
+        save(params.credential, for: params.pattern) { [self] result in
+            assumeIsolated { broker in
+                let reply = result.map { JSON.object(["id": .string(CredentialID.keyring($0).text)]) }
+                broker.connections[id]?.complete(
+                    call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })
+            }
+        }
+        return nil
+    }
+
+    func forgetCredential(
+        _ params: CredentialForgetParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
+    ) throws -> JSON? {
+        try refuseWhenLocked()
+        switch params {
+        case .id(.session(let number)):
+            let (count, orders) = table.forget(number: number, pattern: nil)
+            perform(orders)
+            guard count > 0 else { throw unknown(CredentialID.session(number)) }
+            return ["removed": .integer(count)]
+        case .id(.keyring(let name)):
+            let id = connection.id
+            removeItems([name], counted: 0) { broker, result in
+                broker.connections[id]?.complete(call, result.flatMap { count in
+                    count > 0 ? .success(["removed": .integer(count)]) : .failure(broker.unknown(.keyring(name)))
+                })
+            }
+            return nil
+        case .pattern(let pattern):
+            let (count, orders) = table.forget(number: nil, pattern: pattern)
+            perform(orders)
+            let id = connection.id
+            searchKeyring(pattern) { broker, result in
+                let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
+                broker.removeItems(items.map(\.id), counted: count) { broker, result in
+                    broker.connections[id]?.complete(call, result.map { ["removed": .integer($0)] })
+                }
+            }
+            return nil
+        }
+    }
+
+    func setDefaultCredential(
+        _ params: CredentialReference, _ call: ConnectionMachine.CallID, from connection: ClientConnection
+    ) throws -> JSON? {
+        try refuseWhenLocked()
+        switch params.id {
+        case .session(let number):
+            guard let orders = table.setDefault(number: number, now: clock.now) else { throw unknown(params.id) }
+            perform(orders)
+            return [:]
+        case .keyring(let name):
+            let id = connection.id
+            markDefault(name) { broker, result in broker.connections[id]?.complete(call, result) }
+            return nil
+        }
+    }
+
+    func refuseWhenLocked() throws {
+        guard table.isLocked else { return }
+        throw RPCError(.locked, "The broker is locked: it uses and keeps nothing. Unlock it with: watchword unlock")
+    }
+
+    private func unknown(_ id: CredentialID) -> RPCError {
+        RPCError(.unknownCredential, "There is no credential \(id.text.shortened). credential/list shows all.")
+    }
+
+    // MARK: In the keyring
+
+    private typealias Then<Value> = @Sendable (isolated Broker, Value) -> Void
+
+    /// All items of the network schema, or those of one server, that say where they belong.
+    private func searchKeyring(
+        _ pattern: SpacePattern?, then: @escaping Then<Result<[StoredItem], KeyringFailure>>
+    ) {
+        guard let keyring, options.isKeyringEnabled, table.mayAskKeyring(now: clock.now) else {
+            return then(self, .failure(.notConfigured))
+        }
+        let query = pattern.map(KeyringAttributes.searchQuery) ?? KeyringAttributes.everything
+        keyring.search([query], withSecrets: false) { [self, loop] result in
+            loop.post {
+                self.assumeIsolated { broker in
+                    if case .failure(let failure) = result {
+                        broker.table.noteKeyring(failure, now: broker.clock.now)
+                    } else {
+                        broker.table.noteKeyring(nil, now: broker.clock.now)
+                    }
+                    then(broker, result.map { $0.compactMap { StoredItem($0) } })
+                }
+            }
+        }
+    }
+
+    /// One after the other.
+    private func removeItems(_ names: [String], counted: Int, then: @escaping Then<Result<Int, RPCError>>) {
+        guard let name = names.first, let keyring, options.isKeyringEnabled else {
+            return then(self, .success(counted))
+        }
+        keyring.remove(name, ifSecretIs: nil) { [self, loop] result in
+            loop.post {
+                self.assumeIsolated { broker in
+                    switch result {
+                    case .failure(let failure): then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
+                    case .success(let isRemoved):
+                        if isRemoved {
+                            broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring))
+                        }
+                        broker.removeItems(
+                            Array(names.dropFirst()), counted: counted + (isRemoved ? 1 : 0), then: then)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the mark from the others of the same space, and gives it to this one.
+    private func markDefault(_ name: String, then: @escaping Then<Result<JSON, RPCError>>) {
+        searchKeyring(nil) { broker, result in
+            guard let items = try? result.get(), let chosen = items.first(where: { $0.id == name }) else {
+                return then(broker, .failure(broker.unknown(.keyring(name))))
+            }
+            let changes = items.filter { $0.pattern == chosen.pattern && $0.isDefault != ($0.id == name) }
+            broker.apply(changes.map { ($0.id, $0.attributes(isDefault: $0.id == name)) }, chosen, then: then)
+        }
+    }
+
+    private func apply(
+        _ changes: [(id: String, attributes: [String: String])], _ chosen: StoredItem,
+        then: @escaping Then<Result<JSON, RPCError>>
+    ) {
+        guard let change = changes.first, let keyring else { return then(self, .success([:])) }
+        let isLast = changes.count == 1
+        let rest = Array(changes.dropFirst())
+        keyring.setAttributes(change.attributes, of: change.id) { [self, loop] result in
+            loop.post {
+                self.assumeIsolated { broker in
+                    if case .failure(let failure) = result {
+                        return then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
+                    }
+                    if isLast {
+                        broker.announce(
+                            CredentialChange(.defaultChanged, chosen.pattern, user: chosen.user, source: .keyring))
+                    }
+                    broker.apply(rest, chosen, then: then)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// The keyring, on behalf of fetches. Nobody but the fetch that asked waits for it.
+extension Broker {
+    func lookUp(_ queries: [[String: String]], for fetch: RunningFetch) {
+        lastLookUp += 1
+        let (id, number) = (fetch.id, lastLookUp)
+        fetch.state = .lookingUp(number: number)
+        lookUps[number] = id
+        guard let keyring else { return lookUpEnded(.failure(.notConfigured), number) }
+        keyring.search(queries, withSecrets: true) { [self, loop] result in
+            loop.post { self.assumeIsolated { $0.lookUpEnded(result, number) } }
+        }
+    }
+
+    private func lookUpEnded(_ result: Result<[KeyringItem], KeyringFailure>, _ number: Int) {
+        guard let id = lookUps.removeValue(forKey: number) else { return }
+        finishLookUp(result, id, number)
+        // A keyring that does not answer costs its limit once, not once for each fetch that waits for it.
+        guard case .failure(let failure) = result, failure.kind == .timedOut else { return }
+        log.warning("the keyring does not answer", metadata: ["reason": "\(failure.text)"])
+        let others = lookUps
+        lookUps = [:]
+        for (number, id) in others.sorted(by: { $0.key < $1.key }) { finishLookUp(result, id, number) }
+    }
+
+    private func finishLookUp(_ result: Result<[KeyringItem], KeyringFailure>, _ id: FetchID, _ number: Int) {
+        guard let fetch = fetches[id], case .lookingUp(number) = fetch.state else { return }
+        perform(table.found(result, for: id, environment))
+    }
+
+    /// An accepted credential that is to be kept for good.
+    func keep(_ credential: PasswordCredential, for pattern: SpacePattern) {
+        save(credential, for: pattern) { [log] result in
+            if case .failure(let failure) = result {
+                log.warning("a credential could not be kept in the keyring", metadata: ["reason": "\(failure.text)"])
+            }
+        }
+    }
+
+    /// A stored credential that the server has refused.
+    func discard(_ item: String, ifStill credential: PasswordCredential) {
+        keyring?.remove(item, ifSecretIs: credential.password) { [self, loop, log] result in
+            switch result {
+            case .success(true): loop.post { self.assumeIsolated { $0.announceRemoval(user: credential.user) } }
+            case .success(false): break
+            case .failure(let failure):
+                log.warning("a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
+            }
+        }
+    }
+
+    private func announceRemoval(user: String) {
+        announce(CredentialChange(.forgotten, nil, user: user, source: .keyring))
+    }
+
+    /// Into the keyring: over what is there for the same user and space, and as the default where it is the first.
+    /// `completion` is called on the broker's executor.
+    func save(
+        _ credential: PasswordCredential, for pattern: SpacePattern,
+        completion: @escaping @Sendable (Result<String, KeyringFailure>) -> Void
+    ) {
+        guard let keyring, options.isKeyringEnabled else { return completion(.failure(.notConfigured)) }
+        let finish: @Sendable (Result<String, KeyringFailure>, _ isNews: Bool) -> Void = { [self, loop] result, isNews in
+            loop.post { self.assumeIsolated { $0.saved(result, isNews, credential, pattern, completion) } }
+        }
+        keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { result in
+            switch result {
+            case .failure(let failure): finish(.failure(failure), false)
+            case .success(let items):
+                let write = KeyringWrite(credential, for: pattern, over: items)
+                if let unchanged = write.unchanged { return finish(.success(unchanged), false) }
+                keyring.store(credential.password, attributes: write.attributes, label: write.label) {
+                    finish($0, true)
+                }
+            }
+        }
+    }
+
+    private func saved(
+        _ result: Result<String, KeyringFailure>, _ isNews: Bool, _ credential: PasswordCredential,
+        _ pattern: SpacePattern, _ completion: (Result<String, KeyringFailure>) -> Void
+    ) {
+        if case .failure(let failure) = result {
+            table.noteKeyring(failure, now: clock.now)
+        } else {
+            table.noteKeyring(nil, now: clock.now)
+            if isNews { announce(CredentialChange(.stored, pattern, user: credential.user, source: .keyring)) }
+        }
+        completion(result)
+    }
+
+    /// To everybody who has introduced himself: windows that show what is stored are drawn anew.
+    func announce(_ change: CredentialChange) {
+        var params = JSON.object([
+            "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
+            "user": change.user.map { .string($0) },
+        ])
+        if let space = change.space { params = params.adding(["protectionSpace": space.json]) }
+        for connection in connections.values where connection.isInitialized {
+            connection.notify(.credentialChanged, params)
+        }
+    }
+
+    // MARK: Status
+
+    /// The result of `keyring/status`, and a member of `server/status`.
+    func keyringStatus() -> JSON {
+        switch table.keyring.state {
+        case .disabled:
+            ["state": "unavailable", "kind": "disabled", "reason": .string(KeyringFailure.notConfigured.text)]
+        case .unknown: ["state": "unknown"]
+        case .usable: ["state": "usable"]
+        case .unusable(let failure, _):
+            [
+                "state": .string(failure.kind == .locked ? "locked" : "unavailable"),
+                "kind": .string(failure.kind.rawValue), "reason": .string(failure.text),
+            ]
+        }
+    }
+
+    /// Asks the keyring how it is, and tells what it said.
+    func checkKeyring(_ call: ConnectionMachine.CallID, from connection: ClientConnection) {
+        guard let keyring, options.isKeyringEnabled else {
+            return connection.complete(call, .success(keyringStatus()))
+        }
+        let id = connection.id
+        keyring.check { [self, loop] result in
+            loop.post { self.assumeIsolated { $0.checked(result, call, id) } }
+        }
+    }
+
+    private func checked(
+        _ result: Result<Void, KeyringFailure>, _ call: ConnectionMachine.CallID, _ id: ConnectionID
+    ) {
+        noteKeyring(result)
+        connections[id]?.complete(call, .success(keyringStatus()))
+    }
+
+    /// The keyring may show a window of its own: there is time for a person.
+    func unlockKeyring(_ call: ConnectionMachine.CallID, from connection: ClientConnection) throws {
+        guard let keyring, options.isKeyringEnabled else {
+            throw RPCError(.keyringUnavailable, KeyringFailure.notConfigured.text)
+        }
+        let id = connection.id
+        keyring.unlock(limit: options.challengeDeadline) { [self, loop] result in
+            loop.post { self.assumeIsolated { $0.unlocked(result, call, id) } }
+        }
+    }
+
+    private func unlocked(
+        _ result: Result<Void, KeyringFailure>, _ call: ConnectionMachine.CallID, _ id: ConnectionID
+    ) {
+        noteKeyring(result)
+        switch result {
+        case .success: connections[id]?.complete(call, .success(keyringStatus()))
+        case .failure(let failure):
+            connections[id]?.complete(call, .failure(RPCError(.keyringUnavailable, failure.text)))
+        }
+    }
+
+    private func noteKeyring(_ result: Result<Void, KeyringFailure>) {
+        if case .failure(let failure) = result {
+            table.noteKeyring(failure, now: clock.now)
+        } else {
+            table.noteKeyring(nil, now: clock.now)
+        }
+    }
+}
+
+extension KeyringFailure {
+    static let notConfigured = KeyringFailure(
+        .absent, "The broker runs without a keyring (keyring.enabled). It keeps credentials for the session only.")
+}

@@ -1,0 +1,71 @@
+internal import JSONText
+internal import Logging
+public import WatchwordCore
+internal import WatchwordProtocol
+
+/// How long things live: time that passes, a machine that sleeps, a user who locks.
+extension Broker {
+    /// How often the broker looks at what has grown old, while there is anything that can.
+    private static let tickInterval = Duration.seconds(5)
+
+    func tickIfNeeded() {
+        guard !isTicking, table.sessionCount > 0 || table.waitingCount > 0 else { return }
+        isTicking = true
+        let clock = clock
+        Task {
+            try? await clock.sleep(for: Self.tickInterval)
+            isTicking = false
+            noteSuspension()
+            perform(table.tick(environment))
+        }
+    }
+
+    /// Whoever opens a machine that slept may be somebody else: the session ends with its sleep.
+    func noteSuspension() {
+        let shortest = Duration.seconds(1)
+        let suspended = clock.suspended
+        guard suspended - suspendedBefore >= shortest else { return }
+        suspendedBefore = suspended
+        forgetSession(because: "the machine has slept")
+    }
+
+    /// Forgets all credentials of the session.
+    public func forgetSession(because reason: String) {
+        let (count, orders) = table.clearSession(origin: nil)
+        log.notice("session cleared", metadata: ["removed": "\(count)", "reason": "\(reason)"])
+        perform(orders)
+    }
+
+    /// Takes over new settings. Questions that are open keep their deadlines.
+    public func reconfigure(
+        challengeDeadline: Duration, session: SessionLimits, isKeyringEnabled: Bool, hosts: HostRules
+    ) {
+        options.challengeDeadline = challengeDeadline
+        options.session = session
+        options.isKeyringEnabled = isKeyringEnabled
+        options.hosts = hosts
+        table.setSessionLimits(session)
+        table.setKeyringEnabled(isKeyringEnabled && keyring != nil)
+        perform(table.tick(environment))
+    }
+
+    func lock() -> JSON {
+        log.notice("locked")
+        perform(table.lock())
+        return ["locked": true]
+    }
+
+    func unlock() -> JSON {
+        log.notice("unlocked")
+        table.unlock()
+        return ["locked": false]
+    }
+
+    func clearSession(_ params: SessionClearParams) throws -> JSON {
+        let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
+        let (removed, orders) = table.clearSession(origin: origin)
+        log.notice("session cleared", metadata: ["removed": "\(removed)"])
+        perform(orders)
+        return ["removed": .integer(removed)]
+    }
+}

@@ -1,0 +1,50 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Who wants to be asked: clients about their own fetches, agents about those of others.
+extension Broker {
+    func subscribe(_ params: AuthSubscribeParams, _ connection: ClientConnection) -> JSON {
+        connection.subscription = params.subscription(after: connection.subscription?.delivery)
+        return [:]
+    }
+
+    /// Fetches that were started before go on without asking here.
+    func unsubscribe(_ connection: ClientConnection) -> JSON {
+        connection.subscription = nil
+        settleQuestions(of: connection) { place in if case .client = place { true } else { false } }
+        return [:]
+    }
+
+    func registerAgent(_ params: AgentRegisterParams, _ connection: ClientConnection) throws -> JSON {
+        guard connection.agent == nil else {
+            throw RPCError(.invalidRequest, "this connection is an agent already")
+        }
+        guard connections.values.count(where: { $0.agent != nil }) < Limits.agents else {
+            throw RPCError(.busy, "There are \(Limits.agents) agents already.")
+        }
+        lastAgent += 1
+        connection.agent = AgentRegistration(
+            number: lastAgent, name: params.name.shortened, locale: params.locale?.shortened,
+            priority: params.priority, methods: params.methods)
+        log.notice("agent registered", metadata: ["agent": "a\(lastAgent)", "pid": "\(connection.peer.pid)"])
+        return ["agentId": .string("a\(lastAgent)")]
+    }
+
+    /// What it was asked is asked elsewhere.
+    func unregisterAgent(_ connection: ClientConnection) throws -> JSON {
+        guard let agent = connection.agent else { throw RPCError(.invalidRequest, "this connection is no agent") }
+        connection.agent = nil
+        log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
+        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
+        return [:]
+    }
+
+    /// `auth/listPending`: what this connection was asked, and what waits for the second half of a fetch of this user.
+    func listPending(_ connection: ClientConnection) -> JSON {
+        let halves = parked.values.filter { $0.uid == connection.peer.uid }.map(\.params)
+        let all = connection.challenges.all + halves.sorted { $0.challengeID < $1.challengeID }
+        return ["challenges": .array(all.map(\.json))]
+    }
+}

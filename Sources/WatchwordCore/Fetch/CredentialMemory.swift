@@ -1,0 +1,57 @@
+public import WatchwordProtocol
+
+/// What all fetches share: what is remembered, who may ask, and what is to be written down.
+struct CredentialMemory: Sendable {
+    /// Something to be done about what is kept, that no fetch waits for.
+    enum Effect: Sendable, Equatable {
+        /// Into the keyring.
+        case store(PasswordCredential, SpacePattern)
+        /// Out of the keyring, if it is still this value.
+        case remove(item: String, PasswordCredential)
+        case changed(CredentialChange)
+    }
+
+    var session: SessionCache
+    var keyring: KeyringRecord
+    var turns = SpaceTurns()
+    var refusals = RefusalLog()
+    private(set) var effects: [Effect] = []
+    /// Nothing that is kept is used, and nothing is kept, until somebody unlocks.
+    var isLocked = false
+
+    init(session: SessionCache = SessionCache(), keyring: KeyringRecord = KeyringRecord()) {
+        self.session = session
+        self.keyring = keyring
+    }
+
+    mutating func add(_ effect: Effect) { effects.append(effect) }
+
+    mutating func takeEffects() -> [Effect] {
+        defer { effects = [] }
+        return effects
+    }
+}
+
+/// What has happened to a stored credential.
+public struct CredentialChange: Sendable, Equatable {
+    public enum Kind: String, Sendable {
+        case stored, forgotten
+        case defaultChanged
+        /// Everything of the session.
+        case cleared
+    }
+
+    public var kind: Kind
+    /// `nil` when more than one space is meant.
+    public var space: SpacePattern?
+    public var user: String?
+    /// `session` or `keyring`.
+    public var source: CredentialSource
+
+    public init(_ kind: Kind, _ space: SpacePattern?, user: String?, source: CredentialSource) {
+        self.kind = kind
+        self.space = space
+        self.user = user
+        self.source = source
+    }
+}

@@ -1,0 +1,190 @@
+public import WatchwordProtocol
+
+/// All fetches that are running, and what they share: one event of one of them goes in, and out comes what is to be done
+/// for it and for those that waited for it.
+///
+/// Without I/O: whoever runs it makes the transfers, asks the clients and the keyring, and reports what came of it.
+public struct FetchTable: Sendable {
+    public enum Command: Sendable, Equatable {
+        /// Make this exchange; then `received` or `failed`.
+        case transfer(TransferRequest)
+        /// Ask this; then `answered`.
+        case ask(Challenge, Respondent)
+        /// Ask this; then `consulted`.
+        case consult(Consultation)
+        /// Look for items of the keyring with these attributes; then `found`.
+        case lookUp([[String: String]])
+        /// Nothing: another fetch has the turn.
+        case wait
+        case tell(FetchEvent)
+        /// The fetch is over; nothing follows for it.
+        case finish(FetchResponse)
+        /// The fetch is over; nothing follows for it.
+        case fail(FetchFailure)
+        /// Put this into the keyring.
+        case store(PasswordCredential, SpacePattern)
+        /// Take this out of the keyring, if the item still holds this value.
+        case remove(item: String, PasswordCredential)
+        /// Say that what is stored has changed.
+        case announce(CredentialChange)
+    }
+
+    /// What is to be done, and for which fetch.
+    public struct Order: Sendable, Equatable {
+        /// `nil` for what no single fetch waits for.
+        public var fetch: FetchID?
+        public var command: Command
+    }
+
+    private var machines: [FetchID: FetchMachine] = [:]
+    var memory: CredentialMemory
+    private var lastNumber = 0
+
+    public init(session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = false) {
+        memory = CredentialMemory(
+            session: SessionCache(limits: session), keyring: KeyringRecord(isEnabled: isKeyringEnabled))
+    }
+
+    /// How many fetches are running.
+    public var count: Int { machines.count }
+
+    /// How many of them wait for the question of another one.
+    public var waitingCount: Int { memory.turns.waitingCount }
+
+    public func isRunning(_ id: FetchID) -> Bool { machines[id] != nil }
+
+    // MARK: Events of one fetch
+
+    /// Enters a fetch. Its first orders come from `start`.
+    public mutating func add(_ plan: FetchPlan, of client: ClientTag) -> FetchID {
+        lastNumber += 1
+        let id = FetchID(number: lastNumber)
+        machines[id] = FetchMachine(
+            plan, id: id, client: client, lastRefusal: memory.refusals.lastNumber)
+        return id
+    }
+
+    public mutating func start(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
+        run(id, environment, machines[id]?.start(environment, &memory))
+    }
+
+    public mutating func received(
+        _ response: TransferResponse, for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.received(response, environment, &memory))
+    }
+
+    public mutating func failed(
+        _ failure: TransferFailure, for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.failed(failure, &memory))
+    }
+
+    public mutating func answered(
+        _ answer: ChallengeAnswer, for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.answered(answer, environment, &memory))
+    }
+
+    public mutating func consulted(
+        _ answer: Bool, for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.consulted(answer, environment, &memory))
+    }
+
+    /// What the keyring gave; the reason where it gave nothing for one.
+    public mutating func found(
+        _ result: Result<[KeyringItem], KeyringFailure>, for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        noteKeyring(result, environment.now)
+        return run(id, environment, machines[id]?.found((try? result.get()) ?? [], environment, &memory))
+    }
+
+    public mutating func abort(
+        _ id: FetchID, _ failure: FetchFailure, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.abort(failure, &memory))
+    }
+
+    // MARK: Events of all
+
+    /// Time has passed: what is too old is forgotten, and who has waited too long waits no longer.
+    public mutating func tick(_ environment: FetchEnvironment) -> [Order] {
+        memory.session.expire(now: environment.now)
+        guard memory.turns.waitingCount > 0 else { return [] }
+        return machines.keys.sorted { $0.number < $1.number }.flatMap { id in
+            run(id, environment, machines[id]?.tick(environment, &memory))
+        }
+    }
+
+    /// What came up besides the fetches, such as a credential that was forgotten by hand.
+    mutating func takeOrders() -> [Order] {
+        memory.takeEffects().map { Order(fetch: nil, command: $0.command) }
+    }
+
+    private mutating func noteKeyring(_ result: Result<[KeyringItem], KeyringFailure>, _ now: Duration) {
+        switch result {
+        case .success(let items):
+            if !items.isEmpty && items.allSatisfy(\.isLocked) {
+                memory.keyring.noteFailure(.everythingLocked, now: now)
+            } else {
+                memory.keyring.noteUse()
+            }
+        case .failure(let failure):
+            memory.keyring.noteFailure(failure, now: now)
+        }
+    }
+
+    // MARK: Orders
+
+    /// The orders of one step, and those of all the steps that it leads to in fetches that waited.
+    private mutating func run(
+        _ id: FetchID, _ environment: FetchEnvironment, _ step: FetchStep?
+    ) -> [Order] {
+        guard let step else { return [] }
+        var orders: [Order] = []
+        append(step, of: id, to: &orders)
+        var wakes = memory.turns.takeWakes()[...]
+        while let wake = wakes.popFirst() {
+            guard let next = machines[wake.fetch]?.resumed(wake, environment, &memory) else { continue }
+            append(next, of: wake.fetch, to: &orders)
+            wakes += memory.turns.takeWakes()
+        }
+        return orders + takeOrders()
+    }
+
+    private mutating func append(_ step: FetchStep, of id: FetchID, to orders: inout [Order]) {
+        for event in step.events { orders.append(Order(fetch: id, command: .tell(event))) }
+        let command: Command
+        switch step.action {
+        case .transfer(let request): command = .transfer(request)
+        case .ask(let challenge, let respondent): command = .ask(challenge, respondent)
+        case .consult(let consultation): command = .consult(consultation)
+        case .lookUp(let queries): command = .lookUp(queries)
+        case .wait: command = .wait
+        case .finish(let response):
+            machines[id] = nil
+            command = .finish(response)
+        case .fail(let failure):
+            machines[id] = nil
+            command = .fail(failure)
+        }
+        orders.append(Order(fetch: id, command: command))
+        if machines.isEmpty { memory.refusals.forget() }
+    }
+}
+
+extension CredentialMemory.Effect {
+    fileprivate var command: FetchTable.Command {
+        switch self {
+        case .store(let credential, let pattern): .store(credential, pattern)
+        case .remove(let item, let credential): .remove(item: item, credential)
+        case .changed(let change): .announce(change)
+        }
+    }
+}
+
+extension KeyringFailure {
+    static let everythingLocked = KeyringFailure(
+        .locked, "What the keyring holds for this server is locked. Unlock it with: watchword keyring unlock")
+}

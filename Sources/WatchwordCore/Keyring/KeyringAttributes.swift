@@ -1,0 +1,61 @@
+public import WatchwordProtocol
+
+/// How credentials are described in the keyring, by us and by others.
+///
+/// Ours follow the schema `org.gnome.keyring.NetworkPassword` of libsecret and GNOME: `user`, `server`, `protocol`, `port`,
+/// `domain` for the realm, `authtype`. Others write less: git's helper leaves out port and realm, Python's keyring writes
+/// `service` and `username`.
+public enum KeyringAttributes {
+    /// Marks the default among several users of one space.
+    static let preferred = "watchword-default"
+
+    /// What to look for at an origin: all that anybody may have stored for it.
+    static func queries(for origin: Origin) -> [[String: String]] {
+        var services = [origin.text, origin.text + "/", "\(origin.scheme.rawValue)://\(origin.host):\(origin.port)"]
+        services += ["\(origin.host):\(origin.port)", origin.host]
+        var unique: [String] = []
+        for service in services where !unique.contains(service) { unique.append(service) }
+        return [["server": origin.host]] + unique.map { ["service": $0] }
+    }
+
+    /// How a credential of ours is described.
+    static func attributes(for pattern: SpacePattern, user: String) -> [String: String] {
+        var attributes = [
+            "user": user, "server": pattern.host, "protocol": pattern.scheme, "port": String(pattern.port),
+        ]
+        if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
+        if let method = pattern.authenticationMethod { attributes["authtype"] = authtype(method) }
+        return attributes
+    }
+
+    /// The words that GNOME's programs use.
+    static func authtype(_ method: AuthenticationMethod) -> String {
+        switch method {
+        case .httpBasic: "basic"
+        case .httpDigest: "digest"
+        default: method.rawValue
+        }
+    }
+
+    static func method(ofAuthtype text: String) -> AuthenticationMethod? {
+        switch text.asciiLowercased {
+        case "basic", "httpbasic": .httpBasic
+        case "digest", "httpdigest": .httpDigest
+        case "ntlm": .ntlm
+        case "negotiate", "gssapi", "kerberos": .negotiate
+        default: nil
+        }
+    }
+
+    /// What finds everything that may be stored for the server of `pattern`.
+    public static func searchQuery(for pattern: SpacePattern) -> [String: String] { ["server": pattern.host] }
+
+    /// Finds what was stored with the schema of network passwords.
+    public static let everything = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
+
+    /// What a person sees in the keyring's own program.
+    static func label(for pattern: SpacePattern, user: String) -> String {
+        let place = "\(pattern.scheme)://\(pattern.host):\(pattern.port)"
+        return "\(user.shortened) at \(place)" + (pattern.realm.map { " (\($0.shortened))" } ?? "")
+    }
+}

@@ -1,0 +1,81 @@
+internal import WatchwordProtocol
+
+/// What the broker knows of the keyring: whether it can be used, and which of its values servers have refused.
+public struct KeyringRecord: Sendable {
+    public enum State: Sendable, Equatable {
+        /// Switched off in the configuration, or by the program's options.
+        case disabled
+        /// Not tried yet.
+        case unknown
+        case usable
+        /// Not asked again before `until`, so that a keyring that never answers delays one fetch and not every one.
+        case unusable(KeyringFailure, until: Duration)
+    }
+
+    private struct Refusal: Sendable {
+        let space: ProtectionSpace
+        let credential: PasswordCredential
+        let since: Duration
+    }
+
+    private static let rememberedRefusals = 64
+
+    public private(set) var state: State
+    private var refusals: [Refusal] = []
+
+    public init(isEnabled: Bool = false) { state = isEnabled ? .unknown : .disabled }
+
+    public mutating func setEnabled(_ isEnabled: Bool) {
+        if !isEnabled {
+            state = .disabled
+        } else if state == .disabled {
+            state = .unknown
+        }
+    }
+
+    /// Whether asking it makes sense now.
+    func isWorthAsking(now: Duration) -> Bool {
+        switch state {
+        case .disabled: false
+        case .unknown, .usable: true
+        case .unusable(_, let until): now >= until
+        }
+    }
+
+    /// Whether what somebody wants to keep for good can be kept.
+    public var canStore: Bool { state == .usable }
+
+    public mutating func noteUse() { if state != .disabled { state = .usable } }
+
+    public mutating func noteFailure(_ failure: KeyringFailure, now: Duration) {
+        guard state != .disabled, failure.kind != .cancelled else { return }
+        state = .unusable(failure, until: now + Self.pause(after: failure.kind))
+    }
+
+    /// A service that did not answer costs its limit each time; the others say at once how they are.
+    private static func pause(after kind: KeyringFailure.Kind) -> Duration {
+        switch kind {
+        case .timedOut, .plainOnly: Limits.keyringPause
+        case .absent, .locked, .dismissed, .lost, .cancelled, .refused: .zero
+        }
+    }
+
+    // MARK: Values that were refused
+
+    /// The keyring's value was refused: it is not sent again for a while, whatever becomes of the item.
+    mutating func noteRefusal(of credential: PasswordCredential, in space: ProtectionSpace, now: Duration) {
+        if refusals.count >= Self.rememberedRefusals { refusals.removeFirst() }
+        refusals.append(Refusal(space: space, credential: credential, since: now))
+    }
+
+    func hasRefused(_ credential: PasswordCredential, in space: ProtectionSpace, now: Duration) -> Bool {
+        refusals.contains {
+            $0.space == space && $0.credential.isSame(as: credential) && now - $0.since < Limits.sessionLifetime
+        }
+    }
+
+    /// The server has changed its mind, or the user has.
+    mutating func forgetRefusals(in space: ProtectionSpace) { refusals.removeAll { $0.space == space } }
+
+    public mutating func forgetRefusals() { refusals = [] }
+}

@@ -1,0 +1,32 @@
+public import WatchwordProtocol
+
+/// How a credential goes into the keyring, given what is there already.
+public struct KeyringWrite: Sendable, Equatable {
+    /// The item that holds the very same already: nothing needs to be written.
+    public let unchanged: String?
+    public let attributes: [String: String]
+    public let label: String
+
+    /// - Parameter items: what the keyring holds for the server, with secrets.
+    public init(_ credential: PasswordCredential, for pattern: SpacePattern, over items: [KeyringItem]) {
+        let ours = KeyringAttributes.attributes(for: pattern, user: credential.user)
+        let sameSpace = items.filter { $0.holds(ours.filter { $0.key != "user" }, allowing: ["user"]) }
+        let existing = sameSpace.first { $0.attributes["user"] == credential.user }
+        unchanged = existing.flatMap { $0.secret == credential.password ? $0.id : nil }
+        var attributes = ours
+        // The first user of a space is its default (semantics rule 18).
+        if existing?.isMarkedDefault ?? sameSpace.isEmpty { attributes[KeyringAttributes.preferred] = "1" }
+        self.attributes = attributes
+        label = KeyringAttributes.label(for: pattern, user: credential.user)
+    }
+}
+
+extension KeyringItem {
+    var isMarkedDefault: Bool { attributes[KeyringAttributes.preferred] == "1" }
+
+    /// Whether the item describes exactly `wanted`, apart from what does not say where it belongs.
+    fileprivate func holds(_ wanted: [String: String], allowing others: Set<String>) -> Bool {
+        let aside = others.union(["xdg:schema", KeyringAttributes.preferred])
+        return attributes.filter { !aside.contains($0.key) } == wanted
+    }
+}

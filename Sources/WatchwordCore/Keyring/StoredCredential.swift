@@ -1,0 +1,118 @@
+public import WatchwordProtocol
+
+/// An item of the keyring, read as a credential: for which spaces, and how exactly it says so.
+public struct StoredCredential: Sendable, Equatable {
+    public let item: KeyringItem
+    public let user: String
+    /// Which spaces it was stored for.
+    public let pattern: SpacePattern
+    /// A path that it is good for only; `nil` for the whole server.
+    let path: String?
+    /// Names the scheme of the URL; a service name alone does not.
+    let namesScheme: Bool
+    let namesPort: Bool
+
+    /// `nil` for an item that was not stored for `origin`, or that nobody can tell what it is for.
+    init?(_ item: KeyringItem, at origin: Origin) {
+        let attributes = item.attributes
+        guard let place = Self.place(attributes, at: origin) else { return nil }
+        guard let user = attributes["user"] ?? attributes["username"], !user.isEmpty else { return nil }
+        let realm = attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
+        var method: AuthenticationMethod?
+        if let authtype = attributes["authtype"], !authtype.isEmpty {
+            guard let known = KeyringAttributes.method(ofAuthtype: authtype) else { return nil }
+            method = known
+        }
+        self.item = item
+        self.user = user
+        self.pattern = SpacePattern(
+            scheme: origin.scheme.rawValue, host: origin.host, port: origin.port, realm: realm,
+            authenticationMethod: method)
+        self.path = attributes["object"].flatMap { $0.isEmpty ? nil : $0.hasPrefix("/") ? $0 : "/" + $0 }
+        self.namesScheme = place.namesScheme
+        self.namesPort = place.namesPort
+    }
+
+    /// Whether it is what we would have stored for exactly this space.
+    func isExact(for space: ProtectionSpace) -> Bool {
+        namesScheme && namesPort && path == nil && pattern == SpacePattern(space)
+    }
+
+    public var isPreferred: Bool { item.attributes[KeyringAttributes.preferred] == "1" }
+
+    private struct Place {
+        var namesScheme: Bool
+        var namesPort: Bool
+    }
+
+    /// Whether the item is about this origin, and no other one: what it leaves out must be what is usual.
+    private static func place(_ attributes: [String: String], at origin: Origin) -> Place? {
+        if let server = attributes["server"] {
+            guard server.asciiLowercased == origin.host else { return nil }
+            let scheme = attributes["protocol"].flatMap { $0.isEmpty ? nil : $0.asciiLowercased }
+            let port = attributes["port"].flatMap { $0 == "0" || $0.isEmpty ? nil : $0 }
+            return place(scheme: scheme, port: port, at: origin)
+        }
+        guard let service = attributes["service"]?.asciiLowercased else { return nil }
+        let (host, port) = (origin.host, String(origin.port))
+        switch service {
+        case host: return place(scheme: nil, port: nil, at: origin)
+        case "\(host):\(port)": return place(scheme: nil, port: port, at: origin)
+        case "\(origin.scheme.rawValue)://\(host)", "\(origin.scheme.rawValue)://\(host)/":
+            return place(scheme: origin.scheme.rawValue, port: nil, at: origin)
+        case "\(origin.scheme.rawValue)://\(host):\(port)", "\(origin.scheme.rawValue)://\(host):\(port)/":
+            return place(scheme: origin.scheme.rawValue, port: port, at: origin)
+        default: return nil
+        }
+    }
+
+    private static func place(scheme: String?, port: String?, at origin: Origin) -> Place? {
+        guard scheme == nil || scheme == origin.scheme.rawValue else { return nil }
+        guard port.map({ $0 == String(origin.port) }) ?? (origin.port == origin.scheme.defaultPort) else { return nil }
+        // Stored for no scheme in particular, it was not stored for the one that everybody on the way can read
+        // (semantics rule 25).
+        let isReadable = origin.scheme == .http && !origin.isLoopback
+        guard scheme != nil || !isReadable else { return nil }
+        return Place(namesScheme: scheme != nil, namesPort: port != nil)
+    }
+}
+
+/// What a look-up in the keyring comes to for one space.
+enum KeyringFinding: Sendable, Equatable {
+    case none
+    /// The one that fits best.
+    case credential(PasswordCredential, item: String, isExact: Bool)
+    /// Several fit equally well: whoever is asked decides.
+    case undecided
+
+    /// The item that fits best, and never a guess between equals.
+    init(_ items: [KeyringItem], for space: ProtectionSpace, at url: FetchURL, user: String?) {
+        let fitting = items.compactMap { StoredCredential($0, at: url.origin) }.filter { stored in
+            stored.item.secret != nil && stored.pattern.matches(space) && (user ?? stored.user) == stored.user
+                && (stored.path.map { url.path.hasPrefix($0) } ?? true)
+        }
+        let best = fitting.map(\.rank).max()
+        let equals = fitting.filter { $0.rank == best }
+        guard let chosen = Self.choose(equals), let secret = chosen.item.secret else {
+            self = equals.isEmpty ? .none : .undecided
+            return
+        }
+        let credential = PasswordCredential(user: chosen.user, password: secret, persistence: .permanent)
+        self = .credential(credential, item: chosen.item.id, isExact: chosen.isExact(for: space))
+    }
+
+    private static func choose(_ equals: [StoredCredential]) -> StoredCredential? {
+        guard let first = equals.first else { return nil }
+        if equals.allSatisfy({ $0.user == first.user && $0.item.secret == first.item.secret }) { return first }
+        let preferred = equals.filter(\.isPreferred)
+        return preferred.count == 1 ? preferred[0] : nil
+    }
+}
+
+extension StoredCredential {
+    /// Exact port and realm first, then the method, then a path, then the scheme.
+    fileprivate var rank: Int {
+        (namesPort ? 16 : 0) + (pattern.realm != nil ? 8 : 0) + (pattern.authenticationMethod != nil ? 4 : 0)
+            + (path != nil ? 2 : 0) + (namesScheme ? 1 : 0)
+    }
+}

@@ -1,0 +1,36 @@
+public import WatchwordProtocol
+
+/// An item of the keyring as `credential/list` shows it: where it belongs, as far as it says so itself.
+public struct StoredItem: Sendable, Equatable {
+    public let id: String
+    public let pattern: SpacePattern
+    public let user: String
+    public let isDefault: Bool
+    private let all: [String: String]
+
+    /// `nil` for an item that names no server, no user, or a protocol that is not HTTP.
+    public init?(_ item: KeyringItem) {
+        let attributes = item.attributes
+        let scheme = attributes["protocol"]?.asciiLowercased
+        guard let server = attributes["server"], !server.isEmpty, let user = attributes["user"], !user.isEmpty,
+            scheme == "http" || scheme == "https", let scheme
+        else { return nil }
+        let port = attributes["port"].flatMap { Int($0) } ?? 0
+        guard (0...65_535).contains(port) else { return nil }
+        id = item.id
+        self.user = user
+        isDefault = item.isMarkedDefault
+        all = attributes
+        let realm = attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
+        pattern = SpacePattern(
+            scheme: scheme, host: server, port: port > 0 ? port : scheme == "https" ? 443 : 80, realm: realm,
+            authenticationMethod: attributes["authtype"].flatMap { KeyringAttributes.method(ofAuthtype: $0) })
+    }
+
+    /// The item's attributes with or without the mark of the default.
+    public func attributes(isDefault: Bool) -> [String: String] {
+        var attributes = all
+        attributes[KeyringAttributes.preferred] = isDefault ? "1" : nil
+        return attributes
+    }
+}

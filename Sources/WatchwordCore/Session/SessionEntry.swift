@@ -1,0 +1,76 @@
+internal import WatchwordProtocol
+
+/// One accepted credential in the session cache.
+struct SessionEntry: Sendable {
+    /// Names the entry for as long as the broker runs.
+    let number: Int
+    let space: ProtectionSpace
+    let credential: PasswordCredential
+    /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
+    /// 2.2); Digest is good for the whole server (RFC 7616 section 3.3), and they only say which space fits better.
+    var directories: [String]
+    /// The challenge that the credential was last accepted for.
+    var digest: DigestChallenge?
+    let since: Duration
+    var lastUse: Duration
+    /// Chosen among several users of the space.
+    var isPreferred = false
+
+    var origin: Origin {
+        Origin(scheme: space.scheme == "https" ? .https : .http, host: space.host, port: space.port)
+    }
+
+    /// How much of `path` the entry is good for; `nil` when it is outside.
+    func matchLength(of path: String) -> Int? {
+        let matches = directories.filter { path.hasPrefix($0) }.map(\.utf8.count)
+        return matches.max() ?? (space.authenticationMethod == .httpDigest ? 0 : nil)
+    }
+
+    mutating func note(_ directory: String, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
+        lastUse = now
+        digest = newer
+        guard !directories.contains(where: { directory.hasPrefix($0) }) else { return }
+        directories.removeAll { $0.hasPrefix(directory) }
+        if directories.count >= maxPaths { directories.removeFirst() }
+        directories.append(directory)
+    }
+}
+
+/// A credential that somebody handed over before any server asked.
+struct GivenCredential: Sendable {
+    let number: Int
+    let pattern: SpacePattern
+    let credential: PasswordCredential
+    let since: Duration
+}
+
+/// What the session cache says of an entry: everything but the secret.
+struct SessionListing: Sendable, Equatable {
+    let number: Int
+    let space: SpacePattern
+    let user: String
+    var isDefault: Bool
+    /// `nil` for a credential that was not used yet.
+    let lastUse: Duration?
+
+    init(_ entry: SessionEntry) {
+        number = entry.number
+        space = SpacePattern(entry.space)
+        user = entry.credential.user
+        isDefault = false
+        lastUse = entry.lastUse
+    }
+
+    init(_ given: GivenCredential) {
+        number = given.number
+        space = given.pattern
+        user = given.credential.user
+        isDefault = false
+        lastUse = nil
+    }
+}
+
+extension SpacePattern {
+    /// How much of a space it names.
+    var exactness: Int { (realm == nil ? 0 : 2) + (authenticationMethod == nil ? 0 : 1) }
+}

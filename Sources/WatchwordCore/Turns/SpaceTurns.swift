@@ -1,0 +1,143 @@
+internal import WatchwordProtocol
+
+/// Who may look for a credential for a protection space, ask about it, and try what was found: one fetch at a time. The
+/// others wait, and share what comes of it (semantics rules 20 to 22).
+///
+/// Without I/O: what a waiting fetch has to be told collects in `wakes`, for whoever runs the fetches.
+struct SpaceTurns: Sendable {
+    /// One waiting line.
+    struct Key: Sendable, Hashable {
+        enum Purpose: Sendable, Hashable {
+            /// Looking up, asking, and trying what comes of it.
+            case find
+            /// Trying what the fetch brought along.
+            case own
+        }
+
+        var space: ProtectionSpace
+        var purpose: Purpose
+        /// A fetch that names a user is not served by another user's credential.
+        var user: String?
+        /// Set where a fetch shares nothing with other clients.
+        var client: ClientTag?
+    }
+
+    /// Why a fetch gave back its turn.
+    enum Outcome: Sendable, Equatable {
+        /// The server took the credential.
+        case accepted(PasswordCredential, CredentialSource)
+        /// The answer `continue`: nobody logs in.
+        case proceed
+        /// The answer `cancel`.
+        case cancelled
+        /// The answer `reject`.
+        case rejected
+        /// These had no answer; without any, the fetch just ended or went elsewhere.
+        case passed(declined: Set<Respondent>)
+    }
+
+    /// What a waiting fetch is told.
+    enum News: Sendable, Equatable {
+        /// It has the turn now.
+        case turn
+        /// This was accepted meanwhile.
+        case accepted(PasswordCredential, CredentialSource)
+        case proceed
+        case cancelled
+        /// Its client has rejected the scheme.
+        case rejected
+        /// There may be a credential at hand now.
+        case lookAgain
+    }
+
+    struct Wake: Sendable, Equatable {
+        var fetch: FetchID
+        var news: News
+        /// Who had no answer to those before.
+        var declined: Set<Respondent>
+    }
+
+    private struct Waiter: Sendable {
+        let fetch: FetchID
+        let client: ClientTag
+        var declined: Set<Respondent> = []
+    }
+
+    private struct Line: Sendable {
+        var holder: FetchID
+        let client: ClientTag
+        var waiters: [Waiter] = []
+    }
+
+    private var lines: [Key: Line] = [:]
+    private(set) var wakes: [Wake] = []
+
+    var waitingCount: Int { lines.values.reduce(0) { $0 + $1.waiters.count } }
+
+    /// Takes the turn, if it is free or the fetch's already; else a place in the line, and then it is `false`.
+    mutating func take(_ key: Key, for fetch: FetchID, of client: ClientTag) -> Bool {
+        guard let line = lines[key] else {
+            lines[key] = Line(holder: fetch, client: client)
+            return true
+        }
+        if line.holder == fetch { return true }
+        lines[key]?.waiters.append(Waiter(fetch: fetch, client: client))
+        return false
+    }
+
+    func holds(_ key: Key, _ fetch: FetchID) -> Bool { lines[key]?.holder == fetch }
+
+    /// The holder's last word.
+    mutating func release(_ key: Key, by fetch: FetchID, _ outcome: Outcome) {
+        guard var line = lines[key], line.holder == fetch else { return }
+        let client = line.client
+        switch outcome {
+        case .accepted(let credential, let source):
+            lines[key] = nil
+            for waiter in line.waiters { wake(waiter, .accepted(credential, source)) }
+            return
+        case .proceed:
+            lines[key] = nil
+            for waiter in line.waiters { wake(waiter, .proceed) }
+            return
+        case .cancelled, .rejected:
+            for waiter in line.waiters where waiter.client == client {
+                wake(waiter, outcome == .cancelled ? .cancelled : .rejected)
+            }
+            line.waiters.removeAll { $0.client == client }
+        case .passed(let declined):
+            for index in line.waiters.indices {
+                let isSame = line.waiters[index].client == client
+                line.waiters[index].declined.formUnion(isSame ? declined : declined.intersection([.agents]))
+            }
+        }
+        guard let next = line.waiters.first else {
+            lines[key] = nil
+            return
+        }
+        line.waiters.removeFirst()
+        lines[key] = Line(holder: next.fetch, client: next.client, waiters: line.waiters)
+        wake(next, .turn)
+    }
+
+    /// A waiting fetch has ended.
+    mutating func leave(_ key: Key, _ fetch: FetchID) { lines[key]?.waiters.removeAll { $0.fetch == fetch } }
+
+    /// The session has got a credential for `space` past the line: those who wait may use it.
+    mutating func credentialArrived(for space: ProtectionSpace) {
+        for key in Array(lines.keys) where key.space == space && key.purpose == .find && key.client == nil {
+            guard let waiters = lines[key]?.waiters, !waiters.isEmpty else { continue }
+            lines[key]?.waiters = []
+            for waiter in waiters { wake(waiter, .lookAgain) }
+        }
+    }
+
+    mutating func takeWakes() -> [Wake] {
+        defer { wakes = [] }
+        return wakes
+    }
+
+    private mutating func wake(_ waiter: Waiter, _ news: News) {
+        wakes.append(Wake(fetch: waiter.fetch, news: news, declined: waiter.declined))
+    }
+}

@@ -1,0 +1,117 @@
+public import JSONText
+
+/// `credential/list`: what is stored, all of it or for some spaces.
+public struct CredentialListParams: Sendable, Equatable {
+    public var pattern: SpacePattern?
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        pattern = try Members(json)["protectionSpace"].map { json throws(InvalidParams) in try SpacePattern(json) }
+    }
+}
+
+/// `credential/store`: a credential is kept before any server has seen it.
+public struct CredentialStoreParams: Sendable, Equatable {
+    public var pattern: SpacePattern
+    public var credential: PasswordCredential
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
+        let given = try Credential(
+            members.required("credential", members["credential"]), at: "params.credential")
+        guard case .password(let credential) = given else {
+            throw members.wrong("credential", "a user and a password")
+        }
+        guard credential.persistence != .none else {
+            throw members.wrong("credential.persistence", "forSession or permanent")
+        }
+        self.credential = credential
+    }
+}
+
+/// `credential/forget`: one credential by its id, or all of some spaces.
+public enum CredentialForgetParams: Sendable, Equatable {
+    case id(CredentialID)
+    case pattern(SpacePattern)
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        if let text = try members.string("id") {
+            guard let id = CredentialID(text) else { throw members.wrong("id", "an id of credential/list") }
+            self = .id(id)
+        } else if let space = members["protectionSpace"] {
+            self = .pattern(try SpacePattern(space))
+        } else {
+            throw InvalidParams("params needs id or protectionSpace")
+        }
+    }
+}
+
+/// `credential/setDefault`.
+public struct CredentialReference: Sendable, Equatable {
+    public var id: CredentialID
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        guard let id = CredentialID(try members.required("id", members.string("id"))) else {
+            throw members.wrong("id", "an id of credential/list")
+        }
+        self.id = id
+    }
+}
+
+/// Names a stored credential: `session:7`, or `keyring:` and the keyring's own name.
+public enum CredentialID: Sendable, Hashable {
+    case session(Int)
+    case keyring(String)
+
+    public init?(_ text: String) {
+        if text.hasPrefix("session:"), let number = Int(text.dropFirst(8)) {
+            self = .session(number)
+        } else if text.hasPrefix("keyring:/"), text.utf8.count <= 512 {
+            self = .keyring(String(text.dropFirst(8)))
+        } else {
+            return nil
+        }
+    }
+
+    public var text: String {
+        switch self {
+        case .session(let number): "session:\(number)"
+        case .keyring(let name): "keyring:\(name)"
+        }
+    }
+}
+
+/// One line of `credential/list`: everything but the secret.
+public struct CredentialDescription: Sendable, Equatable {
+    public var id: CredentialID
+    public var pattern: SpacePattern
+    public var user: String
+    public var persistence: Persistence
+    public var source: CredentialSource
+    public var isDefault: Bool
+    /// How long ago it was used last; `nil` when the broker does not know.
+    public var lastUsed: Duration?
+
+    public init(
+        id: CredentialID, pattern: SpacePattern, user: String, persistence: Persistence, source: CredentialSource,
+        isDefault: Bool, lastUsed: Duration?
+    ) {
+        self.id = id
+        self.pattern = pattern
+        self.user = user
+        self.persistence = persistence
+        self.source = source
+        self.isDefault = isDefault
+        self.lastUsed = lastUsed
+    }
+
+    public var json: JSON {
+        .object([
+            "id": .string(id.text), "protectionSpace": pattern.json, "user": .string(user),
+            "persistence": .string(persistence.rawValue), "source": .string(source.rawValue),
+            "isDefault": .boolean(isDefault), "lastUsedMs": lastUsed.map { .integer($0.wholeMilliseconds) },
+        ])
+    }
+}

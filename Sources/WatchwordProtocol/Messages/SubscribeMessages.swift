@@ -1,0 +1,82 @@
+public import JSONText
+
+/// `auth/subscribe`: which challenges of its own fetches a client answers, and how.
+public struct AuthSubscribeParams: Sendable, Equatable {
+    /// `nil` keeps the delivery of `initialize`.
+    public var delivery: ChallengeDelivery?
+    public var methods: [AuthenticationMethod]?
+    public var hosts: [HostPattern]?
+    public var mode: ChallengeMode
+    public var asksCanAuthenticate: Bool
+    public var asksUseStorage: Bool
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        delivery = try members.choice("delivery", as: ChallengeDelivery.self)
+        methods = try members.choices("methods", as: AuthenticationMethod.self)
+        hosts = try members.elements("hosts").map { elements throws(InvalidParams) in
+            let patterns = elements.compactMap { $0.string.flatMap(HostPattern.init) }
+            guard patterns.count == elements.count, patterns.count <= Limits.subscriptionHosts else {
+                throw members.wrong(
+                    "hosts", "a list of at most \(Limits.subscriptionHosts) hosts such as \"*.example.com\"")
+            }
+            return patterns
+        }
+        mode = try members.choice("mode", as: ChallengeMode.self) ?? .classic
+        asksCanAuthenticate = try members.boolean("asksCanAuthenticate") ?? false
+        asksUseStorage = try members.boolean("asksUseStorage") ?? false
+    }
+
+    /// The subscription of a client that has had `delivery` so far.
+    public func subscription(after earlier: ChallengeDelivery?) -> Subscription {
+        Subscription(
+            delivery: delivery ?? earlier ?? .request, methods: methods, hosts: hosts, mode: mode,
+            asksCanAuthenticate: asksCanAuthenticate, asksUseStorage: asksUseStorage)
+    }
+}
+
+/// `agent/register`: a program of the desktop that asks people.
+public struct AgentRegisterParams: Sendable, Equatable {
+    public var name: String
+    /// Of the person, for texts: `de_DE`.
+    public var locale: String?
+    /// The highest is asked first; among equals whoever registered first.
+    public var priority: Int
+    /// `nil` means all.
+    public var methods: [AuthenticationMethod]?
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        name = try members.required("name", members.string("name"))
+        locale = try members.string("locale")
+        priority = try members.integer("priority", in: -1_000_000...1_000_000) ?? 0
+        methods = try members.choices("methods", as: AuthenticationMethod.self)
+    }
+}
+
+/// The second half of a `fetch/run` whose first half ended with `authRequired`.
+public struct FetchResumeParams: Sendable, Equatable {
+    public var resume: String
+    public var answer: ChallengeAnswer
+
+    /// `nil` for parameters that do not name a resume token.
+    public init?(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        guard let token = try members.string("resume") else { return nil }
+        try members.refuseMembers(otherThan: ["resume", "answer"])
+        resume = token
+        answer = try ChallengeAnswer(members.required("answer", members["answer"]))
+    }
+}
+
+/// The reply to `auth/canAuthenticate` and `auth/useStorage`.
+public struct ConsultationReply: Sendable, Equatable {
+    public var answer: Bool
+
+    /// Strict, as all answers are.
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json, at: "answer")
+        try members.refuseMembers(otherThan: ["answer"])
+        answer = try members.required("answer", members.boolean("answer"))
+    }
+}

@@ -1,0 +1,69 @@
+public import JSONText
+
+/// The protection spaces of one origin that are meant: all of them, or those of one realm, or of one method.
+public struct SpacePattern: Sendable, Hashable {
+    /// `http` or `https`.
+    public var scheme: String
+    /// In small letters; an IPv6 address with its brackets.
+    public var host: String
+    public var port: Int
+    /// `nil` means every realm.
+    public var realm: String?
+    /// `nil` means every method that takes a user and a password.
+    public var authenticationMethod: AuthenticationMethod?
+
+    public init(
+        scheme: String, host: String, port: Int, realm: String? = nil,
+        authenticationMethod: AuthenticationMethod? = nil
+    ) {
+        self.scheme = scheme
+        self.host = host.asciiLowercased
+        self.port = port
+        self.realm = realm
+        self.authenticationMethod = authenticationMethod
+    }
+
+    public init(_ space: ProtectionSpace) {
+        self.init(
+            scheme: space.scheme, host: space.host, port: space.port, realm: space.realm,
+            authenticationMethod: space.authenticationMethod)
+    }
+
+    public func matches(_ space: ProtectionSpace) -> Bool {
+        scheme == space.scheme && host == space.host && port == space.port
+            && (authenticationMethod ?? space.authenticationMethod) == space.authenticationMethod
+            && (realm == nil || space.realm.map { realm?.utf8.elementsEqual($0.utf8) ?? false } ?? false)
+    }
+
+    /// Whether everything that `other` means is meant by this too.
+    public func contains(_ other: SpacePattern) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+            && (authenticationMethod == nil || authenticationMethod == other.authenticationMethod)
+            && (realm == nil || other.realm.map { realm?.utf8.elementsEqual($0.utf8) ?? false } ?? false)
+    }
+
+    /// - Throws: `InvalidParams`. The space of a proxy is refused: read as one of a server it would match where it never may.
+    public init(_ json: JSON?, at path: String = "params.protectionSpace") throws(InvalidParams) {
+        let members = try Members(json, at: path)
+        scheme = try members.required("protocol", members.string("protocol")).asciiLowercased
+        guard scheme == "http" || scheme == "https" else { throw members.wrong("protocol", "http or https") }
+        host = try members.required("host", members.string("host")).asciiLowercased
+        guard HostPattern(host) != nil, !host.hasPrefix("."), !host.hasPrefix("*") else {
+            throw members.wrong("host", "the name or the address of a host")
+        }
+        port = try members.integer("port", in: 1...65_535) ?? (scheme == "https" ? 443 : 80)
+        realm = try members.string("realm")
+        authenticationMethod = try members.choice("authenticationMethod", as: AuthenticationMethod.self)
+        if try members.boolean("isProxy") == true {
+            throw members.wrong("isProxy", "false: proxies are not supported by this version")
+        }
+    }
+
+    public var json: JSON {
+        .object([
+            "protocol": .string(scheme), "host": .string(host), "port": .integer(port),
+            "realm": realm.map { .string($0) } ?? .null,
+            "authenticationMethod": authenticationMethod.map { .string($0.rawValue) } ?? .null, "isProxy": false,
+        ])
+    }
+}

@@ -1,0 +1,143 @@
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Runs many fetches by hand: what each of them waits for is kept until a test answers it.
+struct TableRun {
+    var table: FetchTable
+    var now = Duration.zero
+    /// What each fetch waits for now.
+    private(set) var pending: [FetchID: FetchTable.Command] = [:]
+    private(set) var results: [FetchID: FetchResponse] = [:]
+    private(set) var failures: [FetchID: FetchFailure] = [:]
+    /// The value of every `Authorization` field that was sent, in order.
+    private(set) var sent: [String] = []
+    private(set) var challenges: [(fetch: FetchID, challenge: Challenge, respondent: Respondent)] = []
+    private(set) var effects: [FetchTable.Command] = []
+    private(set) var lookUps = 0
+
+    init(isKeyringEnabled: Bool = false) { table = FetchTable(isKeyringEnabled: isKeyringEnabled) }
+
+    private var environment: FetchEnvironment { FetchEnvironment(now: now, makeClientNonce: { "nonce" }) }
+
+    mutating func fetch(
+        _ url: String = "http://h/a/page", client: Int = 1, subscription: Subscription? = Subscription(delivery: .request),
+        change: (inout FetchRunParams) -> Void = { _ in }
+    ) throws -> FetchID {
+        let (text, userInfo) = URLText.split(secret(url))
+        var params = FetchRunParams(url: text)
+        params.userInfo = userInfo
+        change(&params)
+        let id = table.add(try FetchPlan(params, subscription: subscription), of: ClientTag(value: client))
+        take(table.start(id, environment))
+        return id
+    }
+
+    // MARK: What fetches wait for
+
+    func isWaiting(_ id: FetchID) -> Bool { pending[id] == .wait }
+
+    func request(_ id: FetchID) -> TransferRequest? {
+        if case .transfer(let request)? = pending[id] { request } else { nil }
+    }
+
+    func question(_ id: FetchID) -> Challenge? {
+        if case .ask(let challenge, _)? = pending[id] { challenge } else { nil }
+    }
+
+    func isLookingUp(_ id: FetchID) -> Bool {
+        if case .lookUp? = pending[id] { true } else { false }
+    }
+
+    var asking: [FetchID] { pending.keys.filter { question($0) != nil }.sorted { $0.number < $1.number } }
+
+    var transferring: [FetchID] { pending.keys.filter { request($0) != nil }.sorted { $0.number < $1.number } }
+
+    // MARK: Events
+
+    mutating func respond(_ id: FetchID, _ status: Int, _ headers: (String, String)...) {
+        let fields = headers.map { HeaderField($0.0, $0.1) }
+        take(table.received(TransferResponse(status: status, headers: fields), for: id, environment))
+    }
+
+    mutating func challenge(_ id: FetchID, _ scheme: String = "Basic realm=\"r\"") {
+        respond(id, 401, ("WWW-Authenticate", scheme))
+    }
+
+    mutating func fail(_ id: FetchID) {
+        take(table.failed(TransferFailure(.connectionLost, "detail"), for: id, environment))
+    }
+
+    mutating func answer(_ id: FetchID, _ answer: ChallengeAnswer) {
+        take(table.answered(answer, for: id, environment))
+    }
+
+    mutating func answer(_ id: FetchID, user: String, _ password: String, _ persistence: Persistence = .forSession) {
+        let credential = PasswordCredential(user: user, password: secret(password), persistence: persistence)
+        answer(id, .credential(.password(credential)))
+    }
+
+    mutating func consulted(_ id: FetchID, _ answer: Bool) { take(table.consulted(answer, for: id, environment)) }
+
+    mutating func found(_ id: FetchID, _ items: [KeyringItem]) {
+        take(table.found(.success(items), for: id, environment))
+    }
+
+    mutating func found(_ id: FetchID, failure: KeyringFailure.Kind) {
+        take(table.found(.failure(KeyringFailure(failure, "text")), for: id, environment))
+    }
+
+    mutating func abort(_ id: FetchID) { take(table.abort(id, FetchFailure(.cancelled, "gone"), environment)) }
+
+    mutating func tick() { take(table.tick(environment)) }
+
+    /// Answers every request that is on its way as a server does that lets in bob with `password`, and nobody else.
+    mutating func serve(password: String) {
+        while let id = transferring.first {
+            if request(id)?.authorization?.revealed == basic("bob", password) { respond(id, 200) } else { challenge(id) }
+        }
+    }
+
+    mutating func take(_ orders: [FetchTable.Order]) {
+        for order in orders {
+            switch order.command {
+            case .tell: break
+            case .store, .remove, .announce: effects.append(order.command)
+            default: order.fetch.map { take(order.command, for: $0) }
+            }
+        }
+    }
+
+    private mutating func take(_ command: FetchTable.Command, for id: FetchID) {
+        pending[id] = command
+        switch command {
+        case .transfer(let request):
+            if let authorization = request.authorization { sent.append(authorization.revealed) }
+        case .ask(let challenge, let respondent): challenges.append((id, challenge, respondent))
+        case .lookUp: lookUps += 1
+        case .finish(let response):
+            results[id] = response
+            pending[id] = nil
+        case .fail(let failure):
+            failures[id] = failure
+            pending[id] = nil
+        default: break
+        }
+    }
+}
+
+/// An item as the keyring would give it.
+func item(
+    _ id: String, _ attributes: [String: String], _ password: String?, created: UInt64 = 0
+) -> KeyringItem {
+    KeyringItem(
+        id: "/items/\(id)", label: id, attributes: attributes, secret: password.map { secret($0) },
+        isLocked: password == nil, created: created)
+}
+
+/// The attributes of a credential as Watchword itself stores it.
+func exact(_ user: String, realm: String = "r", port: Int = 80) -> [String: String] {
+    [
+        "user": user, "server": "h", "protocol": "http", "port": "\(port)", "domain": realm, "authtype": "basic",
+    ]
+}
