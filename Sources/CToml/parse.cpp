@@ -11,6 +11,18 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_MAX_NESTED_VALUES WATCHWORD_TOML_DEPTH
+// The parser asserts before it checks: "[:" would end the process, or with NDEBUG be assumed away. Without both, the check
+// that follows reports the error.
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_cast<void>(0)
+// unicode.h takes characters near its few spaces (the first letters of "été = 1", say) for impossible, which is undefined
+// behaviour. They are not spaces.
+#include <toml++/impl/forward_declarations.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE return false
+#include <toml++/impl/unicode.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
 
 namespace {

@@ -21,7 +21,7 @@ public struct HostPattern: Sendable, Hashable {
 
     /// Parses a pattern. Small and capital letters are the same, and so are the ways to write an address.
     public init(_ text: String) throws(Invalid) {
-        do {
+        do throws(Refusal) {
             try self.init(parsing: text)
         } catch {
             throw Invalid(
@@ -32,10 +32,10 @@ public struct HostPattern: Sendable, Hashable {
 
     private init(parsing text: String) throws(Refusal) {
         guard !text.isEmpty else { throw Refusal("It is empty.") }
-        guard !text.contains("@") else { throw Refusal("User and password have no place in it.") }
+        guard !text.utf8.contains(UInt8(ascii: "@")) else { throw Refusal("User and password have no place in it.") }
+        guard text.utf8.allSatisfy({ $0 < 0x80 }) else { throw Refusal("Names are in ASCII (punycode: xn--...).") }
         guard !text.contains("://") else { throw Refusal("The host stands alone, without http:// or https://.") }
         guard !text.contains("/") else { throw Refusal("Paths and ranges of addresses are not supported.") }
-        guard text.utf8.allSatisfy({ $0 < 0x80 }) else { throw Refusal("Names are in ASCII (punycode: xn--...).") }
         let parts = try HostPort(text[...])
         let scope: Scope = parts.host.hasPrefix("*.") ? .below : parts.host.hasPrefix(".") ? .domain : .host
         let host = parts.host.dropFirst(scope.rawValue.count)
@@ -47,7 +47,7 @@ public struct HostPattern: Sendable, Hashable {
 
     /// Not with an `@`: what stands before it may be a password.
     private static func shown(_ text: String) -> String {
-        text.contains("@") ? "This text" : "\"\(text.shortened)\""
+        text.utf8.contains(UInt8(ascii: "@")) ? "This text" : "\"\(text.shortened)\""
     }
 
     /// Whether `host`, a name or an address (IPv6 in brackets), is meant at `port`.

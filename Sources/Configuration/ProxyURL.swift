@@ -2,9 +2,10 @@
 enum ProxyURL {
     /// The canonical form. What is refused is never quoted: it may hold a password in any place.
     static func canonical(_ text: String) throws(Refusal) -> String {
-        guard !text.contains("@") else {
+        guard !text.utf8.contains(UInt8(ascii: "@")) else {
             throw Refusal(
-                "This URL holds a user or a password, and a password does not belong in this file. Take out what stands before the @, and the @ too; whoever fetches is asked when the proxy wants a log-in.")
+                "This URL holds a user or a password, and a password does not belong in this file. Take out what stands "
+                    + "between // and @, and the @ too.")
         }
         let scheme = "http://"
         guard text.prefix(scheme.count).lowercased() == scheme else {
@@ -14,7 +15,7 @@ enum ProxyURL {
         guard !authority.contains(where: { "/?#".contains($0) }) else {
             throw Refusal("There is something after the host and the port of this URL, and nothing may be there. \(form)")
         }
-        do {
+        do throws(Refusal) {
             let parts = try HostPort(authority)
             guard let host = HostName.canonical(parts.host) else {
                 throw Refusal("This URL names no host.")

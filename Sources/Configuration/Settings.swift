@@ -1,4 +1,4 @@
-public import WatchwordProtocol
+internal import WatchwordProtocol
 
 /// What the configuration file decides. Without a file everything is at its default.
 public struct Settings: Sendable, Equatable {
