@@ -15,12 +15,10 @@ extension ConfigurationOption {
             "How many protection spaces the session remembers. The one unused for longest goes first."),
         .boolean(
             "keyring.enabled", \.keyringEnabled,
-            "Whether credentials are looked up, and on request kept, in the keyring. With false they last for the session."
-        ),
+            "Whether credentials are looked up and kept in the keyring. With false they last for the session."),
         .milliseconds(
             "keyring.call-limit-ms", 100...60_000, \.keyringCall,
-            "How many milliseconds one call to the keyring may take. A window in which the keyring asks has its own limit."
-        ),
+            "How many milliseconds one call to the keyring may take. A window that it shows has its own limit."),
         .hosts(
             "fetch.allow", \.allowedHosts,
             "The only hosts that may be fetched from. Without this option that is every host, with an empty list none."),
@@ -29,7 +27,7 @@ extension ConfigurationOption {
             "Hosts that are never fetched from, also where fetch.allow has them."),
         .proxyURL(
             "proxy.url", \.proxyURL,
-            "The HTTP proxy for all fetches. User and password are not written here: others may come to read this file."),
+            "The HTTP proxy for all fetches. User and password are not written here: others may read this file."),
         .hosts(
             "proxy.except", \.proxyExceptions,
             "Hosts that are reached without the proxy."),

@@ -1,3 +1,5 @@
+internal import WatchwordProtocol
+
 /// How each type of value gets from the file into the settings, and back.
 extension ConfigurationOption {
     typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
@@ -28,37 +30,43 @@ extension ConfigurationOption {
         _ key: String, _ range: ClosedRange<Int64>, _ summary: String,
         get: @escaping @Sendable (Settings) -> Int64, set: @escaping @Sendable (inout Settings, Int64) -> Void
     ) -> ConfigurationOption {
-        ConfigurationOption(key, .integer(range), summary, written: { "\(get($0))" }) { option, value, settings in
-            guard case .integer(let number) = value else { return [option.wrongType(value)] }
-            guard range.contains(number) else {
-                return [Objection(text: "This is \(number), and \(option.type.text) is expected. \(option.advice)")]
-            }
-            set(&settings, number)
-            return []
-        }
+        ConfigurationOption(
+            key, .integer(range), summary, written: { "\(get($0))" },
+            change: { option, value, settings in
+                guard case .integer(let number) = value else { return [option.wrongType(value)] }
+                guard range.contains(number) else {
+                    return [Objection(text: "This is \(number), and \(option.type.text) is expected. \(option.advice)")]
+                }
+                set(&settings, number)
+                return []
+            })
     }
 
     static func boolean(_ key: String, _ place: Place<Bool>, _ summary: String) -> ConfigurationOption {
-        ConfigurationOption(key, .boolean, summary, written: { "\($0[keyPath: place])" }) { option, value, settings in
-            guard case .boolean(let flag) = value else { return [option.wrongType(value)] }
-            settings[keyPath: place] = flag
-            return []
-        }
+        ConfigurationOption(
+            key, .boolean, summary, written: { "\($0[keyPath: place])" },
+            change: { option, value, settings in
+                guard case .boolean(let flag) = value else { return [option.wrongType(value)] }
+                settings[keyPath: place] = flag
+                return []
+            })
     }
 
     static func choice<Value: CaseIterable & RawRepresentable<String> & SendableMetatype>(
         _ key: String, _ place: Place<Value>, _ summary: String
     ) -> ConfigurationOption {
         let type = ValueType.choice(Value.allCases.map(\.rawValue))
-        return ConfigurationOption(key, type, summary, written: { "\"\($0[keyPath: place].rawValue)\"" }) {
-            option, value, settings in
-            guard case .string(let name) = value else { return [option.wrongType(value)] }
-            guard let chosen = Value(rawValue: name) else {
-                return [Objection(text: "This is another string, and \(type.text) is expected. \(option.advice)")]
-            }
-            settings[keyPath: place] = chosen
-            return []
-        }
+        return ConfigurationOption(
+            key, type, summary, written: { "\"\($0[keyPath: place].rawValue)\"" },
+            change: { option, value, settings in
+                guard case .string(let name) = value else { return [option.wrongType(value)] }
+                guard let chosen = Value(rawValue: name) else {
+                    let found = "\"\(name.shortened)\""
+                    return [Objection(text: "This is \(found), and \(type.text) is expected. \(option.advice)")]
+                }
+                settings[keyPath: place] = chosen
+                return []
+            })
     }
 
     static func hosts(_ key: String, _ place: Place<[HostPattern]>, _ summary: String) -> ConfigurationOption {
@@ -76,32 +84,33 @@ extension ConfigurationOption {
     ) -> ConfigurationOption {
         ConfigurationOption(
             key, .hosts, summary,
-            written: { settings in get(settings).map { "[\($0.map { "\"\($0)\"" }.joined(separator: ", "))]" } }
-        ) { option, value, settings in
-            guard case .strings(let texts) = value else { return [option.wrongType(value)] }
-            var (patterns, objections): ([HostPattern], [Objection]) = ([], [])
-            for text in texts {
-                do throws(HostPattern.Invalid) {
-                    patterns.append(try HostPattern(text.text))
-                } catch {
-                    objections.append(Objection(line: text.line, text: error.text))
+            written: { settings in get(settings).map { "[\($0.map { "\"\($0)\"" }.joined(separator: ", "))]" } },
+            change: { option, value, settings in
+                guard case .strings(let texts) = value else { return [option.wrongType(value)] }
+                var (patterns, objections): ([HostPattern], [Objection]) = ([], [])
+                for text in texts {
+                    do throws(HostPattern.Invalid) {
+                        patterns.append(try HostPattern(text.text))
+                    } catch {
+                        objections.append(Objection(line: text.line, text: error.text))
+                    }
                 }
-            }
-            if objections.isEmpty { set(&settings, patterns) }
-            return objections
-        }
+                if objections.isEmpty { set(&settings, patterns) }
+                return objections
+            })
     }
 
     static func proxyURL(_ key: String, _ place: Place<String?>, _ summary: String) -> ConfigurationOption {
-        ConfigurationOption(key, .proxyURL, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } }) {
-            option, value, settings in
-            guard case .string(let text) = value else { return [option.wrongType(value)] }
-            do throws(Refusal) {
-                settings[keyPath: place] = try ProxyURL.canonical(text)
-                return []
-            } catch {
-                return [Objection(text: error.text)]
-            }
-        }
+        ConfigurationOption(
+            key, .proxyURL, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },
+            change: { option, value, settings in
+                guard case .string(let text) = value else { return [option.wrongType(value)] }
+                do throws(Refusal) {
+                    settings[keyPath: place] = try ProxyURL.canonical(text)
+                    return []
+                } catch {
+                    return [Objection(text: error.text)]
+                }
+            })
     }
 }

@@ -3,7 +3,9 @@
 public struct ConfigurationOption: Sendable {
     /// What may stand behind the key.
     public enum ValueType: Sendable, Equatable {
+        /// A whole number within a range.
         case integer(ClosedRange<Int64>)
+        /// `true` or `false`.
         case boolean
         /// One of these strings.
         case choice([String])

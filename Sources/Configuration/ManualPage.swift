@@ -30,7 +30,7 @@ public enum ManualPage {
     }
 
     private static func section(of table: String) -> [String] {
-        [".SH TABLE [\(escaped(table).uppercased())]"]
+        [".SH [\(escaped(table))]"]
             + ConfigurationOption.inTable(table).flatMap { option in
                 [
                     ".TP", ".B \(literal(option.name))", escaped(option.summary), ".br",

@@ -13,7 +13,7 @@ enum ProxyURL {
         }
         let authority = text.dropFirst(scheme.count)
         guard !authority.contains(where: { "/?#".contains($0) }) else {
-            throw Refusal("There is something after the host and the port of this URL, and nothing may be there. \(form)")
+            throw Refusal("After the host and the port of this URL there is something more. \(form)")
         }
         do throws(Refusal) {
             let parts = try HostPort(authority)

@@ -61,12 +61,13 @@ extension SettingsFile {
     static func objection(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
         if mode & S_IFMT != S_IFREG { return "\(path) is not a file. Move it away, and put a file in its place." }
         if owner != user && owner != 0 {
-            return "The file \(path) belongs to user \(owner), who could change where passwords go. Replace it with a file of "
-                + "your own."
+            return "The file \(path) belongs to user \(owner), who could change where passwords go. Replace it with a "
+                + "file of your own."
         }
         if mode & 0o022 != 0 {
-            return "Others can write to the file \(path) (mode 0\(String(mode & 0o7777, radix: 8))), and so change where "
-                + "passwords go. Look whether it is as you left it, then run: chmod go-w '\(path)'"
+            let text = String(mode & 0o7777, radix: 8)
+            return "Others can write to the file \(path) (mode 0\(text)), and so change where passwords go. "
+                + "Look whether it is as you left it, then run: chmod go-w '\(path)'"
         }
         return nil
     }

@@ -21,15 +21,15 @@ public enum SettingsFile {
 
     static let tooLarge = SettingsProblem(
         line: nil,
-        "The file is larger than \(largestSize) bytes, and no configuration needs that. Look whether it is the right file.")
+        "The file is larger than \(largestSize) bytes, which no configuration needs. See whether it is the right one.")
 
     private static func syntaxProblem(_ message: TOMLText) -> SettingsProblem {
         // The parser's words may hold characters of the file, which are not to reach a terminal as they are.
         let words = message.text.split(separator: ": ").map { String($0).shortened }.joined(separator: ": ")
         return SettingsProblem(
             line: message.line,
-            "The file is not valid TOML, and nothing of it is used. \(words). Correct this line, or the one before it; "
-                + "strings stand in quotation marks.")
+            "The file is not valid TOML, and nothing of it is used. \(words). Correct this line, or what is "
+                + "left open before it; strings stand in quotation marks.")
     }
 
     /// By line; problems of one line stay as they are.
