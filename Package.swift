@@ -28,6 +28,8 @@ let package = Package(
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
         .target(name: "CPlatform"),
         .target(name: "CProtocolDocument"),
+        // C++ behind a C header: toml++ is a header of libtomlplusplus-dev, and nothing to link.
+        .target(name: "CToml"),
 
         // Values and decisions: no sockets, threads or clocks.
         .target(name: "JSONText", dependencies: ["CJansson", "CPlatform"], swiftSettings: strict),
@@ -35,6 +37,7 @@ let package = Package(
         .target(name: "WatchwordCore", dependencies: ["WatchwordProtocol", "COpenSSL"], swiftSettings: strict),
 
         // Adapters.
+        .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
             name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl"], swiftSettings: strict),
         .target(
@@ -90,6 +93,8 @@ let package = Package(
             name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
         .testTarget(
+            name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),
+        .testTarget(
             name: "TransfersTests", dependencies: ["Transfers", "WatchwordCore", "WatchwordProtocol"],
             swiftSettings: strict),
         .testTarget(
@@ -111,5 +116,6 @@ let package = Package(
         .testTarget(
             name: "WatchwordClientTests", dependencies: ["WatchwordClient", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
-    ]
+    ],
+    cxxLanguageStandard: .cxx17
 )

@@ -1,0 +1,116 @@
+internal import WatchwordProtocol
+
+/// How each type of value gets from the file into the settings, and back.
+extension ConfigurationOption {
+    typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
+
+    static func seconds(
+        _ key: String, _ range: ClosedRange<Int64>, _ place: Place<Duration>, _ summary: String
+    ) -> ConfigurationOption {
+        integer(
+            key, range, summary, get: { $0[keyPath: place].components.seconds },
+            set: { $0[keyPath: place] = .seconds($1) })
+    }
+
+    static func milliseconds(
+        _ key: String, _ range: ClosedRange<Int64>, _ place: Place<Duration>, _ summary: String
+    ) -> ConfigurationOption {
+        integer(
+            key, range, summary, get: { Int64($0[keyPath: place] / .milliseconds(1)) },
+            set: { $0[keyPath: place] = .milliseconds($1) })
+    }
+
+    static func count(
+        _ key: String, _ range: ClosedRange<Int64>, _ place: Place<Int>, _ summary: String
+    ) -> ConfigurationOption {
+        integer(key, range, summary, get: { Int64($0[keyPath: place]) }, set: { $0[keyPath: place] = Int($1) })
+    }
+
+    private static func integer(
+        _ key: String, _ range: ClosedRange<Int64>, _ summary: String,
+        get: @escaping @Sendable (Settings) -> Int64, set: @escaping @Sendable (inout Settings, Int64) -> Void
+    ) -> ConfigurationOption {
+        ConfigurationOption(
+            key, .integer(range), summary, written: { "\(get($0))" },
+            change: { option, value, settings in
+                guard case .integer(let number) = value else { return [option.wrongType(value)] }
+                guard range.contains(number) else {
+                    return [Objection(text: "This is \(number), and \(option.type.text) is expected. \(option.advice)")]
+                }
+                set(&settings, number)
+                return []
+            })
+    }
+
+    static func boolean(_ key: String, _ place: Place<Bool>, _ summary: String) -> ConfigurationOption {
+        ConfigurationOption(
+            key, .boolean, summary, written: { "\($0[keyPath: place])" },
+            change: { option, value, settings in
+                guard case .boolean(let flag) = value else { return [option.wrongType(value)] }
+                settings[keyPath: place] = flag
+                return []
+            })
+    }
+
+    static func choice<Value: CaseIterable & RawRepresentable<String> & SendableMetatype>(
+        _ key: String, _ place: Place<Value>, _ summary: String
+    ) -> ConfigurationOption {
+        let type = ValueType.choice(Value.allCases.map(\.rawValue))
+        return ConfigurationOption(
+            key, type, summary, written: { "\"\($0[keyPath: place].rawValue)\"" },
+            change: { option, value, settings in
+                guard case .string(let name) = value else { return [option.wrongType(value)] }
+                guard let chosen = Value(rawValue: name) else {
+                    let found = "\"\(name.shortened)\""
+                    return [Objection(text: "This is \(found), and \(type.text) is expected. \(option.advice)")]
+                }
+                settings[keyPath: place] = chosen
+                return []
+            })
+    }
+
+    static func hosts(_ key: String, _ place: Place<[HostPattern]>, _ summary: String) -> ConfigurationOption {
+        hosts(key, summary, get: { $0[keyPath: place] }, set: { $0[keyPath: place] = $1 })
+    }
+
+    /// For a list that, left out, is not the same as an empty one.
+    static func hosts(_ key: String, _ place: Place<[HostPattern]?>, _ summary: String) -> ConfigurationOption {
+        hosts(key, summary, get: { $0[keyPath: place] }, set: { $0[keyPath: place] = $1 })
+    }
+
+    private static func hosts(
+        _ key: String, _ summary: String, get: @escaping @Sendable (Settings) -> [HostPattern]?,
+        set: @escaping @Sendable (inout Settings, [HostPattern]) -> Void
+    ) -> ConfigurationOption {
+        ConfigurationOption(
+            key, .hosts, summary,
+            written: { settings in get(settings).map { "[\($0.map { "\"\($0)\"" }.joined(separator: ", "))]" } },
+            change: { option, value, settings in
+                guard case .strings(let texts) = value else { return [option.wrongType(value)] }
+                var (patterns, objections): ([HostPattern], [Objection]) = ([], [])
+                for text in texts {
+                    do throws(HostPattern.Invalid) {
+                        patterns.append(try HostPattern(text.text))
+                    } catch {
+                        objections.append(Objection(line: text.line, text: error.text))
+                    }
+                }
+                if objections.isEmpty { set(&settings, patterns) }
+                return objections
+            })
+    }
+
+    static func proxyURL(_ key: String, _ place: Place<String?>, _ summary: String) -> ConfigurationOption {
+        ConfigurationOption(
+            key, .proxyURL, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },
+            change: { option, value, settings in
+                guard case .string(let text) = value else { return [option.wrongType(value)] }
+                do throws(Refusal) {
+                    settings[keyPath: place] = try ProxyURL.canonical(text)
+                    return []
+                } catch {
+                    return [Objection(text: error.text)]
+                }
+            })
+    }
+}

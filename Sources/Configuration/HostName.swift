@@ -1,0 +1,60 @@
+internal import Glibc
+internal import WatchwordProtocol
+
+/// Hosts in the one form in which they are compared: two ways to write a host must not be two hosts for a denial.
+enum HostName {
+    /// Names in small letters and without the final dot, addresses as `inet_ntop(3)` writes them, IPv6 in brackets; an IPv4
+    /// address in IPv6 as the IPv4 address that it reaches. `nil` for what is no host.
+    static func canonical(_ text: some StringProtocol) -> String? {
+        let lowercased = text.asciiLowercased
+        if lowercased.hasPrefix("[") {
+            return lowercased.hasSuffix("]") ? ipv6(String(lowercased.dropFirst().dropLast())) : nil
+        }
+        let name = lowercased.hasSuffix(".") ? String(lowercased.dropLast()) : lowercased
+        return isAddress(name) ? ipv4(name) : isName(name) ? name : nil
+    }
+
+    /// Whether resolvers would read an IPv4 address in it, well-formed or not, or it is an IPv6 address.
+    static func isAddress(_ name: String) -> Bool {
+        if name.hasPrefix("[") { return true }
+        guard let last = name.split(separator: ".").last else { return false }
+        return last.hasPrefix("0x") || last.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        guard !name.isEmpty, name.utf8.count <= 253 else { return false }
+        return name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
+            (1...63).contains(label.utf8.count)
+                && label.utf8.allSatisfy { byte in
+                    (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D || byte == 0x5F
+                }
+        }
+    }
+
+    private static func ipv4(_ text: String) -> String? {
+        var address = in_addr()
+        guard isPlain(text), inet_pton(AF_INET, text, &address) == 1 else { return nil }
+        return withUnsafeBytes(of: address) { dotted($0) }
+    }
+
+    private static func ipv6(_ text: String) -> String? {
+        var address = in6_addr()
+        guard isPlain(text), inet_pton(AF_INET6, text, &address) == 1 else { return nil }
+        let mappedPrefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+        let mapped = withUnsafeBytes(of: address) { bytes in
+            bytes.starts(with: mappedPrefix) ? dotted(bytes[12...]) : nil
+        }
+        if let mapped { return mapped }
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(AF_INET6, &address, &buffer, socklen_t(buffer.count)) != nil else { return nil }
+        let length = buffer.firstIndex(of: 0) ?? buffer.count
+        return "[\(String(decoding: buffer[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self))]"
+    }
+
+    private static func dotted(_ bytes: some Sequence<UInt8>) -> String {
+        bytes.map { String($0) }.joined(separator: ".")
+    }
+
+    /// A NUL byte would end the text for the C function, and what follows it would not be looked at.
+    private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
+}

@@ -1,0 +1,42 @@
+internal import WatchwordProtocol
+
+/// What the configuration file decides. Without a file everything is at its default.
+public struct Settings: Sendable, Equatable {
+    /// Who may use the credentials of a session.
+    public enum Sharing: String, Sendable, CaseIterable {
+        /// Every program of the user.
+        case user
+        /// Only the connection that brought them.
+        case client
+    }
+
+    /// How long a question waits for its answer.
+    public var challengeDeadline = Limits.challengeDeadline
+    /// A session entry that nobody uses ends after this time.
+    public var sessionIdle = Limits.sessionIdle
+    /// A session entry ends after this time in any case.
+    public var sessionLifetime = Limits.sessionLifetime
+    /// Protection spaces that the session remembers.
+    public var sessionEntries = Limits.sessionEntries
+
+    /// Whether credentials are looked for, and kept, in the keyring.
+    public var keyringEnabled = true
+    /// How long one call to the keyring may take.
+    public var keyringCall = Limits.keyringCall
+
+    /// The hosts that may be fetched from; `nil` for all, an empty list for none.
+    public var allowedHosts: [HostPattern]?
+    /// The hosts that are not fetched from, also where `allowedHosts` has them.
+    public var deniedHosts: [HostPattern] = []
+
+    /// Who may use the credentials of a session.
+    public var sharing = Sharing.user
+
+    /// The proxy as `http://host:port`, canonical; `nil` for none.
+    public var proxyURL: String?
+    /// The hosts that are reached without the proxy.
+    public var proxyExceptions: [HostPattern] = []
+
+    /// Everything at its default.
+    public init() {}
+}

@@ -1,0 +1,50 @@
+/// What somebody may have meant who wrote a name that does not exist.
+enum Suggestion {
+    /// Names longer than this are not compared.
+    private static let longest = 64
+
+    /// The option nearest to a path. An option of another table counts too: the table is easily mixed up.
+    static func option(for path: String) -> ConfigurationOption? {
+        let name = path.split(separator: ".").last.map(String.init) ?? path
+        return nearest(to: path, among: ConfigurationOption.all) { option in
+            let byName = distance(name, option.name, limit: limit(for: name)).map { $0 + 1 }
+            return [distance(path, option.key, limit: limit(for: path)), byName].compactMap(\.self).min()
+        }
+    }
+
+    /// The table nearest to a name.
+    static func table(for name: String) -> String? {
+        nearest(to: name, among: ConfigurationOption.tables) { distance(name, $0, limit: limit(for: name)) }
+    }
+
+    private static func nearest<Candidate>(
+        to name: String, among candidates: [Candidate], by distance: (Candidate) -> Int?
+    ) -> Candidate? {
+        guard name.utf8.count <= longest else { return nil }
+        return candidates.compactMap { candidate in distance(candidate).map { (candidate, $0) } }
+            .min { $0.1 < $1.1 }?.0
+    }
+
+    /// One slip in three letters, and one in any name.
+    private static func limit(for name: String) -> Int { max(1, name.utf8.count / 3) }
+
+    /// How many bytes have to be inserted, deleted, replaced or exchanged with their neighbours; `nil` above `limit`.
+    static func distance(_ left: String, _ right: String, limit: Int) -> Int? {
+        let (left, right) = (Array(left.utf8), Array(right.utf8))
+        guard abs(left.count - right.count) <= limit else { return nil }
+        var beforeLast: [Int] = []
+        var last = Array(0...right.count)
+        for i in left.indices {
+            var row = [i + 1]
+            for j in right.indices {
+                var best = min(last[j + 1] + 1, row[j] + 1, last[j] + (left[i] == right[j] ? 0 : 1))
+                if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
+                    best = min(best, beforeLast[j - 1] + 1)
+                }
+                row.append(best)
+            }
+            (beforeLast, last) = (last, row)
+        }
+        return last[right.count] <= limit ? last[right.count] : nil
+    }
+}

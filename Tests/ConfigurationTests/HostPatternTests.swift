@@ -1,0 +1,92 @@
+import Configuration
+import Testing
+
+@Suite struct HostPatternTests {
+    @Test(arguments: [
+        ("example.com", "example.com", 443), ("example.com", "EXAMPLE.com", 80), ("Example.COM", "example.com", 80),
+        ("example.com", "example.com.", 80), ("example.com.", "example.com", 80),
+        ("example.com:8080", "example.com", 8080), ("localhost", "localhost", 1), ("a_b-c", "a_b-c", 65_535),
+        ("*.example.com", "a.example.com", 80), ("*.example.com", "b.a.example.com.", 80),
+        ("*.example.com:80", "a.example.com", 80), (".example.com", "example.com", 80),
+        (".example.com", "a.example.com", 80), (".EXAMPLE.com:81", "b.A.example.com", 81), (".com", "example.com", 80),
+        ("192.0.2.1", "192.0.2.1", 80), ("192.0.2.1:80", "192.0.2.1", 80), ("192.0.2.1", "[::ffff:192.0.2.1]", 80),
+        ("[::ffff:c000:201]", "192.0.2.1", 80), ("[::1]", "[0:0:0:0:0:0:0:1]", 80),
+        ("[2001:DB8::1]:8", "[2001:db8::1]", 8),
+    ])
+    func matches(pattern: String, host: String, port: Int) throws {
+        #expect(try HostPattern(pattern).matches(host: host, port: port))
+    }
+
+    @Test(arguments: [
+        ("example.com", "a.example.com", 80), ("example.com", "example.org", 80), ("example.com", "badexample.com", 80),
+        ("example.com:8080", "example.com", 80), ("*.example.com", "example.com", 80),
+        ("*.example.com", "badexample.com", 80), ("*.example.com:80", "a.example.com", 81),
+        (".example.com", "badexample.com", 80), (".example.com", "example.com.org", 80),
+        (".example.com:80", "example.com", 8),
+        ("192.0.2.1", "192.0.2.10", 80), ("192.0.2.1", "192.0.2.1.example", 80), ("[::1]", "[::2]", 80),
+        ("example.com", "", 80), ("example.com", "example.com..", 80), ("example.com", "example.com\u{0}", 80),
+    ])
+    func doesNotMatch(pattern: String, host: String, port: Int) throws {
+        #expect(try !HostPattern(pattern).matches(host: host, port: port))
+    }
+
+    @Test(arguments: [
+        ("", "It is empty."), ("*", "A star stands only"), ("*.", "It names no host."), (".", "It names no host."),
+        ("*.*.com", "A star stands only"), ("a.*.com", "A star stands only"), ("*example.com", "A star stands only"),
+        ("..example.com", "It names no host."), ("a..b", "It names no host."), ("a b", "It names no host."),
+        ("a\u{0}", "It names no host."), ("exämple.com", "Names are in ASCII"),
+        ("http://example.com", "The host stands alone"),
+        ("example.com/", "Paths and ranges"), ("10.0.0.0/8", "Paths and ranges"),
+        ("example.com:", "The port has to be"),
+        ("example.com:0", "The port has to be"), ("example.com:65536", "The port has to be"),
+        ("example.com:http", "The port has to be"), ("example.com:+80", "The port has to be"),
+        ("::1", "An IPv6 address stands"),
+        ("[::1", "The bracket of the address"), ("[::1]80", "After an address in brackets"),
+        ("[zz]", "It names no host."),
+        ("[fe80::1%eth0]", "It names no host."), ("[]", "It names no host."), ("127.1", "It names no host."),
+        ("127.0.0.01", "It names no host."), ("0x7f.0.0.1", "It names no host."), ("2130706433", "It names no host."),
+        ("*.192.0.2.1", "There is nothing below"), (".[::1]", "An IPv6 address stands"), (":80", "It names no host."),
+    ])
+    func refuses(text: String, reason: String) {
+        #expect {
+            try HostPattern(text)
+        } throws: { error in
+            guard let invalid = error as? HostPattern.Invalid else { return false }
+            return invalid.text.contains(" is not a host pattern. \(reason)")
+                && invalid.text.contains("Write example.com,")
+        }
+    }
+
+    @Test(arguments: ["alice:secret@example.com", "http://alice:secret@example.com/", "secret@\u{301}"])
+    func doesNotRepeatAPassword(text: String) {
+        #expect {
+            try HostPattern(text)
+        } throws: { error in
+            (error as? HostPattern.Invalid)?.text.contains("secret") == false
+        }
+    }
+
+    @Test func limitsTheLengths() throws {
+        let label = String(repeating: "a", count: 63)
+        #expect(throws: Never.self) { try HostPattern("\(label).example") }
+        #expect(throws: HostPattern.Invalid.self) { try HostPattern("\(label)a.example") }
+        let name = Array(repeating: label, count: 4).joined(separator: ".")
+        #expect(throws: HostPattern.Invalid.self) { try HostPattern(name) }
+        #expect(throws: Never.self) { try HostPattern(String(name.dropLast(2))) }
+    }
+
+    @Test(arguments: [
+        ("Example.COM.", "example.com"), ("*.A.b:080", "*.a.b:80"), (".A.b", ".a.b"),
+        ("[2001:DB8:0::1]:1", "[2001:db8::1]:1"),
+    ])
+    func hasOneForm(text: String, canonical: String) throws {
+        #expect(try HostPattern(text).description == canonical)
+        #expect(try HostPattern(text) == HostPattern(canonical))
+    }
+
+    @Test func eachBadPatternOfAListIsAProblemInItsLine() {
+        let found = problems("[fetch]\ndeny = [\n  \"good.example\",\n  \"*\",\n\n  \"a b\", \"c d\"]\n")
+        #expect(found.map(\.line) == [4, 6, 6])
+        #expect(found.allSatisfy { $0.key == "fetch.deny" })
+    }
+}

@@ -1,0 +1,46 @@
+import Configuration
+import Glibc
+import Testing
+
+@Suite struct ManualPageTests {
+    private static let path =
+        "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/contrib/man/watchword-config.5"
+
+    private func contents(_ path: String) -> String? {
+        guard let file = fopen(path, "r") else { return nil }
+        defer { fclose(file) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        let count = fread(&buffer, 1, buffer.count, file)
+        return String(decoding: buffer[..<count], as: UTF8.self)
+    }
+
+    /// To make the page again: `WATCHWORD_WRITE_MANUAL=1 swift test --filter ManualPageTests`.
+    @Test func theCommittedPageIsTheOneThatIsMade() throws {
+        let page = ManualPage.roff()
+        if getenv("WATCHWORD_WRITE_MANUAL") != nil {
+            let file = try #require(fopen(Self.path, "w"))
+            #expect(fputs(page, file) >= 0)
+            #expect(fclose(file) == 0)
+        }
+        #expect(
+            contents(Self.path) == page, "Make it again: WATCHWORD_WRITE_MANUAL=1 swift test --filter ManualPageTests")
+    }
+
+    @Test func hasEveryOption() {
+        let page = ManualPage.roff()
+        for option in ConfigurationOption.all {
+            let name = option.name.split(separator: "-").joined(separator: "\\-")
+            #expect(page.contains("\n.B \(name)\n\(option.summary)\n.br\nValue: \(option.type.text).\n"))
+        }
+    }
+
+    @Test func itsExampleIsAFileWithTheDefaults() throws {
+        let lines = ManualPage.roff().split(separator: "\n", omittingEmptySubsequences: false)
+        let start = try #require(lines.firstIndex(of: ".EX"))
+        let end = try #require(lines.firstIndex(of: ".EE"))
+        let example = lines[(start + 1)..<end].joined(separator: "\n")
+            .replacing("\\-", with: "-").replacing("\\(dq", with: "\"")
+        #expect(settings(example) == Settings())
+        #expect(example.split(separator: "\n").count == ConfigurationOption.all.count + 5)
+    }
+}

@@ -1,0 +1,120 @@
+import Testing
+import WatchwordProtocol
+
+@testable import Configuration
+
+@Suite struct OptionTests {
+    /// One value for each option that is not its default, and what it changes.
+    private static let values: [String: (text: String, change: @Sendable (inout Settings) throws -> Void)] = [
+        "limits.challenge-deadline-s": ("7", { $0.challengeDeadline = .seconds(7) }),
+        "limits.session-idle-s": ("0x10", { $0.sessionIdle = .seconds(16) }),
+        "limits.session-lifetime-s": ("1_000", { $0.sessionLifetime = .seconds(1000) }),
+        "limits.session-entries": ("3", { $0.sessionEntries = 3 }),
+        "keyring.enabled": ("false", { $0.keyringEnabled = false }),
+        "keyring.call-limit-ms": ("250", { $0.keyringCall = .milliseconds(250) }),
+        "fetch.allow": ("[\"a.example\"]", { $0.allowedHosts = [try HostPattern("a.example")] }),
+        "fetch.deny": ("['.b.example:80']", { $0.deniedHosts = [try HostPattern(".b.example:80")] }),
+        "proxy.url": ("\"http://p.example:3128\"", { $0.proxyURL = "http://p.example:3128" }),
+        "proxy.except": ("[\"*.c.example\"]", { $0.proxyExceptions = [try HostPattern("*.c.example")] }),
+        "sharing.session": ("\"client\"", { $0.sharing = .client }),
+    ]
+
+    @Test func noFileIsTheDefaults() {
+        #expect(settings("") == Settings())
+        #expect(settings("# nothing\n\n[limits]\n[fetch]\n") == Settings())
+        let defaults = Settings()
+        #expect(defaults.challengeDeadline == Limits.challengeDeadline)
+        #expect(defaults.sessionIdle == Limits.sessionIdle && defaults.sessionLifetime == Limits.sessionLifetime)
+        #expect(defaults.sessionEntries == Limits.sessionEntries && defaults.keyringCall == Limits.keyringCall)
+        #expect(defaults.keyringEnabled && defaults.sharing == .user)
+        #expect(defaults.allowedHosts == nil && defaults.deniedHosts == [])
+        #expect(defaults.proxyURL == nil && defaults.proxyExceptions == [])
+    }
+
+    @Test func theTableIsWellFormed() {
+        let keys = ConfigurationOption.all.map(\.key)
+        #expect(Set(keys).count == keys.count)
+        #expect(Set(ConfigurationOption.tables).count == ConfigurationOption.tables.count)
+        #expect(Set(Self.values.keys) == Set(keys))
+        #expect(keys.allSatisfy { $0.split(separator: ".", omittingEmptySubsequences: false).count == 2 })
+        #expect(ConfigurationOption.all.allSatisfy { $0.summary.hasSuffix(".") })
+    }
+
+    @Test(arguments: ConfigurationOption.all)
+    func changesTheSettingItIsFor(option: ConfigurationOption) throws {
+        let (text, change) = try #require(Self.values[option.key])
+        var expected = Settings()
+        try change(&expected)
+        #expect(expected != Settings())
+        #expect(settings(file(option, text)) == expected)
+        #expect(settings("\(option.key) = \(text)") == expected)
+        #expect(settings("\(option.table) = { \(option.name) = \(text) }") == expected)
+        #expect(settings("[\"\(option.table)\"]\n'\(option.name)' = \(text)") == expected)
+    }
+
+    @Test(arguments: ConfigurationOption.all)
+    func theDefaultAndTheExampleCanBeWritten(option: ConfigurationOption) {
+        if let text = option.defaultText { #expect(settings(file(option, text)) == Settings()) }
+        #expect(settings(file(option, option.type.example)) != nil)
+        #expect((option.defaultText == nil) == ["fetch.allow", "proxy.url"].contains(option.key))
+    }
+
+    @Test func anEmptyListToAllowAllowsNothing() {
+        #expect(settings("[fetch]\nallow = []")?.allowedHosts == [])
+    }
+
+    @Test(arguments: ConfigurationOption.all)
+    func keepsToTheRange(option: ConfigurationOption) throws {
+        guard case .integer(let range) = option.type else { return }
+        for number in [range.lowerBound, range.upperBound] {
+            #expect(option.written(try #require(settings(file(option, "\(number)")))) == "\(number)")
+        }
+        for number in [range.lowerBound - 1, range.upperBound + 1, -1, .min, .max] {
+            let found = problems(file(option, "\(number)"))
+            #expect(found.map(\.line) == [3] && found.map(\.key) == [option.key])
+            #expect(
+                found[0].text.hasPrefix("This is \(number), and \(option.type.text) is expected. Write for example: "))
+        }
+        #expect(problems(file(option, "9223372036854775808")).map(\.line) == [3])
+    }
+
+    @Test func theRangesAreTheOnesOfTheManual() {
+        let ranges = ConfigurationOption.all.compactMap { option -> ClosedRange<Int64>? in
+            if case .integer(let range) = option.type { range } else { nil }
+        }
+        #expect(ranges == [1...86_400, 1...86_400, 1...604_800, 1...65_536, 100...60_000])
+    }
+
+    @Test(
+        arguments: ConfigurationOption.all,
+        [
+            ("\"text\"", "a string"), ("5", "a whole number"), ("120.0", "a number with a fraction or an exponent"),
+            ("true", "true or false"), ("[\"h\"]", "a list of strings"), ("[]", "an empty list"), ("{}", "a table"),
+            ("[1]", "a date, a time, or a list of other things than strings"),
+            ("[\"h\", 1]", "a date, a time, or a list of other things than strings"),
+            ("1979-05-27", "a date, a time, or a list of other things than strings"),
+        ])
+    func refusesOtherTypes(option: ConfigurationOption, value: (text: String, kind: String)) {
+        let fits =
+            switch option.type {
+            case .integer: value.text == "5"
+            case .boolean: value.text == "true"
+            case .choice, .proxyURL: value.text == "\"text\""
+            case .hosts: value.text == "[\"h\"]" || value.text == "[]"
+            }
+        if fits { return }
+        let found = problems(file(option, value.text))
+        #expect(found.map(\.line) == [3] && found.map(\.key) == [option.key])
+        #expect(
+            found[0].text.hasPrefix("This is \(value.kind), and \(option.type.text) is expected. Write for example: "))
+    }
+
+    @Test func refusesAChoiceThatThereIsNot() {
+        let found = problems("[sharing]\nsession = \"User\"")
+        #expect(
+            found.map(\.description) == [
+                "line 2: sharing.session: This is \"User\", and \"user\" or \"client\" is expected. "
+                    + "Write for example: session = \"user\""
+            ])
+    }
+}

@@ -1,0 +1,105 @@
+import Testing
+
+@testable import Configuration
+
+@Suite struct SettingsFileTests {
+    private static let complete = """
+        # A file with everything.
+        [limits]
+        challenge-deadline-s = 30
+        session-idle-s = 60  # a minute
+
+        [fetch]
+        allow = [
+          ".example.com", # ours
+          "Grüße ans Ende".x,
+        ]
+        """
+
+    @Test(arguments: [
+        ("[limits\nsession-idle-s = 1", 1), ("[limits]\nsession-idle-s 1", 2), ("\n\nx = \"open\n", 3),
+        ("a = 1\na = 2", 2),
+        ("[limits]\n[limits]", 2), ("x = ", 1), ("= 1", 1), ("a = 1 b = 2", 1), ("a = 01", 1), ("[]", 1), ("[:", 1),
+        ("\n[[:", 2), ("été = 1", 1), ("\nкey = 1", 2), ("a = é", 1), ("\u{A0}a = 1", 1), ("ﺀ = 1", 1),
+        ("a = \"\\q\"", 1),
+        ("a = '''\n\nx", 3), ("a = [\n1,\n\n", 3), ("a = \"\"\"\\é\"\"\"", 1), ("limits = 1\n[limits]\n", 2),
+        ("a = {b = 1\n}", 1), ("a.b", 1),
+        ("a = 1\r", 1), ("a = \"\u{7}\"", 1), ("# \u{1B}[31m", 1), (complete, 9),
+    ])
+    func saysWhereTheSyntaxIsWrong(text: String, line: Int) {
+        let found = problems(text)
+        #expect(found.count == 1 && found.first?.line == line && found.first?.key == nil)
+        #expect(found.first?.text.hasPrefix("The file is not valid TOML, and nothing of it is used. ") == true)
+        #expect(found.first?.text.unicodeScalars.contains { $0.value < 0x20 } == false)
+    }
+
+    @Test(arguments: [
+        ("[limits]\nsession-idel-s = 1", "limits.session-idel-s", "Did you mean session-idle-s in [limits]?"),
+        ("[limits]\nsession_idle_s = 1", "limits.session_idle_s", "Did you mean session-idle-s in [limits]?"),
+        (
+            "[limits]\nchallenge-deadline = 1", "limits.challenge-deadline",
+            "Did you mean challenge-deadline-s in [limits]?"
+        ),
+        ("[keyring]\nenable = true", "keyring.enable", "Did you mean enabled in [keyring]?"),
+        ("[fetch]\nexcept = []", "fetch.except", "Did you mean except in [proxy]?"),
+        ("[limits]\ncall-limit-ms = 100", "limits.call-limit-ms", "Did you mean call-limit-ms in [keyring]?"),
+        ("\nallow = []", "allow", "Did you mean allow in [fetch]?"),
+        ("[fetch]\nALLOW = []", "fetch.ALLOW", "In [fetch] there are allow and deny."),
+        ("[proxy]\npassword = 'secret'", "proxy.password", "In [proxy] there are url and except."),
+        (
+            "\nnonsense = 1", "nonsense",
+            "Options stand in the tables [limits], [keyring], [fetch], [proxy] and [sharing]."
+        ),
+        ("\n[limit]\nx = 1\n[limit.y]\nz = 1", "limit", "Did you mean [limits]?"),
+        ("\n[fecth]\nallow = 1", "fecth", "Did you mean [fetch]?"),
+        ("\n[network]", "network", "There are [limits], [keyring], [fetch], [proxy] and [sharing]."),
+        ("\n[\"limits.x\"]", "\"limits.x\"", "There are [limits], [keyring], [fetch], [proxy] and [sharing]."),
+        ("\n[\"limits \"]", "\"limits \"", "Did you mean [limits]?"),
+        ("\n[Limits]", "Limits", "Did you mean [limits]?"),
+        ("\n\"fetch.allow\" = []", "\"fetch.allow\"", "Did you mean allow in [fetch]?"),
+        ("[fetch]\n\"al\\u0000\\nlow\" = []", "fetch.\"al\u{FFFD}\u{FFFD}low\"", "Did you mean allow in [fetch]?"),
+    ])
+    func suggestsWhatMayBeMeant(text: String, key: String, advice: String) {
+        let found = problems(text)
+        #expect(found.map(\.line) == [2] && found.map(\.key) == [key])
+        #expect(found.first?.text.contains("\(advice) Correct or remove it.") == true)
+        #expect(found.first?.text.contains("secret") == false)
+    }
+
+    @Test(arguments: ["limits = 5", "limits = []", "[[limits]]\nsession-idle-s = 1", "limits = \"x\""])
+    func aTableIsATable(text: String) {
+        let found = problems(text)
+        #expect(found.map(\.line) == [1] && found.map(\.key) == ["limits"])
+        #expect(found.first?.text.contains("Write [limits] in a line of its own") == true)
+    }
+
+    @Test func whatIsBelowAProblemIsNoFurtherProblem() {
+        #expect(problems("[fetch.allow]\nx = 1\ny.z = 2").map(\.key) == ["fetch.allow"])
+        #expect(problems("[limits.nothing.at.all]\nx = 1").map(\.key) == ["limits.nothing"])
+    }
+
+    @Test func reportsEverythingInOrderOfLines() {
+        let found = problems(
+            """
+            [sharing]
+            session = 1
+            [limits]
+            session-idle-s = 0
+            sesion-entries = 1
+            challenge-deadline-s = "x"
+            [fetch]
+            deny = ["*"]
+            allow = "example.com"
+            [other]
+            [keyring]
+            enabled = true
+            """)
+        #expect(found.map(\.line) == [2, 4, 5, 6, 8, 9, 10])
+        #expect(
+            found.map(\.key) == [
+                "sharing.session", "limits.session-idle-s", "limits.sesion-entries", "limits.challenge-deadline-s",
+                "fetch.deny", "fetch.allow", "other",
+            ])
+        #expect(InvalidSettings(problems: found).description.split(separator: "\n").count == 7)
+    }
+}
