@@ -11,12 +11,14 @@ extension Broker {
         try refuseWhenLocked()
         let id = connection.id
         searchKeyring(params.pattern) { broker, result in
-            broker.connections[id]?.complete(call, .success(broker.listing(params.pattern, result)))
+            broker.connections[id]?.complete(call, .success(broker.listing(params.pattern, of: id, result)))
         }
     }
 
-    private func listing(_ pattern: SpacePattern?, _ items: Result<[StoredItem], KeyringFailure>) -> JSON {
-        let session = table.sessionCredentials(now: clock.now).map { credential in
+    private func listing(
+        _ pattern: SpacePattern?, of id: ConnectionID, _ items: Result<[StoredItem], KeyringFailure>
+    ) -> JSON {
+        let session = table.sessionCredentials(of: id.tag, now: clock.now).map { credential in
             CredentialDescription(
                 id: .session(credential.number), pattern: credential.space, user: credential.user,
                 persistence: .forSession, source: .session, isDefault: credential.isDefault,
@@ -36,7 +38,7 @@ extension Broker {
     ) throws -> JSON? {
         try refuseWhenLocked()
         guard params.credential.persistence == .permanent else {
-            let (number, orders) = table.give(params.credential, for: params.pattern, now: clock.now)
+            let (number, orders) = table.give(params.credential, for: params.pattern, of: connection.id.tag, now: clock.now)
             perform(orders)
             return ["id": .string(CredentialID.session(number).text)]
         }
@@ -57,7 +59,7 @@ extension Broker {
         try refuseWhenLocked()
         switch params {
         case .id(.session(let number)):
-            let (count, orders) = table.forget(number: number, pattern: nil)
+            let (count, orders) = table.forget(number: number, pattern: nil, of: connection.id.tag)
             perform(orders)
             guard count > 0 else { throw unknown(CredentialID.session(number)) }
             return ["removed": .integer(count)]
@@ -70,7 +72,7 @@ extension Broker {
             }
             return nil
         case .pattern(let pattern):
-            let (count, orders) = table.forget(number: nil, pattern: pattern)
+            let (count, orders) = table.forget(number: nil, pattern: pattern, of: connection.id.tag)
             perform(orders)
             let id = connection.id
             searchKeyring(pattern) { broker, result in
@@ -89,7 +91,7 @@ extension Broker {
         try refuseWhenLocked()
         switch params.id {
         case .session(let number):
-            guard let orders = table.setDefault(number: number, now: clock.now) else { throw unknown(params.id) }
+            guard let orders = table.setDefault(number: number, of: connection.id.tag, now: clock.now) else { throw unknown(params.id) }
             perform(orders)
             return [:]
         case .keyring(let name):

@@ -16,7 +16,7 @@ extension Broker {
                 .denied, "The configuration does not allow fetches from \(plan.url.origin.text) (fetch.allow, fetch.deny).")
         }
         noteSuspension()
-        let id = table.add(plan, of: ClientTag(value: connection.id.value))
+        let id = table.add(plan, of: connection.id.tag)
         let owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
         fetches[id] = RunningFetch(

@@ -1,6 +1,6 @@
 internal import JSONText
 internal import Logging
-public import WatchwordCore
+internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// How long things live: time that passes, a machine that sleeps, a user who locks.
@@ -36,16 +36,16 @@ extension Broker {
         perform(orders)
     }
 
-    /// Takes over new settings. Questions that are open keep their deadlines.
-    public func reconfigure(
-        challengeDeadline: Duration, session: SessionLimits, isKeyringEnabled: Bool, hosts: HostRules
-    ) {
-        options.challengeDeadline = challengeDeadline
-        options.session = session
-        options.isKeyringEnabled = isKeyringEnabled
-        options.hosts = hosts
-        table.setSessionLimits(session)
-        table.setKeyringEnabled(isKeyringEnabled && keyring != nil)
+    /// Takes over new settings, as far as they can change. Questions that are open keep their deadlines.
+    public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) {
+        let sharing = options.sharing
+        change(&options)
+        if options.sharing != sharing {
+            options.sharing = sharing
+            log.warning("sharing.session takes effect when the broker is started anew")
+        }
+        table.setSessionLimits(options.session)
+        table.setKeyringEnabled(options.isKeyringEnabled && keyring != nil)
         perform(table.tick(environment))
     }
 

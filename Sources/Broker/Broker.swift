@@ -49,12 +49,13 @@ public actor Broker {
         self.options = options
         self.log = log
         table = FetchTable(
-            session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled)
+            session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled,
+            sharing: options.sharing)
         suspendedBefore = clock.suspended
     }
 
     var environment: FetchEnvironment {
-        FetchEnvironment(now: clock.now, makeClientNonce: { RandomText.make128Bits() })
+        FetchEnvironment(now: clock.now, proxy: options.proxy, makeClientNonce: { RandomText.make128Bits() })
     }
 
     /// Ends the service: tells the clients, lets running fetches finish for at most `grace`, then cancels what is left and
@@ -102,6 +103,7 @@ public actor Broker {
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         cancelFetches(of: connection)
+        table.forgetClient(id.tag)
     }
 }
 

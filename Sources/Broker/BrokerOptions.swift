@@ -2,7 +2,7 @@ public import JSONText
 public import WatchwordCore
 public import WatchwordProtocol
 
-/// What the daemon can set. All but the first two can change while it runs.
+/// What the daemon can set. `version` and `document` stay as they are while it runs, and so does `sharing`.
 public struct BrokerOptions: Sendable {
     /// Of the program, as clients and `server/status` see it.
     public var version: String
@@ -14,10 +14,13 @@ public struct BrokerOptions: Sendable {
     /// Whether the keyring is read and written.
     public var isKeyringEnabled: Bool
     public var hosts: HostRules
+    public var proxy: ProxyRule
+    public var sharing: FetchTable.Sharing
 
     public init(
         version: String, challengeDeadline: Duration = Limits.challengeDeadline, document: JSON = [:],
-        session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = true, hosts: HostRules = HostRules()
+        session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = true, hosts: HostRules = HostRules(),
+        proxy: ProxyRule = ProxyRule(), sharing: FetchTable.Sharing = .user
     ) {
         self.version = version
         self.document = document
@@ -25,5 +28,7 @@ public struct BrokerOptions: Sendable {
         self.session = session
         self.isKeyringEnabled = isKeyringEnabled
         self.hosts = hosts
+        self.proxy = proxy
+        self.sharing = sharing
     }
 }

@@ -26,6 +26,11 @@ struct OpenQuestion {
     var passedOn: Set<ConnectionID> = []
 }
 
+extension ConnectionID {
+    /// The same name, as the core knows it.
+    var tag: ClientTag { ClientTag(value: value) }
+}
+
 /// Why a question is taken back from somebody.
 enum WithdrawalReason: String {
     case cancelled, deadline

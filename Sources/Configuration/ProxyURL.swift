@@ -1,3 +1,5 @@
+internal import WatchwordProtocol
+
 /// The address of a proxy: `http://host:port` and nothing else.
 enum ProxyURL {
     /// The canonical form. What is refused is never quoted: it may hold a password in any place.

@@ -1,4 +1,4 @@
-internal import WatchwordProtocol
+public import WatchwordProtocol
 
 /// What the configuration file decides. Without a file everything is at its default.
 public struct Settings: Sendable, Equatable {

@@ -5,7 +5,7 @@ internal import WatchwordProtocol
 extension EasyHandle {
     /// Everything that a request decides, and everything that libcurl would otherwise decide by itself.
     func apply(_ request: TransferRequest, hasBody: Bool, caFile: String?) throws(TransferFailure) {
-        try restrict()
+        try restrict(proxy: request.proxy)
         try secure(caFile: caFile)
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
@@ -20,15 +20,15 @@ extension EasyHandle {
     }
 
     /// The broker decides where a request goes, what it carries and what follows; libcurl carries it there.
-    private func restrict() throws(TransferFailure) {
+    private func restrict(proxy: String?) throws(TransferFailure) {
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         // An empty list is refused; nothing is followed anyway.
         try set(CURLOPT_REDIR_PROTOCOLS_STR, "https")
         try set(CURLOPT_FOLLOWLOCATION, false)
         try set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         // Set even when empty: else the environment's proxies count.
-        try set(CURLOPT_PROXY, "")
-        try set(CURLOPT_NOPROXY, "*")
+        try set(CURLOPT_PROXY, proxy ?? "")
+        try set(CURLOPT_NOPROXY, proxy == nil ? "*" : "")
         try set(CURLOPT_HTTPAUTH, 0)
         try set(CURLOPT_PROXYAUTH, 0)
         try set(CURLOPT_UNRESTRICTED_AUTH, false)

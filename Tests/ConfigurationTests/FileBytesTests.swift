@@ -1,4 +1,5 @@
 import Testing
+import WatchwordProtocol
 
 @testable import Configuration
 

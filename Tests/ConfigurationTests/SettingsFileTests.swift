@@ -102,4 +102,10 @@ import Testing
             ])
         #expect(InvalidSettings(problems: found).description.split(separator: "\n").count == 7)
     }
+
+    @Test func eachBadPatternOfAListIsAProblemInItsLine() {
+        let found = problems("[fetch]\ndeny = [\n  \"good.example\",\n  \"*\",\n\n  \"a b\", \"c d\"]\n")
+        #expect(found.map(\.line) == [4, 6, 6])
+        #expect(found.allSatisfy { $0.key == "fetch.deny" })
+    }
 }

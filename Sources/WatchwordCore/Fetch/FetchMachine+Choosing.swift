@@ -175,7 +175,7 @@ extension FetchMachine {
         for space: ProtectionSpace, _ purpose: SpaceTurns.Key.Purpose, _ memory: CredentialMemory
     ) -> SpaceTurns.Key {
         SpaceTurns.Key(
-            space: space, purpose: purpose, user: namedUserHere, client: mayUseStorage(memory) ? nil : client)
+            space: space, purpose: purpose, user: namedUserHere, client: mayUseStorage(memory) ? owner : client)
     }
 
     private mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {

@@ -21,7 +21,8 @@ extension FetchMachine {
     /// Before a challenge only the session cache may speak (semantics rule 16).
     func preemptiveEntry(_ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
         guard plan.preemptive, mayUseStorage(memory) else { return nil }
-        let entry = memory.session.preemptiveEntry(for: hop.url, user: namedUserHere, now: now)
+        let entry = memory.session.preemptiveEntry(
+            for: hop.url, user: namedUserHere, owner: owner, now: now)
         guard let entry, plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             !target.hasRefused(entry.credential, in: entry.space), agreesWithFetch(entry.credential),
             entry.digest.map({ memory.session.nonces.remembers($0, at: hop.url.origin) }) ?? true
@@ -64,7 +65,8 @@ extension FetchMachine {
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
         guard mayUseStorage(memory) else { return nil }
-        let credential = memory.session.credential(for: space, user: namedUserHere, at: hop.url.origin, now: now)
+        let credential = memory.session.credential(
+            for: space, user: namedUserHere, owner: owner, at: hop.url.origin, now: now)
         let candidate = credential.map { Candidate(credential: $0, source: .session) }
         return candidate.flatMap { isUsable($0, for: challenge, in: space) ? $0 : nil }
     }
@@ -74,7 +76,8 @@ extension FetchMachine {
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
         guard mayUseStorage(memory) else { return nil }
-        if let given = memory.session.givenCredential(for: space, user: namedUserHere, now: now) {
+        let given = memory.session.givenCredential(for: space, user: namedUserHere, owner: owner, now: now)
+        if let given {
             let candidate = Candidate(credential: given, source: .session)
             if isUsable(candidate, for: challenge, in: space) { return candidate }
         }
@@ -105,7 +108,7 @@ extension FetchMachine {
             memory.refusals.note(attempt.credential, attempt.source, in: key)
         }
         guard mayUseStorage(memory) else { return }
-        if memory.session.forget(attempt.credential, for: attempt.space, at: hop.url.origin) {
+        if memory.session.forget(attempt.credential, for: attempt.space, owner: owner, at: hop.url.origin) {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
         }
         if attempt.source == .keyring {
@@ -119,7 +122,8 @@ extension FetchMachine {
         guard mayUseStorage(memory), attempt.credential.persistence != .none, attempt.mayBeRemembered else { return }
         let wasGiven = memory.session.wasGiven(attempt.credential, for: attempt.space)
         let isNews = memory.session.remember(
-            attempt.credential, for: attempt.space, at: hop.url, digest: attempt.challenge.digest, now: now)
+            attempt.credential, for: attempt.space, owner: owner, at: hop.url, digest: attempt.challenge.digest,
+            now: now)
         guard isNews else { return }
         if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
         memory.keyring.forgetRefusals(in: attempt.space)

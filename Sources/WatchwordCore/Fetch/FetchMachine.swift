@@ -31,6 +31,8 @@ struct FetchMachine: Sendable {
 
     let id: FetchID
     let client: ClientTag
+    /// The only client that may use what this fetch leaves in the session, and that it may use itself; `nil` for all.
+    let owner: ClientTag?
     let plan: FetchPlan
     var hop: HopRequest
     var state = State.ready
@@ -47,11 +49,12 @@ struct FetchMachine: Sendable {
     private var redirects = 0
     private var hasAuthenticated = false
 
-    init(_ plan: FetchPlan, id: FetchID, client: ClientTag, lastRefusal: Int) {
+    init(_ plan: FetchPlan, id: FetchID, client: ClientTag, owner: ClientTag?, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
         self.plan = plan
         self.id = id
         self.client = client
+        self.owner = owner
         self.hop = HopRequest(url: plan.url, method: plan.method, headers: plan.headers, body: plan.body)
     }
 
@@ -249,7 +252,7 @@ struct FetchMachine: Sendable {
             .transfer(
                 TransferRequest(
                     url: hop.url, method: hop.method, headers: hop.headers, authorization: authorization,
-                    body: hop.body, timeout: timeout, maxBodyBytes: plan.maxBodyBytes)))
+                    body: hop.body, proxy: environment.proxy.url(for: hop.url.origin), timeout: timeout, maxBodyBytes: plan.maxBodyBytes)))
     }
 
     mutating func consult(_ consultation: Consultation, then suspended: Suspended) -> FetchStep {

@@ -57,9 +57,14 @@ public struct FetchEnvironment: Sendable {
     public var now: Duration
     /// At least 128 random bits as text, fresh for each call (RFC 7616 section 5.12).
     public var makeClientNonce: @Sendable () -> String
+    /// Of the configuration.
+    public var proxy: ProxyRule
 
-    public init(now: Duration, makeClientNonce: @escaping @Sendable () -> String) {
+    public init(
+        now: Duration, proxy: ProxyRule = ProxyRule(), makeClientNonce: @escaping @Sendable () -> String
+    ) {
         self.now = now
+        self.proxy = proxy
         self.makeClientNonce = makeClientNonce
     }
 }

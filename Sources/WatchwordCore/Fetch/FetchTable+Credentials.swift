@@ -19,8 +19,8 @@ extension FetchTable {
 
     public var isLocked: Bool { memory.isLocked }
 
-    public func sessionCredentials(now: Duration) -> [SessionCredential] {
-        memory.session.listing(now: now).map { listing in
+    public func sessionCredentials(of client: ClientTag, now: Duration) -> [SessionCredential] {
+        memory.session.listing(now: now).filter { $0.owner == owner(client) }.map { listing in
             SessionCredential(
                 number: listing.number, space: listing.space, user: listing.user, isDefault: listing.isDefault,
                 lastUse: listing.lastUse.map { now - $0 })
@@ -29,9 +29,9 @@ extension FetchTable {
 
     /// Keeps a credential for the session before any server has seen it. Returns its number.
     public mutating func give(
-        _ credential: PasswordCredential, for pattern: SpacePattern, now: Duration
+        _ credential: PasswordCredential, for pattern: SpacePattern, of client: ClientTag, now: Duration
     ) -> (number: Int, orders: [Order]) {
-        let (number, isNews) = memory.session.give(credential, for: pattern, now: now)
+        let (number, isNews) = memory.session.give(credential, for: pattern, owner: owner(client), now: now)
         if isNews {
             memory.add(.changed(CredentialChange(.stored, pattern, user: credential.user, source: .session)))
         }
@@ -39,9 +39,13 @@ extension FetchTable {
     }
 
     /// Forgets credentials of the session: one, or all that are for `pattern`. Returns how many.
-    public mutating func forget(number: Int?, pattern: SpacePattern?) -> (count: Int, orders: [Order]) {
+    public mutating func forget(
+        number: Int?, pattern: SpacePattern?, of client: ClientTag
+    ) -> (count: Int, orders: [Order]) {
         var forgotten: [SessionListing] = []
+        let owner = owner(client)
         let count = memory.session.forget { listing in
+            guard listing.owner == owner else { return false }
             let isMeant = number.map { $0 == listing.number } ?? pattern.map { $0.contains(listing.space) } ?? false
             if isMeant { forgotten.append(listing) }
             return isMeant
@@ -54,8 +58,9 @@ extension FetchTable {
     }
 
     /// `nil` when there is no such credential in the session.
-    public mutating func setDefault(number: Int, now: Duration) -> [Order]? {
-        let listing = memory.session.listing(now: now).first { $0.number == number }
+    public mutating func setDefault(number: Int, of client: ClientTag, now: Duration) -> [Order]? {
+        let owner = owner(client)
+        let listing = memory.session.listing(now: now).first { $0.number == number && $0.owner == owner }
         guard let listing, let isChange = memory.session.prefer(number) else { return nil }
         if isChange {
             memory.add(
@@ -70,6 +75,12 @@ extension FetchTable {
         memory.keyring.forgetRefusals()
         if count > 0 { memory.add(.changed(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
+    }
+
+    /// The client is gone for good: what only it could use is of use to nobody.
+    public mutating func forgetClient(_ client: ClientTag) {
+        guard sharing == .client else { return }
+        _ = memory.session.forget { $0.owner == client }
     }
 
     /// Forgets the session, and uses and keeps nothing until `unlock`.

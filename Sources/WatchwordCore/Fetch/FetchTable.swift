@@ -36,13 +36,25 @@ public struct FetchTable: Sendable {
         public var command: Command
     }
 
+    /// Who may use what is remembered for the session.
+    public enum Sharing: Sendable, Equatable {
+        /// Every client.
+        case user
+        /// Only the client that brought it.
+        case client
+    }
+
     private var machines: [FetchID: FetchMachine] = [:]
     var memory: CredentialMemory
+    let sharing: Sharing
     private var lastNumber = 0
 
-    public init(session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = false) {
+    public init(
+        session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = false, sharing: Sharing = .user
+    ) {
         memory = CredentialMemory(
             session: SessionCache(limits: session), keyring: KeyringRecord(isEnabled: isKeyringEnabled))
+        self.sharing = sharing
     }
 
     /// How many fetches are running.
@@ -60,9 +72,11 @@ public struct FetchTable: Sendable {
         lastNumber += 1
         let id = FetchID(number: lastNumber)
         machines[id] = FetchMachine(
-            plan, id: id, client: client, lastRefusal: memory.refusals.lastNumber)
+            plan, id: id, client: client, owner: owner(client), lastRefusal: memory.refusals.lastNumber)
         return id
     }
+
+    func owner(_ client: ClientTag) -> ClientTag? { sharing == .client ? client : nil }
 
     public mutating func start(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
         run(id, environment, machines[id]?.start(environment, &memory))

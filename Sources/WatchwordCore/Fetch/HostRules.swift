@@ -17,3 +17,20 @@ public struct HostRules: Sendable, Equatable {
         return !denied.contains(where: matches) && (allowed?.contains(where: matches) ?? true)
     }
 }
+
+/// Through which proxy requests go.
+public struct ProxyRule: Sendable, Equatable {
+    /// `http://host:port`; `nil` for none.
+    public var url: String?
+    /// Hosts that are reached without it.
+    public var exceptions: [HostPattern]
+
+    public init(url: String? = nil, exceptions: [HostPattern] = []) {
+        self.url = url
+        self.exceptions = exceptions
+    }
+
+    func url(for origin: Origin) -> String? {
+        exceptions.contains { $0.matches(host: origin.host, port: origin.port) } ? nil : url
+    }
+}

@@ -10,6 +10,8 @@ public struct TransferRequest: Sendable, Equatable {
     /// The whole value of the `Authorization` field; `nil` sends none.
     public var authorization: Secret?
     public var body: [UInt8]?
+    /// `http://host:port` of the proxy that it goes through; `nil` for none.
+    public var proxy: String?
     /// For the whole exchange, name resolution and connecting included.
     public var timeout: Duration
     /// A larger response ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
@@ -17,13 +19,14 @@ public struct TransferRequest: Sendable, Equatable {
 
     public init(
         url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil, body: [UInt8]? = nil,
-        timeout: Duration, maxBodyBytes: Int
+        proxy: String? = nil, timeout: Duration, maxBodyBytes: Int
     ) {
         self.url = url
         self.method = method
         self.headers = headers
         self.authorization = authorization
         self.body = body
+        self.proxy = proxy
         self.timeout = timeout
         self.maxBodyBytes = maxBodyBytes
     }

@@ -23,23 +23,27 @@ public struct SessionCache: Sendable {
 
     /// The credential for exactly this space, of this user, or of the space's default one.
     func credential(
-        for space: ProtectionSpace, user: String? = nil, at origin: Origin, now: Duration
+        for space: ProtectionSpace, user: String? = nil, owner: ClientTag? = nil, at origin: Origin, now: Duration
     ) -> PasswordCredential? {
-        defaultEntry(of: space, user: user, in: entries[origin] ?? [], now: now)?.credential
+        defaultEntry(of: space, user: user, in: list(at: origin, of: owner), now: now)?.credential
     }
 
     /// One that was handed over for this space, and that no server has seen yet.
-    func givenCredential(for space: ProtectionSpace, user: String?, now: Duration) -> PasswordCredential? {
+    func givenCredential(
+        for space: ProtectionSpace, user: String?, owner: ClientTag? = nil, now: Duration
+    ) -> PasswordCredential? {
         let fitting = given.filter {
-            $0.pattern.matches(space) && (user ?? $0.credential.user) == $0.credential.user
+            $0.pattern.matches(space) && $0.owner == owner && (user ?? $0.credential.user) == $0.credential.user
                 && limits.allow(since: $0.since, lastUse: $0.since, now: now)
         }
         return fitting.max { $0.pattern.exactness < $1.pattern.exactness }?.credential
     }
 
     /// The space whose credential may be sent to `url` before any challenge; the longest matching path wins.
-    func preemptiveEntry(for url: FetchURL, user: String? = nil, now: Duration) -> SessionEntry? {
-        guard let candidates = entries[url.origin] else { return nil }
+    func preemptiveEntry(
+        for url: FetchURL, user: String? = nil, owner: ClientTag? = nil, now: Duration
+    ) -> SessionEntry? {
+        let candidates = list(at: url.origin, of: owner)
         var best: (entry: SessionEntry, length: Int)?
         for entry in candidates where limits.allow(entry, now: now) {
             guard let length = entry.matchLength(of: url.path), length > best?.length ?? -1 else { continue }
@@ -47,6 +51,11 @@ public struct SessionCache: Sendable {
             best = (entry, length)
         }
         return best.flatMap { user == nil || $0.entry.credential.user == user ? $0.entry : nil }
+    }
+
+    private func list(at origin: Origin, of owner: ClientTag?) -> [SessionEntry] {
+        guard let list = entries[origin] else { return [] }
+        return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }
     }
 
     private func isDefault(
@@ -69,12 +78,14 @@ public struct SessionCache: Sendable {
     /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news.
     @discardableResult
     mutating func remember(
-        _ credential: PasswordCredential, for space: ProtectionSpace, at url: FetchURL, digest: DigestChallenge?,
-        now: Duration
+        _ credential: PasswordCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at url: FetchURL,
+        digest: DigestChallenge?, now: Duration
     ) -> Bool {
         let directory = URLComponentText.directory(of: url.path)
         var list = entries[url.origin] ?? []
-        let index = list.firstIndex { $0.space == space && $0.credential.user == credential.user }
+        let index = list.firstIndex {
+            $0.space == space && $0.owner == owner && $0.credential.user == credential.user
+        }
         var isNews = true
         if let index, list[index].credential.isSame(as: credential), limits.allow(list[index], now: now) {
             list[index].note(directory, digest: digest, now: now, maxPaths: limits.paths)
@@ -82,8 +93,8 @@ public struct SessionCache: Sendable {
         } else {
             lastNumber += 1
             var entry = SessionEntry(
-                number: lastNumber, space: space, credential: credential, directories: [directory], digest: digest,
-                since: now, lastUse: now)
+                number: lastNumber, space: space, owner: owner, credential: credential, directories: [directory],
+                digest: digest, since: now, lastUse: now)
             if let index {
                 entry.isPreferred = list[index].isPreferred
                 list[index] = entry
@@ -93,19 +104,24 @@ public struct SessionCache: Sendable {
             }
         }
         entries[url.origin] = list
-        given.removeAll { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
+        given.removeAll {
+            $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
+        }
         if count > limits.entries { dropOldest() }
         return isNews
     }
 
     /// Keeps a credential that no server has seen. Returns its number, and whether that is news.
     mutating func give(
-        _ credential: PasswordCredential, for pattern: SpacePattern, now: Duration
+        _ credential: PasswordCredential, for pattern: SpacePattern, owner: ClientTag? = nil, now: Duration
     ) -> (number: Int, isNews: Bool) {
-        let index = given.firstIndex { $0.pattern == pattern && $0.credential.user == credential.user }
+        let index = given.firstIndex {
+            $0.pattern == pattern && $0.owner == owner && $0.credential.user == credential.user
+        }
         if let index, given[index].credential.isSame(as: credential) { return (given[index].number, false) }
         lastNumber += 1
-        let entry = GivenCredential(number: lastNumber, pattern: pattern, credential: credential, since: now)
+        let entry = GivenCredential(
+            number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now)
         if let index { given[index] = entry } else { given.append(entry) }
         if given.count > limits.entries { given.removeFirst() }
         return (lastNumber, true)
@@ -120,10 +136,11 @@ public struct SessionCache: Sendable {
     mutating func prefer(_ number: Int) -> Bool? {
         for (origin, list) in entries {
             guard let chosen = list.first(where: { $0.number == number }) else { continue }
-            guard !isDefault(chosen, for: nil, among: list, now: chosen.lastUse) else { return false }
+            let own = list.filter { $0.owner == chosen.owner }
+            guard !isDefault(chosen, for: nil, among: own, now: chosen.lastUse) else { return false }
             entries[origin] = list.map { entry in
                 var entry = entry
-                if entry.space == chosen.space { entry.isPreferred = entry.number == number }
+                if entry.space == chosen.space && entry.owner == chosen.owner { entry.isPreferred = entry.number == number }
                 return entry
             }
             return true
@@ -135,10 +152,14 @@ public struct SessionCache: Sendable {
 
     /// Forgets the credential, if it is still the one that was refused: a newer one survives. Returns whether it was there.
     @discardableResult
-    mutating func forget(_ refused: PasswordCredential, for space: ProtectionSpace, at origin: Origin) -> Bool {
+    mutating func forget(
+        _ refused: PasswordCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at origin: Origin
+    ) -> Bool {
         let before = count + given.count
-        removeEntries(at: origin) { $0.space == space && $0.credential.isSame(as: refused) }
-        given.removeAll { $0.pattern.matches(space) && $0.credential.isSame(as: refused) }
+        removeEntries(at: origin) {
+            $0.space == space && $0.owner == owner && $0.credential.isSame(as: refused)
+        }
+        given.removeAll { $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: refused) }
         return count + given.count < before
     }
 
@@ -170,7 +191,8 @@ public struct SessionCache: Sendable {
     func listing(now: Duration) -> [SessionListing] {
         let accepted = entries.values.joined().filter { limits.allow($0, now: now) }.map { entry in
             var listing = SessionListing(entry)
-            listing.isDefault = isDefault(entry, for: nil, among: entries[entry.origin] ?? [], now: now)
+            listing.isDefault = isDefault(
+                entry, for: nil, among: list(at: entry.origin, of: entry.owner), now: now)
             return listing
         }
         let waiting = given.filter { limits.allow(since: $0.since, lastUse: $0.since, now: now) }

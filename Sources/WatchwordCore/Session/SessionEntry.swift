@@ -5,6 +5,8 @@ struct SessionEntry: Sendable {
     /// Names the entry for as long as the broker runs.
     let number: Int
     let space: ProtectionSpace
+    /// The only client that may use it; `nil` for all.
+    let owner: ClientTag?
     let credential: PasswordCredential
     /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
     /// 2.2); Digest is good for the whole server (RFC 7616 section 3.3), and they only say which space fits better.
@@ -40,6 +42,8 @@ struct SessionEntry: Sendable {
 struct GivenCredential: Sendable {
     let number: Int
     let pattern: SpacePattern
+    /// The only client that may use it; `nil` for all.
+    let owner: ClientTag?
     let credential: PasswordCredential
     let since: Duration
 }
@@ -49,6 +53,7 @@ struct SessionListing: Sendable, Equatable {
     let number: Int
     let space: SpacePattern
     let user: String
+    let owner: ClientTag?
     var isDefault: Bool
     /// `nil` for a credential that was not used yet.
     let lastUse: Duration?
@@ -57,6 +62,7 @@ struct SessionListing: Sendable, Equatable {
         number = entry.number
         space = SpacePattern(entry.space)
         user = entry.credential.user
+        owner = entry.owner
         isDefault = false
         lastUse = entry.lastUse
     }
@@ -65,6 +71,7 @@ struct SessionListing: Sendable, Equatable {
         number = given.number
         space = given.pattern
         user = given.credential.user
+        owner = given.owner
         isDefault = false
         lastUse = nil
     }

@@ -15,7 +15,7 @@ public struct AuthSubscribeParams: Sendable, Equatable {
         delivery = try members.choice("delivery", as: ChallengeDelivery.self)
         methods = try members.choices("methods", as: AuthenticationMethod.self)
         hosts = try members.elements("hosts").map { elements throws(InvalidParams) in
-            let patterns = elements.compactMap { $0.string.flatMap(HostPattern.init) }
+            let patterns = elements.compactMap { $0.string.flatMap { try? HostPattern($0) } }
             guard patterns.count == elements.count, patterns.count <= Limits.subscriptionHosts else {
                 throw members.wrong(
                     "hosts", "a list of at most \(Limits.subscriptionHosts) hosts such as \"*.example.com\"")

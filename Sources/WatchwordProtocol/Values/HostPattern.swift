@@ -1,54 +1,65 @@
-/// Which hosts are meant: one by its name, or those below a domain.
-///
-/// `intranet.example` is that host; `*.example.com` every host below the domain, and not the domain itself; `.example.com`
-/// the domain and every host below it. `:8443` behind it means that port only. Names compare without regard to case.
+/// Which hosts are meant: `example.com` is that host, `*.example.com` every host below it but not itself, `.example.com`
+/// both. With `:port` only that port is meant, otherwise every port.
 public struct HostPattern: Sendable, Hashable {
-    private enum Scope: Sendable, Hashable {
-        case host, below, domain
+    /// Why a text is not a pattern, and what to write, in whole sentences.
+    public struct Invalid: Error, Equatable {
+        /// The sentences.
+        public let text: String
     }
 
-    private let name: String
+    private enum Scope: String {
+        case host = ""
+        case below = "*."
+        case domain = "."
+    }
+
     private let scope: Scope
+    private let name: String
     private let port: Int?
 
-    /// `nil` for text that is not such a pattern.
-    public init?(_ text: String) {
-        var name = text.asciiLowercased[...]
-        var port: Int?
-        if let colon = name.lastIndex(of: ":"), !name.hasSuffix("]") {
-            guard let number = Int(name[name.index(after: colon)...]), (1...65_535).contains(number) else { return nil }
-            port = number
-            name = name[..<colon]
+    /// Parses a pattern. Small and capital letters are the same, and so are the ways to write an address.
+    public init(_ text: String) throws(Invalid) {
+        do throws(Refusal) {
+            try self.init(parsing: text)
+        } catch {
+            throw Invalid(
+                text: "\(Self.shown(text)) is not a host pattern. \(error.text) "
+                    + "Write example.com, *.example.com, .example.com or [2001:db8::1], each with :port or without.")
         }
-        let scope: Scope = name.hasPrefix("*.") ? .below : name.hasPrefix(".") ? .domain : .host
-        name = name.dropFirst(scope == .below ? 2 : scope == .domain ? 1 : 0)
-        let isAddress = name.hasPrefix("[") && name.hasSuffix("]") && scope == .host
-        guard !name.isEmpty, name.utf8.count <= 253, !name.hasPrefix("."), !name.hasSuffix("."),
-            isAddress || name.utf8.allSatisfy(\.isHostCharacter)
-        else { return nil }
-        self.name = String(name)
-        self.scope = scope
-        self.port = port
     }
 
-    /// `host` as in a protection space: an IPv6 address has its brackets.
+    private init(parsing text: String) throws(Refusal) {
+        guard !text.isEmpty else { throw Refusal("It is empty.") }
+        guard !text.utf8.contains(UInt8(ascii: "@")) else { throw Refusal("User and password have no place in it.") }
+        guard text.utf8.allSatisfy({ $0 < 0x80 }) else { throw Refusal("Names are in ASCII (punycode: xn--...).") }
+        guard !text.contains("://") else { throw Refusal("The host stands alone, without http:// or https://.") }
+        guard !text.contains("/") else { throw Refusal("Paths and ranges of addresses are not supported.") }
+        let parts = try HostPort(text[...])
+        let scope: Scope = parts.host.hasPrefix("*.") ? .below : parts.host.hasPrefix(".") ? .domain : .host
+        let host = parts.host.dropFirst(scope.rawValue.count)
+        guard !host.contains("*") else { throw Refusal("A star stands only at the beginning, before a dot.") }
+        guard let name = HostName.canonical(host) else { throw Refusal("It names no host.") }
+        guard scope == .host || !HostName.isAddress(name) else { throw Refusal("There is nothing below an address.") }
+        (self.scope, self.name, port) = (scope, name, parts.port)
+    }
+
+    /// Not with an `@`: what stands before it may be a password.
+    private static func shown(_ text: String) -> String {
+        text.utf8.contains(UInt8(ascii: "@")) ? "This text" : "\"\(text.shortened)\""
+    }
+
+    /// Whether `host`, a name or an address (IPv6 in brackets), is meant at `port`.
     public func matches(host: String, port: Int) -> Bool {
-        guard self.port == nil || self.port == port else { return false }
-        let host = host.asciiLowercased
-        switch scope {
-        case .host: return host == name
-        case .below: return host.hasSuffix("." + name)
-        case .domain: return host == name || host.hasSuffix("." + name)
+        guard self.port == nil || self.port == port, let host = HostName.canonical(host) else { return false }
+        return switch scope {
+        case .host: host == name
+        case .below: host.hasSuffix(".\(name)")
+        case .domain: host == name || host.hasSuffix(".\(name)")
         }
     }
 }
 
-extension UInt8 {
-    /// Letters, digits, `-`, `.`, and `_`, which some hosts have in their names all the same.
-    fileprivate var isHostCharacter: Bool {
-        switch self {
-        case 0x30...0x39, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
-        default: false
-        }
-    }
+extension HostPattern: CustomStringConvertible {
+    /// The pattern in its canonical form.
+    public var description: String { "\(scope.rawValue)\(name)\(port.map { ":\($0)" } ?? "")" }
 }

@@ -48,9 +48,7 @@ public struct SpacePattern: Sendable, Hashable {
         scheme = try members.required("protocol", members.string("protocol")).asciiLowercased
         guard scheme == "http" || scheme == "https" else { throw members.wrong("protocol", "http or https") }
         host = try members.required("host", members.string("host")).asciiLowercased
-        guard HostPattern(host) != nil, !host.hasPrefix("."), !host.hasPrefix("*") else {
-            throw members.wrong("host", "the name or the address of a host")
-        }
+        guard HostName.canonical(host) != nil else { throw members.wrong("host", "the name or the address of a host") }
         port = try members.integer("port", in: 1...65_535) ?? (scheme == "https" ? 443 : 80)
         realm = try members.string("realm")
         authenticationMethod = try members.choice("authenticationMethod", as: AuthenticationMethod.self)

@@ -1,5 +1,5 @@
-import Configuration
 import Testing
+import WatchwordProtocol
 
 @Suite struct HostPatternTests {
     @Test(arguments: [
@@ -82,11 +82,5 @@ import Testing
     func hasOneForm(text: String, canonical: String) throws {
         #expect(try HostPattern(text).description == canonical)
         #expect(try HostPattern(text) == HostPattern(canonical))
-    }
-
-    @Test func eachBadPatternOfAListIsAProblemInItsLine() {
-        let found = problems("[fetch]\ndeny = [\n  \"good.example\",\n  \"*\",\n\n  \"a b\", \"c d\"]\n")
-        #expect(found.map(\.line) == [4, 6, 6])
-        #expect(found.allSatisfy { $0.key == "fetch.deny" })
     }
 }

@@ -1,11 +1,10 @@
 internal import Glibc
-internal import WatchwordProtocol
 
 /// Hosts in the one form in which they are compared: two ways to write a host must not be two hosts for a denial.
-enum HostName {
+package enum HostName {
     /// Names in small letters and without the final dot, addresses as `inet_ntop(3)` writes them, IPv6 in brackets; an IPv4
     /// address in IPv6 as the IPv4 address that it reaches. `nil` for what is no host.
-    static func canonical(_ text: some StringProtocol) -> String? {
+    package static func canonical(_ text: some StringProtocol) -> String? {
         let lowercased = text.asciiLowercased
         if lowercased.hasPrefix("[") {
             return lowercased.hasSuffix("]") ? ipv6(String(lowercased.dropFirst().dropLast())) : nil
@@ -15,7 +14,7 @@ enum HostName {
     }
 
     /// Whether resolvers would read an IPv4 address in it, well-formed or not, or it is an IPv6 address.
-    static func isAddress(_ name: String) -> Bool {
+    package static func isAddress(_ name: String) -> Bool {
         if name.hasPrefix("[") { return true }
         guard let last = name.split(separator: ".").last else { return false }
         return last.hasPrefix("0x") || last.utf8.allSatisfy { (0x30...0x39).contains($0) }

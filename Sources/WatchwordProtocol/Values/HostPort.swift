@@ -1,12 +1,12 @@
 /// `host` or `host:port`, taken apart but not judged beyond the port.
-struct HostPort {
+package struct HostPort {
     /// With brackets where there are some.
-    let host: Substring
+    package let host: Substring
     /// From 1 to 65,535.
-    let port: Int?
+    package let port: Int?
 
     /// - Throws: a sentence that does not quote the text: it may be a password in the wrong place.
-    init(_ text: Substring) throws(Refusal) {
+    package init(_ text: Substring) throws(Refusal) {
         var (host, portText) = (text, Substring?.none)
         if text.hasPrefix("[") {
             guard let bracket = text.firstIndex(of: "]") else {
@@ -37,8 +37,8 @@ struct HostPort {
 }
 
 /// Why a value is not taken, in whole sentences.
-struct Refusal: Error {
-    let text: String
+package struct Refusal: Error {
+    package let text: String
 
-    init(_ text: String) { self.text = text }
+    package init(_ text: String) { self.text = text }
 }
