@@ -9,18 +9,40 @@
 
 #include <gio/gio.h>
 
-// g_initable_new and the casting macros are not visible to Swift.
-
-// A Secret Service client on a connection of our own; libsecret's own constructors know the process-wide one only. `owner` is
-// the unique name of the service on the bus. No properties are loaded and no signals subscribed: nothing has to be kept in step.
-static inline SecretService *watchword_secret_service_new(
-    GDBusConnection *connection, const char *owner, GCancellable *cancellable, GError **error) {
-    return (SecretService *)g_initable_new(
-        SECRET_TYPE_SERVICE, cancellable, error, "g-flags",
+// SecretService insists on GIO's process-wide connection to the session bus: its constructor overwrites what it is given. A
+// class of our own has the last word. It loads no properties and follows no signals: nothing has to be kept in step.
+static GObject *watchword_secret_service_construct(GType type, guint count, GObjectConstructParam *properties) {
+    GObjectClass *parent = G_OBJECT_CLASS(g_type_class_peek(SECRET_TYPE_SERVICE));
+    GObject *object = parent->constructor(type, count, properties);
+    g_object_set(
+        object, "g-bus-type", G_BUS_TYPE_NONE, "g-flags",
         G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES | G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS
             | G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START,
-        "g-name", owner, "g-connection", connection, "g-object-path", "/org/freedesktop/secrets", "g-interface-name",
-        "org.freedesktop.Secret.Service", NULL);
+        NULL);
+    return object;
+}
+
+static void watchword_secret_service_class_init(gpointer class, gpointer data) {
+    (void)data;
+    G_OBJECT_CLASS(class)->constructor = watchword_secret_service_construct;
+}
+
+static inline GType watchword_secret_service_type(void) {
+    static gsize type = 0;
+    if (g_once_init_enter(&type)) {
+        GType made = g_type_register_static_simple(
+            SECRET_TYPE_SERVICE, "WatchwordSecretService", sizeof(SecretServiceClass),
+            watchword_secret_service_class_init, sizeof(SecretService), NULL, 0);
+        g_once_init_leave(&type, made);
+    }
+    return type;
+}
+
+// A client of the Secret Service on `connection`.
+static inline SecretService *watchword_secret_service_new(
+    GDBusConnection *connection, GCancellable *cancellable, GError **error) {
+    return (SecretService *)g_initable_new(
+        watchword_secret_service_type(), cancellable, error, "g-connection", connection, NULL);
 }
 
 static void watchword_shut_down_stream(GCancellable *cancellable, gpointer stream) {

@@ -24,7 +24,7 @@ final class ServiceSession {
         connection = try Self.connect(busAddress, call)
         do throws(KeyringFailure) {
             owner = try Self.findService(connection, call)
-            service = try Self.openSession(connection, owner, call)
+            service = try Self.openSession(connection, call)
         } catch {
             Self.close(connection)
             throw error
@@ -46,7 +46,7 @@ final class ServiceSession {
     /// Whether the service is still the one with which the session was opened.
     func isAlive(_ call: KeyringCall) -> Bool {
         g_dbus_connection_is_closed(connection) == 0
-            && (try? Self.ownerName(connection, call).get()) == owner
+            && (try? Self.ownerName(connection, call)) == owner
     }
 
     // MARK: Opening
@@ -66,40 +66,36 @@ final class ServiceSession {
     private static func findService(
         _ connection: OpaquePointer, _ call: KeyringCall
     ) throws(KeyringFailure) -> String {
-        let started = send(
-            connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "StartServiceByName",
-            [.name("org.freedesktop.secrets"), .number(0)], reply: "(u)", call)
-        if case .failure(let error) = started {
-            let failure = error.failure(call)
-            if failure.kind == .timedOut || failure.kind == .cancelled { throw failure }
-            throw absent
-        }
-        switch ownerName(connection, call) {
-        case .success(let name): return name
-        case .failure(let failure): throw failure
-        }
+        if let owner = try ownerName(connection, call) { return owner }
+        _ = try askBus(connection, "StartServiceByName", [.name("org.freedesktop.secrets"), .number(0)], "(u)", call)
+        if let owner = try ownerName(connection, call) { return owner }
+        throw KeyringFailure(
+            .absent, "No keyring runs on the session bus. Install and start one, for example gnome-keyring.")
     }
-
-    private static let absent = KeyringFailure(
-        .absent, "No keyring runs on the session bus. Install and start one, for example gnome-keyring.")
 
     private static func ownerName(
         _ connection: OpaquePointer, _ call: KeyringCall
-    ) -> Result<String, KeyringFailure> {
+    ) throws(KeyringFailure) -> String? {
+        try askBus(connection, "GetNameOwner", [.name("org.freedesktop.secrets")], "(s)", call)?.children.first?.text
+    }
+
+    /// `nil` when the bus does not know the service, or cannot start it.
+    private static func askBus(
+        _ connection: OpaquePointer, _ method: String, _ arguments: [Variant], _ reply: String, _ call: KeyringCall
+    ) throws(KeyringFailure) -> Variant? {
         let reply = send(
-            connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetNameOwner",
-            [.name("org.freedesktop.secrets")], reply: "(s)", call)
-        switch reply {
-        case .success(let reply): return reply.children.first?.text.map { .success($0) } ?? .failure(absent)
-        case .failure(let error): return .failure(error.failure(call))
-        }
+            connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", method, arguments,
+            reply: reply, call)
+        // What has a name on D-Bus has been said by the bus; the rest are our own time-outs and lost connections.
+        if case .failure(let error) = reply, !error.name.isEmpty { return nil }
+        return try reply.orThrow(call)
     }
 
     private static func openSession(
-        _ connection: OpaquePointer, _ owner: String, _ call: KeyringCall
+        _ connection: OpaquePointer, _ call: KeyringCall
     ) throws(KeyringFailure) -> UnsafeMutablePointer<SecretService> {
         var error: UnsafeMutablePointer<GError>?
-        guard let service = watchword_secret_service_new(connection, owner, call.cancellable, &error) else {
+        guard let service = watchword_secret_service_new(connection, call.cancellable, &error) else {
             throw ServiceError(taking: error).failure(call)
         }
         guard secret_service_ensure_session_sync(service, call.cancellable, &error) != 0 else {
