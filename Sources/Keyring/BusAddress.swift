@@ -5,7 +5,7 @@ internal import Glibc
 enum BusAddress {
     /// From the environment, or the socket at its usual place. `nil` where there is neither: GIO would start a bus
     /// (`dbus-launch`), on which there is no keyring of the user.
-    static var ofSession: String? {
+    static func ofSession(_ environment: (String) -> String? = BusAddress.environment) -> String? {
         if let address = environment("DBUS_SESSION_BUS_ADDRESS") {
             return address.hasPrefix("autolaunch:") ? nil : address
         }

@@ -53,8 +53,11 @@ final class KeyringCall: Sendable {
         fail(failure)
     }
 
-    /// Sets a new deadline, `limit` from now: a window has come up, and people need longer than programs.
-    func extend(by limit: Duration) { state.withLock { $0.deadline = .now + limit } }
+    /// Sets a new deadline, `limit` from now: a window comes up, and people need longer than programs.
+    func restart(limit: Duration) {
+        state.withLock { $0.deadline = .now + limit }
+        watch()
+    }
 
     private func take(_ cause: KeyringFailure? = nil) -> (@Sendable (KeyringFailure) -> Void)? {
         state.withLock { state in

@@ -40,8 +40,19 @@ final class KeyringThread: Sendable {
         return isTaken
     }
 
-    /// Makes a thread that waits in its main context look around.
-    func wake() { g_main_context_wakeup(context) }
+    /// Drops the jobs whose calls are over, with the secrets that they hold, and makes the thread look whether its own is.
+    func forgetWhatIsOver() {
+        let over = mailbox.withLock { mailbox in
+            let over = mailbox.jobs.filter(\.call.isOver)
+            mailbox.jobs.removeAll(where: \.call.isOver)
+            return over
+        }
+        wake()
+        // They go here and not under the lock: nobody knows what else goes with them.
+        withExtendedLifetime(over) {}
+    }
+
+    private func wake() { g_main_context_wakeup(context) }
 
     /// Starts the thread. `makeWorker` runs on it, and its worker never leaves it.
     func start(_ makeWorker: @escaping @Sendable (OpaquePointer) -> KeyringWorker) {

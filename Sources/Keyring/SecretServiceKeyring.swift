@@ -7,6 +7,8 @@ public import WatchwordProtocol
 /// All calls happen on one thread of its own. A call's time counts from when it is made, waiting for its turn included. Secrets
 /// cross the bus encrypted, or not at all. The way to the service is made with the first call, kept while it works, and made
 /// again after a failure: a service that comes later, or comes back, is found.
+///
+/// Completions run on that thread, on one of Dispatch, or in `shutDown`. They are to be short: the next call waits for them.
 public final class SecretServiceKeyring: KeyringPort, Sendable {
     private let thread = KeyringThread()
     private let callLimit: Duration
@@ -44,7 +46,7 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     ) {
         let windowLimit = windowLimit
         begin(completion) { session, call throws(KeyringFailure) in
-            try session.store(secret, attributes: attributes, label: label, call) { call.extend(by: windowLimit) }
+            try session.store(secret, attributes: attributes, label: label, call) { call.restart(limit: windowLimit) }
         }
     }
 
@@ -66,7 +68,7 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     public func unlock(limit: Duration, completion: @escaping Completion<Void>) {
         let end = ContinuousClock.now + limit
         begin(completion, limit: min(limit, callLimit)) { session, call throws(KeyringFailure) in
-            try session.unlock(call) { call.extend(by: ContinuousClock.now.duration(to: end)) }
+            try session.unlock(call) { call.restart(limit: ContinuousClock.now.duration(to: end)) }
         }
     }
 
@@ -79,7 +81,8 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
         _ work: @escaping @Sendable (ServiceSession, KeyringCall) throws(KeyringFailure) -> Value
     ) {
         let call = KeyringCall(
-            limit: limit ?? callLimit, onCancel: { [thread] in thread.wake() }, fail: { completion(.failure($0)) })
+            limit: limit ?? callLimit, onCancel: { [thread] in thread.forgetWhatIsOver() },
+            fail: { completion(.failure($0)) })
         let isTaken = thread.post(
             KeyringThread.Job(call: call) { worker in
                 let result = Result { () throws(KeyringFailure) in try worker.perform(call, work) }

@@ -39,7 +39,11 @@ extension ServiceSession {
             g_dbus_connection_signal_unsubscribe(connection, end)
             withExtendedLifetime(outcome) {}
         }
-        _ = try send(prompt, Self.promptInterface, "Prompt", [.name("")], reply: "()", call).orThrow(call)
+        if case .failure(let error) = send(prompt, Self.promptInterface, "Prompt", [.name("")], reply: "()", call) {
+            // The window may have come up all the same.
+            dismiss(prompt)
+            throw error.failure(call)
+        }
         while outcome.completed == nil {
             if call.isOver {
                 dismiss(prompt)

@@ -52,7 +52,7 @@ final class ServiceSession {
     // MARK: Opening
 
     private static func connect(_ busAddress: String?, _ call: KeyringCall) throws(KeyringFailure) -> OpaquePointer {
-        guard let address = busAddress ?? BusAddress.ofSession else {
+        guard let address = busAddress ?? BusAddress.ofSession() else {
             throw KeyringFailure(.absent, "There is no session bus; is this a login session?")
         }
         var error: UnsafeMutablePointer<GError>?

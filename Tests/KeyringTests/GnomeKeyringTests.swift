@@ -89,7 +89,8 @@ import WatchwordProtocol
             #expect(looked.output == "pass wörd" && looked.status == 0)
 
             let stored = try bus.run(
-                ["secret-tool", "store", "--label=Theirs", "server", "theirs.example", "user", "bob"], input: "their secret")
+                ["secret-tool", "store", "--label=Theirs", "server", "theirs.example", "user", "bob"],
+                input: "their secret")
             #expect(stored.status == 0)
             let item = try #require(try await keyring.search([["server": "theirs.example"]]).get().first)
             #expect(item.label == "Theirs" && item.secret == secret("their secret"))
@@ -114,6 +115,23 @@ import WatchwordProtocol
             #expect(await keyring.search([Self.attributes]).failureKind == .absent)
             try bus.startGnomeKeyring()
             #expect(try await keyring.search([Self.attributes]).get().first?.secret == secret("geheim"))
+        }
+    }
+
+    @Test func listsWhatIsLocked() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startGnomeKeyring()
+            let id = try await keyring.store("geheim", Self.attributes).get()
+            _ = try bus.run(["secret-tool", "lock", "--collection=login"])
+            #expect(await keyring.check().failureKind == .locked)
+            let item = try #require(try await keyring.search([["user": "alice"]]).get().first)
+            #expect(item.id == id && item.isLocked && item.secret == nil)
+            #expect(await keyring.remove(id).failureKind == .locked)
+            #expect(await keyring.remove(id, ifSecretIs: "geheim").failureKind == .locked)
+            #expect(await keyring.setAttributes([:], of: id).failureKind == .locked)
+            // On this bus nothing can show its window, which it takes for a dismissal.
+            #expect(await keyring.unlock(limit: .seconds(30)).failureKind == .dismissed)
+            #expect(await keyring.store("s", ["a": "b"]).failureKind == .dismissed)
         }
     }
 }

@@ -93,7 +93,8 @@ final class PrivateBus {
         let input = Pipe()
         try input.fileHandleForWriting.write(contentsOf: Data("rig".utf8))
         try input.fileHandleForWriting.close()
-        let process = process(["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], input: input)
+        let process = process(
+            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], input: input)
         process.standardOutput = FileHandle.nullDevice
         try process.run()
         processes.append(process)
