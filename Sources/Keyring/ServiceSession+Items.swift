@@ -18,9 +18,12 @@ extension ServiceSession {
         for query in queries {
             for id in try find(query, call) where items.count < Limits.keyringItems && seen.insert(id).inserted {
                 // It may have gone since, or cannot be shown.
-                guard var item = try self.item(id, call) else { continue }
-                if withSecrets && !item.isLocked { item.secret = try secret(of: id, call) }
-                items.append(item)
+                guard let item = try self.item(id, call) else { continue }
+                guard withSecrets && !item.isLocked else {
+                    items.append(item)
+                    continue
+                }
+                if let complete = try withSecret(item, call) { items.append(complete) }
             }
         }
         return items
@@ -49,12 +52,26 @@ extension ServiceSession {
             isLocked: properties["Locked"]?.flag ?? false, created: properties["Created"]?.number ?? 0)
     }
 
-    /// `nil` when the item has gone, has been locked since, or its secret cannot be decrypted.
+    private func withSecret(_ item: KeyringItem, _ call: KeyringCall) throws(KeyringFailure) -> KeyringItem? {
+        var item = item
+        do throws(KeyringFailure) {
+            guard let secret = try secret(of: item.id, call) else { return nil }
+            item.secret = secret
+        } catch {
+            // Since the look at it, or because the service wants to ask the user first.
+            guard error.kind == .locked else { throw error }
+            item.isLocked = true
+        }
+        return item
+    }
+
+    /// `nil` when the item has gone, or its secret cannot be decrypted.
     private func secret(of id: String, _ call: KeyringCall) throws(KeyringFailure) -> Secret? {
         guard let session = sessionPath else { return nil }
-        let reply = send(id, Self.itemInterface, "GetSecret", [session], reply: "((oayays))", call)
-        if case .failure(let error) = reply, error.failure(call).kind == .locked { return nil }
-        return try reply.orThrowUnlessGone(call)?.children.first.flatMap { decode($0) }
+        let reply = try send(
+            id, Self.itemInterface, "GetSecret", [session], reply: "((oayays))", call
+        ).orThrowUnlessGone(call)
+        return reply?.children.first.flatMap { decode($0) }
     }
 
     func remove(_ id: String, ifSecretIs expected: Secret?, _ call: KeyringCall) throws(KeyringFailure) -> Bool {

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import WatchwordCore
 
@@ -106,6 +107,20 @@ import WatchwordCore
             while !bus.wasCalled("Prompt") { try await Task.sleep(for: .milliseconds(10)) }
             bus.end(service)
             #expect(await unlocked.failureKind == .lost)
+        }
+    }
+
+    @Test func answersEachCallOnce() async throws {
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        try bus.startRig()
+        for round in 0..<20 {
+            let answers = Mutex(0)
+            let keyring = SecretServiceKeyring(busAddress: bus.address)
+            for _ in 0..<20 { keyring.search(Self.query, withSecrets: true) { _ in answers.withLock { $0 += 1 } } }
+            try await Task.sleep(for: .milliseconds(round))
+            keyring.shutDown()
+            #expect(answers.withLock(\.self) == 20)
         }
     }
 }

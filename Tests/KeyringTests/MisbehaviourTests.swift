@@ -60,7 +60,7 @@ import WatchwordProtocol
             #expect(await keyring.remove(item.id, ifSecretIs: "open sesame").failureKind == .locked)
             #expect(await keyring.remove(item.id).failureKind == .locked)
             #expect(await keyring.setAttributes([:], of: item.id).failureKind == .locked)
-            #expect(!bus.wasCalled("Prompt") && !bus.wasCalled("Unlock"))
+            #expect(!bus.wasCalled("Prompt") && !bus.wasCalled("Unlock") && bus.wasCalled("Dismiss"))
         }
     }
 
