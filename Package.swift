@@ -41,6 +41,11 @@ let package = Package(
         .target(
             name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl"], swiftSettings: strict),
         .target(
+            name: "Keyring",
+            dependencies: ["WatchwordCore", "WatchwordProtocol", "CSecret", "CPlatform"],
+            swiftSettings: strict
+        ),
+        .target(
             name: "Broker",
             dependencies: [
                 "WatchwordCore", "WatchwordProtocol", "JSONText", .product(name: "Logging", package: "swift-log"),
@@ -96,6 +101,9 @@ let package = Package(
             name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),
         .testTarget(
             name: "TransfersTests", dependencies: ["Transfers", "WatchwordCore", "WatchwordProtocol"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "KeyringTests", dependencies: ["Keyring", "WatchwordCore", "WatchwordProtocol"],
             swiftSettings: strict),
         .testTarget(
             name: "BrokerTests",

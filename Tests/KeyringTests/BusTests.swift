@@ -1,0 +1,126 @@
+import Foundation
+import Synchronization
+import Testing
+import WatchwordCore
+
+@testable import Keyring
+
+/// The way to the bus, and the end of the keyring.
+@Suite struct BusTests {
+    private static let query = [["server": "example.org"]]
+
+    @Test func findsTheBusInTheEnvironment() throws {
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        let folder = bus.folder.path
+        #expect(BusAddress.ofSession { $0 == "DBUS_SESSION_BUS_ADDRESS" ? "unix:path=/a" : folder } == "unix:path=/a")
+        #expect(BusAddress.ofSession { $0 == "XDG_RUNTIME_DIR" ? folder : nil } == "unix:path=\(folder)/bus")
+        #expect(BusAddress.ofSession { $0 == "XDG_RUNTIME_DIR" ? "/no/such/folder" : nil } == nil)
+        #expect(BusAddress.ofSession { $0 == "DBUS_SESSION_BUS_ADDRESS" ? "autolaunch:" : nil } == nil)
+        #expect(BusAddress.ofSession { _ in nil } == nil)
+    }
+
+    @Test func saysThatThereIsNoBus() async throws {
+        let keyring = SecretServiceKeyring(busAddress: "unix:path=/no/such/bus")
+        defer { keyring.shutDown() }
+        #expect(await keyring.search(Self.query).failureKind == .absent)
+        #expect(await keyring.check().failureKind == .absent)
+    }
+
+    @Test func saysThatThereIsNoService() async throws {
+        try await withKeyring { keyring, bus in
+            #expect(await keyring.search(Self.query).failureKind == .absent)
+            try bus.startRig()
+            #expect(try await keyring.search(Self.query).get().count == 1)
+        }
+    }
+
+    @Test func survivesTheEndOfTheBus() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig()
+            try await keyring.check().get()
+            bus.endBus()
+            #expect(await keyring.check().failureKind == .absent)
+        }
+    }
+
+    @Test(arguments: [SilentBus.Stage.connect, .hello]) func givesUpOnASilentBus(_ stage: SilentBus.Stage) async throws
+    {
+        let bus = try SilentBus(until: stage)
+        defer { bus.stop() }
+        let keyring = SecretServiceKeyring(callLimit: .milliseconds(300), busAddress: bus.address)
+        let start = ContinuousClock.now
+        #expect(await keyring.search(Self.query).failureKind == .timedOut)
+        #expect(await keyring.search(Self.query).failureKind == .timedOut)
+        keyring.shutDown()
+        #expect(start.duration(to: .now) < .seconds(4))
+    }
+
+    @Test func answersWhatWaitsInTime() async throws {
+        try await withKeyring(callLimit: .milliseconds(400)) { keyring, bus in
+            try bus.startRig("locked")
+            // The window is open for long, and everybody else is behind it.
+            async let unlocked = keyring.unlock(limit: .seconds(2))
+            try await Task.sleep(for: .milliseconds(200))
+            let start = ContinuousClock.now
+            #expect(await keyring.search(Self.query).failureKind == .timedOut)
+            #expect(start.duration(to: .now) < .seconds(1.5))
+            #expect(await unlocked.failureKind == .timedOut)
+            #expect(try await keyring.search(Self.query).get().count == 1)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func endsWhatRunsAndWhatWaits() async throws {
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        try bus.startRig("locked")
+        let keyring = SecretServiceKeyring(busAddress: bus.address)
+        async let unlocked = keyring.unlock(limit: .seconds(600))
+        async let found = keyring.search(Self.query)
+        while !bus.wasCalled("Prompt") { try await Task.sleep(for: .milliseconds(10)) }
+        try await Task.sleep(for: .milliseconds(50))
+        keyring.shutDown()
+        #expect(await unlocked.failureKind == .cancelled)
+        // It was before the window, or behind it.
+        let foundKind = await found.failureKind
+        #expect(foundKind == .cancelled || foundKind == nil)
+        #expect(await keyring.search(Self.query).failureKind == .cancelled)
+        #expect(bus.wasCalled("Dismiss"))
+        keyring.shutDown()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func endsInTheMiddleOfACall() async throws {
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        try bus.startRig("stall")
+        let keyring = SecretServiceKeyring(callLimit: .seconds(600), busAddress: bus.address)
+        async let found = keyring.search(Self.query)
+        while !bus.wasCalled("SearchItems") { try await Task.sleep(for: .milliseconds(10)) }
+        keyring.shutDown()
+        #expect(await found.failureKind == .cancelled)
+    }
+
+    @Test func losesTheServiceWhileAWindowIsOpen() async throws {
+        try await withKeyring { keyring, bus in
+            let service = try bus.startRig("locked")
+            async let unlocked = keyring.unlock(limit: .seconds(30))
+            while !bus.wasCalled("Prompt") { try await Task.sleep(for: .milliseconds(10)) }
+            bus.end(service)
+            #expect(await unlocked.failureKind == .lost)
+        }
+    }
+
+    @Test func answersEachCallOnce() async throws {
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        try bus.startRig()
+        for round in 0..<20 {
+            let answers = Mutex(0)
+            let keyring = SecretServiceKeyring(busAddress: bus.address)
+            for _ in 0..<20 { keyring.search(Self.query, withSecrets: true) { _ in answers.withLock { $0 += 1 } } }
+            try await Task.sleep(for: .milliseconds(round))
+            keyring.shutDown()
+            #expect(answers.withLock(\.self) == 20)
+        }
+    }
+}

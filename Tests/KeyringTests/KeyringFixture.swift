@@ -1,0 +1,51 @@
+import Keyring
+import WatchwordCore
+import WatchwordProtocol
+
+/// A bus and a keyring on it for the length of one test.
+func withKeyring<Value>(
+    callLimit: Duration = .seconds(5), windowLimit: Duration = .seconds(5),
+    _ body: (SecretServiceKeyring, PrivateBus) async throws -> Value
+) async throws -> Value {
+    let bus = try PrivateBus()
+    defer { bus.stop() }
+    let keyring = SecretServiceKeyring(callLimit: callLimit, windowLimit: windowLimit, busAddress: bus.address)
+    defer { keyring.shutDown() }
+    return try await body(keyring, bus)
+}
+
+func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
+
+extension SecretServiceKeyring {
+    typealias Answer<Value> = Result<Value, KeyringFailure>
+
+    private func answer<Value: Sendable>(
+        _ begin: (@escaping @Sendable (Answer<Value>) -> Void) -> Void
+    ) async -> Answer<Value> {
+        await withCheckedContinuation { continuation in begin { continuation.resume(returning: $0) } }
+    }
+
+    func search(_ queries: [[String: String]], withSecrets: Bool = true) async -> Answer<[KeyringItem]> {
+        await answer { search(queries, withSecrets: withSecrets, completion: $0) }
+    }
+
+    func store(_ text: String, _ attributes: [String: String], label: String = "Label") async -> Answer<String> {
+        await answer { store(secret(text), attributes: attributes, label: label, completion: $0) }
+    }
+
+    func remove(_ id: String, ifSecretIs expected: String? = nil) async -> Answer<Bool> {
+        await answer { remove(id, ifSecretIs: expected.map(secret), completion: $0) }
+    }
+
+    func setAttributes(_ attributes: [String: String], of id: String) async -> Answer<Void> {
+        await answer { setAttributes(attributes, of: id, completion: $0) }
+    }
+
+    func unlock(limit: Duration) async -> Answer<Void> { await answer { unlock(limit: limit, completion: $0) } }
+
+    func check() async -> Answer<Void> { await answer { check(completion: $0) } }
+}
+
+extension Result where Failure == KeyringFailure {
+    var failureKind: KeyringFailure.Kind? { if case .failure(let failure) = self { failure.kind } else { nil } }
+}

@@ -1,0 +1,156 @@
+import Keyring
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+/// With the rig's Secret Service. Where a time is compared, it is with a limit far away from it.
+@Suite struct MisbehaviourTests {
+    private static let query = [["server": "example.org"]]
+    private static let short = Duration.milliseconds(400)
+
+    /// The answer, and that it came about after `limit` and not much later.
+    private func timed<Value>(
+        _ limit: Duration, _ body: () async -> Result<Value, KeyringFailure>
+    ) async -> KeyringFailure.Kind? {
+        let start = ContinuousClock.now
+        let answer = await body()
+        let elapsed = start.duration(to: .now)
+        #expect(elapsed >= limit && elapsed < limit + .seconds(3))
+        return answer.failureKind
+    }
+
+    @Test func understandsTheRig() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig()
+            try await keyring.check().get()
+            let item = try #require(try await keyring.search(Self.query).get().first)
+            #expect(item.secret == secret("open sesame") && item.label == "Rig")
+            let id = try await keyring.store("geheim", ["server": "new.example"]).get()
+            #expect(try await keyring.search([["server": "new.example"]]).get().map(\.id) == [id])
+            #expect(try await keyring.store("neu", ["server": "new.example"]).get() == id)
+            #expect(try await keyring.remove(id, ifSecretIs: "geheim").get() == false)
+            #expect(try await keyring.remove(id, ifSecretIs: "neu").get() == true)
+            try await keyring.setAttributes(["server": "moved.example"], of: item.id).get()
+            #expect(try await keyring.search([["server": "moved.example"]]).get().count == 1)
+            // One connection for all of this.
+            #expect(bus.calls.count { $0.contains(".OpenSession ") } == 1)
+        }
+    }
+
+    @Test func givesNothingForNothing() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("empty")
+            #expect(try await keyring.search(Self.query).get().isEmpty)
+            #expect(try await keyring.search([]).get().isEmpty)
+            #expect(try await keyring.search([["server": "a\0b"]]).get().isEmpty)
+            #expect(await keyring.store("s", ["server": "a\0b"]).failureKind == .refused)
+            #expect(await keyring.store("s", [:], label: "\0").failureKind == .refused)
+            #expect(await keyring.remove("no path").failureKind == .refused)
+            #expect(try await keyring.remove("/no/such/item").get() == false)
+            #expect(await keyring.setAttributes([:], of: "/no/such/item").failureKind == .refused)
+        }
+    }
+
+    @Test func listsLockedItemsWithoutAWindow() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("locked")
+            #expect(await keyring.check().failureKind == .locked)
+            let item = try #require(try await keyring.search(Self.query).get().first)
+            #expect(item.isLocked && item.secret == nil && item.attributes["user"] == "alice")
+            #expect(await keyring.remove(item.id, ifSecretIs: "open sesame").failureKind == .locked)
+            #expect(await keyring.remove(item.id).failureKind == .locked)
+            #expect(await keyring.setAttributes([:], of: item.id).failureKind == .locked)
+            #expect(!bus.wasCalled("Prompt") && !bus.wasCalled("Unlock") && bus.wasCalled("Dismiss"))
+        }
+    }
+
+    @Test func closesAWindowThatNobodyAnswers() async throws {
+        try await withKeyring(windowLimit: Self.short) { keyring, bus in
+            try bus.startRig("locked")
+            #expect(await timed(Self.short) { await keyring.unlock(limit: Self.short) } == .timedOut)
+            #expect(await timed(Self.short) { await keyring.store("s", ["a": "b"]) } == .timedOut)
+            #expect(await keyring.check().failureKind == .locked)
+            #expect(bus.calls.count { $0.contains(".Dismiss ") } == 2)
+        }
+    }
+
+    @Test func waitsForTheUserLongerThanForTheService() async throws {
+        try await withKeyring(callLimit: Self.short, windowLimit: .seconds(1)) { keyring, bus in
+            try bus.startRig("locked")
+            #expect(await timed(.seconds(1)) { await keyring.unlock(limit: .seconds(1)) } == .timedOut)
+            #expect(await timed(.seconds(1)) { await keyring.store("s", ["a": "b"]) } == .timedOut)
+        }
+    }
+
+    @Test func saysThatTheUserClosedTheWindow() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("dismiss")
+            #expect(await keyring.unlock(limit: .seconds(5)).failureKind == .dismissed)
+            #expect(await keyring.store("s", ["a": "b"]).failureKind == .dismissed)
+            #expect(try await keyring.search(Self.query).get().count == 1)
+        }
+    }
+
+    @Test func unlocksWhenTheUserDoes() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("ask")
+            try await keyring.unlock(limit: .seconds(5)).get()
+            try await keyring.check().get()
+            #expect(try await keyring.search(Self.query).get().first?.secret == secret("open sesame"))
+        }
+    }
+
+    @Test func storesAfterTheUserUnlocked() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("ask")
+            _ = try await keyring.store("s", ["a": "b"]).get()
+            #expect(try await keyring.search([["a": "b"]]).get().first?.secret == secret("s"))
+        }
+    }
+
+    @Test(arguments: ["stall", "mute"]) func givesUpOnASilentService(_ misbehaviour: String) async throws {
+        try await withKeyring(callLimit: Self.short) { keyring, bus in
+            let service = try bus.startRig(misbehaviour)
+            #expect(await timed(Self.short) { await keyring.search(Self.query) } == .timedOut)
+            #expect(await timed(Self.short) { await keyring.check() } == .timedOut)
+            #expect(await timed(Self.short) { await keyring.store("s", ["a": "b"]) } == .timedOut)
+            #expect(await timed(Self.short) { await keyring.unlock(limit: .seconds(60)) } == .timedOut)
+            bus.end(service)
+            try bus.startRig()
+            #expect(try await keyring.search(Self.query).get().count == 1)
+        }
+    }
+
+    @Test func saysThatTheServiceWasLostAndFindsTheNext() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("die")
+            #expect(await keyring.search(Self.query).failureKind == .lost)
+            #expect(await keyring.search(Self.query).failureKind == .absent)
+            try bus.startRig()
+            #expect(try await keyring.search(Self.query).get().count == 1)
+        }
+    }
+
+    @Test func refusesSecretsInTheClear() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("plain")
+            #expect(await keyring.check().failureKind == .plainOnly)
+            #expect(await keyring.search(Self.query).failureKind == .plainOnly)
+            #expect(await keyring.store("s", ["a": "b"]).failureKind == .plainOnly)
+            #expect(!bus.wasCalled("GetSecret") && !bus.wasCalled("CreateItem"))
+        }
+    }
+
+    @Test func saysWhatToDoWithoutADefaultCollection() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("bare")
+            guard case .failure(let failure) = await keyring.store("s", ["a": "b"]) else {
+                Issue.record("stored")
+                return
+            }
+            #expect(failure.kind == .refused && failure.text.contains("default keyring"))
+            #expect(await keyring.check().failureKind == .refused)
+            #expect(await keyring.unlock(limit: .seconds(5)).failureKind == .refused)
+        }
+    }
+}

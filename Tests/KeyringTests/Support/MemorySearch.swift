@@ -1,0 +1,1 @@
+../../WatchwordProtocolTests/Support/MemorySearch.swift
