@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import Glibc
 import Logging
 import WatchwordProtocol
@@ -11,6 +12,7 @@ struct Daemon: ParsableCommand {
         abstract: "Fetches what needs a log-in, for the programs of one user.",
         discussion: """
             Listens on a Unix socket for JSON-RPC requests. SIGTERM and SIGINT stop it gracefully; a second one at once. \
+            SIGHUP reads the configuration anew; SIGUSR1 forgets all credentials of the session. \
             Exit codes: 0 after a stop, 3 when another broker is running, 1 for everything else.
             """,
         version: WatchwordVersion.current)
@@ -19,6 +21,15 @@ struct Daemon: ParsableCommand {
         help: ArgumentHelp(
             "Where to listen, in place of $WATCHWORD_SOCKET or the user's run-time folder.", valueName: "path"))
     var socket: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The configuration, in place of watchword/config.toml below $XDG_CONFIG_HOME or ~/.config.",
+            valueName: "file"))
+    var config: String?
+
+    @Flag(help: "Only check the configuration: name each mistake by line and key, and exit with 1 if there is one.")
+    var checkConfig = false
 
     @Option(help: ArgumentHelp("Certificates (PEM) to be trusted in place of the system's.", valueName: "file"))
     var caFile: String?
@@ -29,8 +40,11 @@ struct Daemon: ParsableCommand {
     @Option(help: ArgumentHelp("Write \"ready\" to this descriptor once the socket listens.", valueName: "descriptor"))
     var readyFd: Int32?
 
-    @Option(help: ArgumentHelp("How long a challenge waits for its answer.", valueName: "milliseconds"))
-    var challengeDeadlineMs: Int = Limits.challengeDeadline.wholeMilliseconds
+    @Option(
+        help: ArgumentHelp(
+            "How long a challenge waits for its answer, in place of the configuration's limit.",
+            valueName: "milliseconds"))
+    var challengeDeadlineMs: Int?
 
     func validate() throws {
         if let readyFd, readyFd <= 2 { throw ValidationError("--ready-fd takes a descriptor above 2.") }
@@ -38,7 +52,7 @@ struct Daemon: ParsableCommand {
             throw ValidationError(
                 "--log-level takes one of: \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")).")
         }
-        guard (1...86_400_000).contains(challengeDeadlineMs) else {
+        if let challengeDeadlineMs, !(1...86_400_000).contains(challengeDeadlineMs) {
             throw ValidationError("--challenge-deadline-ms takes 1 to 86400000.")
         }
         if let caFile, access(caFile, R_OK) != 0 {
@@ -48,9 +62,12 @@ struct Daemon: ParsableCommand {
     }
 
     func run() throws {
+        if checkConfig { return try ConfigurationSource(explicit: config).check() }
         do {
+            let source = ConfigurationSource(explicit: config)
+            let settings = try source.load()
             let inherited = try ProcessSetup.apply(keeping: readyFd)
-            let signals = StopSignals()
+            let signals = ServiceSignals()
             let level = Logger.Level(rawValue: logLevel) ?? .notice
             let log = Logger(label: "watchwordd") { label in
                 var handler = StreamLogHandler.standardError(label: label)
@@ -58,10 +75,17 @@ struct Daemon: ParsableCommand {
                 return handler
             }
             let service = try Blocking.run {
-                try await RunningService.start(self, inheritedSocket: inherited, log: log)
+                try await RunningService.start(self, settings, inheritedSocket: inherited, log: log)
             }
             announceReady()
-            signals.waitForFirst()
+            try signals.wait { request in
+                try Blocking.run {
+                    switch request {
+                    case .reload: await service.reload(from: source)
+                    case .forget: await service.forgetSession()
+                    }
+                }
+            }
             try Blocking.run { await service.stop() }
         } catch let failure as StartFailure {
             let line = Array("watchwordd: \(failure.text)\n".utf8)

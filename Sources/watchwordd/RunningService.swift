@@ -1,6 +1,8 @@
 import Broker
 import BrokerSocket
+import Configuration
 import Glibc
+import Keyring
 import Logging
 import NIOCore
 import NIOPosix
@@ -15,19 +17,24 @@ struct RunningService {
 
     private let group: MultiThreadedEventLoopGroup
     private let engine: TransferEngine
+    private let keyring: SecretServiceKeyring
     private let broker: Broker
     private let server: BrokerServer
     private let removeFile: @Sendable () -> Void
+    /// Given at the start: wins over the configuration, also when that is read anew.
+    private let challengeDeadline: Duration?
     private let log: Logger
 
-    static func start(_ options: Daemon, inheritedSocket: Int32?, log: Logger) async throws -> RunningService {
+    static func start(
+        _ options: Daemon, _ settings: Settings, inheritedSocket: Int32?, log: Logger
+    ) async throws -> RunningService {
         do {
             let location = SocketLocation(
                 explicit: options.socket, environment: { name in getenv(name).map { String(cString: $0) } },
                 uid: getuid())
             let socket = try inheritedSocket.map { try ListeningSocket(inherited: $0) } ?? ListeningSocket(at: location)
             let engine = try TransferEngine(caFile: options.caFile)
-            return try await start(options, socket: socket, engine: engine, log: log)
+            return try await start(options, settings, socket: socket, engine: engine, log: log)
         } catch let failure as SocketFailure {
             throw StartFailure(failure)
         } catch let failure as TransferFailure {
@@ -36,22 +43,37 @@ struct RunningService {
     }
 
     private static func start(
-        _ options: Daemon, socket: borrowing ListeningSocket, engine: TransferEngine, log: Logger
+        _ options: Daemon, _ settings: Settings, socket: borrowing ListeningSocket, engine: TransferEngine, log: Logger
     ) async throws -> RunningService {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
+        let keyring = SecretServiceKeyring(callLimit: settings.keyringCall)
+        let challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
+        var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
+        brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
         let broker = Broker(
-            loop: EventLoopAdapter(loop), transfers: engine,
-            options: BrokerOptions(
-                version: WatchwordVersion.current, challengeDeadline: .milliseconds(options.challengeDeadlineMs),
-                document: ProtocolDocument.load()),
-            log: log)
+            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, options: brokerOptions, log: log)
         let server = try await BrokerServer.start(
             on: loop, socket: socket, service: broker, policy: PeerPolicy(uid: getuid()), log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
         return RunningService(
-            group: group, engine: engine, broker: broker, server: server, removeFile: socket.fileRemoval, log: log)
+            group: group, engine: engine, keyring: keyring, broker: broker, server: server,
+            removeFile: socket.fileRemoval, challengeDeadline: challengeDeadline, log: log)
     }
+
+    /// Takes over the configuration as it is now. One with a mistake changes nothing.
+    func reload(from source: ConfigurationSource) async {
+        do {
+            let settings = try source.load()
+            let challengeDeadline = challengeDeadline
+            await broker.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) }
+            log.notice("configuration read anew", metadata: ["file": "\(source.path ?? "none")"])
+        } catch {
+            log.error("the configuration is left as it was", metadata: ["reason": "\(error.text)"])
+        }
+    }
+
+    func forgetSession() async { await broker.forgetSession(because: "SIGUSR1") }
 
     /// In the order in which nothing is lost: no new clients, then no new requests, then no transfers.
     func stop() async {
@@ -59,6 +81,7 @@ struct RunningService {
         await server.stop()
         await broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace)
         engine.shutDown()
+        keyring.shutDown()
         try? await group.shutdownGracefully()
         log.notice("stopped")
     }

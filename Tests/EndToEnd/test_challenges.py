@@ -111,11 +111,12 @@ def test_a_killed_client_ends_its_fetch_and_nobody_elses(stage):
     leaving.start("fetch/run", {"url": server.url})
     leaving.challenges.get(timeout=5)
     call = staying.start("fetch/run", {"url": server.url})
-    challenge = staying.challenges.get(timeout=5)
-    leaving.close()
     end = time.monotonic() + 5
-    while staying.call("server/status")["result"]["challenges"]["pending"] != 1:
+    while staying.call("server/status")["result"]["fetches"]["waiting"] != 1:
         assert time.monotonic() < end
+    leaving.close()
+    challenge = staying.challenges.get(timeout=5)
+    assert challenge["params"]["previousFailureCount"] == 0
     assert server.authorizations == [None, None]
     staying.reply(challenge, password_answer("bob", password))
     assert staying.wait(call)["result"]["status"] == 200

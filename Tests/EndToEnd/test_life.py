@@ -108,7 +108,8 @@ def test_nothing_grows(stage):
         connection.connect(broker.socket)
         idle.append(connection)
     asking = stage.client()
-    other = stage.server(basic_server("carol", "x"))
+    # A realm for each path: else all would be one question.
+    other = stage.server(lambda request: response(401, b"", f'WWW-Authenticate: Basic realm="{request.target}"'))
     calls = [asking.start("fetch/run", {"url": f"{other.url}/{number}"}) for number in range(100)]
     challenges = [asking.challenges.get(timeout=20) for _ in calls]
     assert client.call("server/status")["result"]["challenges"]["pending"] == 100
