@@ -20,7 +20,9 @@ import WatchwordProtocol
             #expect(try await keyring.remove(id, ifSecretIs: "geheim").get() == false)
             #expect(try await keyring.remove(id, ifSecretIs: "neu").get() == true)
             try await keyring.setAttributes(["server": "moved.example"], of: item.id).get()
-            #expect(try await keyring.search([["server": "moved.example"]]).get().count == 1)
+            let moved = try #require(try await keyring.search([["server": "moved.example"]]).get().first)
+            #expect(
+                moved.attributes == ["server": "moved.example", "xdg:schema": "org.gnome.keyring.NetworkPassword"])
             // One connection for all of this.
             #expect(bus.calls.count { $0.contains(".OpenSession ") } == 1)
         }
@@ -119,6 +121,15 @@ import WatchwordProtocol
             #expect(await keyring.search(Self.query).failureKind == .lost)
             #expect(await keyring.search(Self.query).failureKind == .absent)
             try bus.startRig()
+            #expect(try await keyring.search(Self.query).get().count == 1)
+        }
+    }
+
+    @Test func opensANewSessionWhenItsOwnIsForgotten() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startRig("forget")
+            #expect(try await keyring.search(Self.query).get().count == 1)
+            #expect(await keyring.search(Self.query).failureKind == .lost)
             #expect(try await keyring.search(Self.query).get().count == 1)
         }
     }
