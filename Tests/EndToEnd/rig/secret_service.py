@@ -14,7 +14,7 @@ import dbus.lowlevel
 import dbus.mainloop.glib
 import dbus.service
 from gi.repository import GLib
-from secret_objects import COLLECTION, ROOT, Collection, Item, Prompt, Service, Session
+from secret_objects import ALIAS, COLLECTION, ROOT, Collection, Item, Prompt, Service, Session
 from secret_session import Encryption, Plain
 
 NAME = "org.freedesktop.secrets"
@@ -46,7 +46,9 @@ class Rig:
         self.bus, self.how, self.log = bus, how, log
         self.locked = how in ("locked", "dismiss", "ask")
         self.sessions, self.session_count, self.prompts, self.item_count = {}, 0, 0, 0
-        self.objects = [Service(self), Collection(self)]
+        self.objects = [Service(self), Collection(self, COLLECTION)]
+        if how != "bare":
+            self.objects.append(Collection(self, ALIAS))
         self.items = [Item(self, item["label"], item["attributes"], item["secret"].encode()) for item in items]
         bus.add_message_filter(self.look_at)
 
