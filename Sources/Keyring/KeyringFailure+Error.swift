@@ -45,7 +45,8 @@ struct ServiceError: Error {
         if isClosed { return .lost }
         switch name {
         case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.ServiceUnknown",
-            "org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.Disconnected":
+            "org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.Disconnected",
+            "org.freedesktop.Secret.Error.NoSession":
             return .lost
         case "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut":
             return KeyringFailure(.timedOut, "The keyring did not answer in time.")

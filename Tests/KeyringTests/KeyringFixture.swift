@@ -16,13 +16,29 @@ func withKeyring<Value>(
 
 func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
 
-extension SecretServiceKeyring {
-    typealias Answer<Value> = Result<Value, KeyringFailure>
+/// What a call came to, and when. The time is taken in the completion: a test's task may have to wait for its turn.
+struct Answer<Value: Sendable>: Sendable {
+    var result: Result<Value, KeyringFailure>
+    var took: Duration
 
+    func get() throws -> Value { try result.get() }
+
+    var failureKind: KeyringFailure.Kind? { result.failureKind }
+
+    /// The failure, if it came at `limit` and not much later.
+    func failureKind(after limit: Duration) -> KeyringFailure.Kind? {
+        took >= limit && took < limit + .seconds(3) ? failureKind : nil
+    }
+}
+
+extension SecretServiceKeyring {
     private func answer<Value: Sendable>(
-        _ begin: (@escaping @Sendable (Answer<Value>) -> Void) -> Void
+        _ begin: (@escaping Completion<Value>) -> Void
     ) async -> Answer<Value> {
-        await withCheckedContinuation { continuation in begin { continuation.resume(returning: $0) } }
+        let start = ContinuousClock.now
+        return await withCheckedContinuation { continuation in
+            begin { continuation.resume(returning: Answer(result: $0, took: start.duration(to: .now))) }
+        }
     }
 
     func search(_ queries: [[String: String]], withSecrets: Bool = true) async -> Answer<[KeyringItem]> {

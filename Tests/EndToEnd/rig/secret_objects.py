@@ -7,6 +7,8 @@ from gi.repository import GLib
 
 ROOT = "/org/freedesktop/secrets"
 COLLECTION = ROOT + "/collection/rig"
+# libsecret stores by this path.
+ALIAS = ROOT + "/aliases/default"
 SERVICE, ITEM = "org.freedesktop.Secret.Service", "org.freedesktop.Secret.Item"
 COLLECTION_FACE, PROMPT = "org.freedesktop.Secret.Collection", "org.freedesktop.Secret.Prompt"
 SESSION, PROPERTIES = "org.freedesktop.Secret.Session", dbus.PROPERTIES_IFACE
@@ -102,9 +104,9 @@ class Item(Thing):
 
 
 class Collection(Thing):
-    def __init__(self, rig):
+    def __init__(self, rig, path):
         self.rig = rig
-        super().__init__(rig.bus, COLLECTION)
+        super().__init__(rig.bus, path)
 
     def properties(self):
         return dbus.Dictionary({

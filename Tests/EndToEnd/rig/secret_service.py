@@ -14,7 +14,7 @@ import dbus.lowlevel
 import dbus.mainloop.glib
 import dbus.service
 from gi.repository import GLib
-from secret_objects import COLLECTION, ROOT, Collection, Item, Prompt, Service, Session
+from secret_objects import ALIAS, COLLECTION, ROOT, Collection, Item, Prompt, Service, Session
 from secret_session import Encryption, Plain
 
 NAME = "org.freedesktop.secrets"
@@ -27,6 +27,7 @@ MISBEHAVIOURS = {
     "mute": "never answers anything",
     "die": "exits in the middle of SearchItems",
     "plain": "cannot encrypt",
+    "forget": "forgets a session after one secret",
     "bare": "there is no default collection",
 }
 SOME_ITEM = {
@@ -44,8 +45,10 @@ class Rig:
     def __init__(self, bus, how, items, log):
         self.bus, self.how, self.log = bus, how, log
         self.locked = how in ("locked", "dismiss", "ask")
-        self.sessions, self.prompts, self.item_count = {}, 0, 0
-        self.objects = [Service(self), Collection(self)]
+        self.sessions, self.session_count, self.prompts, self.item_count = {}, 0, 0, 0
+        self.objects = [Service(self), Collection(self, COLLECTION)]
+        if how != "bare":
+            self.objects.append(Collection(self, ALIAS))
         self.items = [Item(self, item["label"], item["attributes"], item["secret"].encode()) for item in items]
         bus.add_message_filter(self.look_at)
 
@@ -65,7 +68,8 @@ class Rig:
         return pending
 
     def open_session(self, algorithm, argument):
-        path = f"{ROOT}/session/s{len(self.sessions) + 1}"
+        self.session_count += 1
+        path = f"{ROOT}/session/s{self.session_count}"
         if algorithm == "plain":
             encryption, answer = Plain(), dbus.String("")
         elif algorithm == "dh-ietf1024-sha256-aes128-cbc-pkcs7" and self.how != "plain":
@@ -83,6 +87,8 @@ class Rig:
 
     def pack(self, session, clear):
         vector, hidden = self.session(session).encrypt(clear)
+        if self.how == "forget":
+            del self.sessions[session]
         return dbus.ObjectPath(session), dbus.ByteArray(vector), dbus.ByteArray(hidden), "text/plain"
 
     def unpack(self, secret):
