@@ -72,7 +72,8 @@ let package = Package(
         .executableTarget(
             name: "watchwordd",
             dependencies: [
-                "Broker", "BrokerSocket", "Configuration", "Keyring", "Transfers", "WatchwordCore", "WatchwordProtocol", "JSONText", "CPlatform",
+                "Broker", "BrokerSocket", "Configuration", "Keyring", "Transfers", "WatchwordCore", "WatchwordProtocol",
+                "JSONText", "CPlatform",
                 "CProtocolDocument",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

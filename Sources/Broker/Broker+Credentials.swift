@@ -38,7 +38,8 @@ extension Broker {
     ) throws -> JSON? {
         try refuseWhenLocked()
         guard params.credential.persistence == .permanent else {
-            let (number, orders) = table.give(params.credential, for: params.pattern, of: connection.id.tag, now: clock.now)
+            let (number, orders) = table.give(
+                params.credential, for: params.pattern, of: connection.id.tag, now: clock.now)
             perform(orders)
             return ["id": .string(CredentialID.session(number).text)]
         }
@@ -66,9 +67,11 @@ extension Broker {
         case .id(.keyring(let name)):
             let id = connection.id
             removeItems([name], counted: 0) { broker, result in
-                broker.connections[id]?.complete(call, result.flatMap { count in
-                    count > 0 ? .success(["removed": .integer(count)]) : .failure(broker.unknown(.keyring(name)))
-                })
+                broker.connections[id]?.complete(
+                    call,
+                    result.flatMap { count in
+                        count > 0 ? .success(["removed": .integer(count)]) : .failure(broker.unknown(.keyring(name)))
+                    })
             }
             return nil
         case .pattern(let pattern):
@@ -91,7 +94,9 @@ extension Broker {
         try refuseWhenLocked()
         switch params.id {
         case .session(let number):
-            guard let orders = table.setDefault(number: number, of: connection.id.tag, now: clock.now) else { throw unknown(params.id) }
+            guard let orders = table.setDefault(number: number, of: connection.id.tag, now: clock.now) else {
+                throw unknown(params.id)
+            }
             perform(orders)
             return [:]
         case .keyring(let name):

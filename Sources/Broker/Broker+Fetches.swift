@@ -13,7 +13,8 @@ extension Broker {
         let plan = try FetchPlan(params, subscription: connection.isSubscribed ? connection.subscription : nil)
         guard options.hosts.allow(plan.url.origin) else {
             throw RPCError(
-                .denied, "The configuration does not allow fetches from \(plan.url.origin.text) (fetch.allow, fetch.deny).")
+                .denied,
+                "The configuration does not allow fetches from \(plan.url.origin.text) (fetch.allow, fetch.deny).")
         }
         noteSuspension()
         let id = table.add(plan, of: connection.id.tag)

@@ -64,7 +64,8 @@ extension Broker {
         completion: @escaping @Sendable (Result<String, KeyringFailure>) -> Void
     ) {
         guard let keyring, options.isKeyringEnabled else { return completion(.failure(.notConfigured)) }
-        let finish: @Sendable (Result<String, KeyringFailure>, _ isNews: Bool) -> Void = { [self, loop] result, isNews in
+        let finish: @Sendable (Result<String, KeyringFailure>, _ isNews: Bool) -> Void = {
+            [self, loop] result, isNews in
             loop.post { self.assumeIsolated { $0.saved(result, isNews, credential, pattern, completion) } }
         }
         keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { result in

@@ -21,7 +21,8 @@ struct TableRun {
     private var environment: FetchEnvironment { FetchEnvironment(now: now, makeClientNonce: { "nonce" }) }
 
     mutating func fetch(
-        _ url: String = "http://h/a/page", client: Int = 1, subscription: Subscription? = Subscription(delivery: .request),
+        _ url: String = "http://h/a/page", client: Int = 1,
+        subscription: Subscription? = Subscription(delivery: .request),
         change: (inout FetchRunParams) -> Void = { _ in }
     ) throws -> FetchID {
         let (text, userInfo) = URLText.split(secret(url))
@@ -94,7 +95,11 @@ struct TableRun {
     /// Answers every request that is on its way as a server does that lets in bob with `password`, and nobody else.
     mutating func serve(password: String) {
         while let id = transferring.first {
-            if request(id)?.authorization?.revealed == basic("bob", password) { respond(id, 200) } else { challenge(id) }
+            if request(id)?.authorization?.revealed == basic("bob", password) {
+                respond(id, 200)
+            } else {
+                challenge(id)
+            }
         }
     }
 

@@ -252,7 +252,8 @@ struct FetchMachine: Sendable {
             .transfer(
                 TransferRequest(
                     url: hop.url, method: hop.method, headers: hop.headers, authorization: authorization,
-                    body: hop.body, proxy: environment.proxy.url(for: hop.url.origin), timeout: timeout, maxBodyBytes: plan.maxBodyBytes)))
+                    body: hop.body, proxy: environment.proxy.url(for: hop.url.origin), timeout: timeout,
+                    maxBodyBytes: plan.maxBodyBytes)))
     }
 
     mutating func consult(_ consultation: Consultation, then suspended: Suspended) -> FetchStep {

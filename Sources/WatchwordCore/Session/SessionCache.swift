@@ -140,7 +140,9 @@ public struct SessionCache: Sendable {
             guard !isDefault(chosen, for: nil, among: own, now: chosen.lastUse) else { return false }
             entries[origin] = list.map { entry in
                 var entry = entry
-                if entry.space == chosen.space && entry.owner == chosen.owner { entry.isPreferred = entry.number == number }
+                if entry.space == chosen.space && entry.owner == chosen.owner {
+                    entry.isPreferred = entry.number == number
+                }
                 return entry
             }
             return true

@@ -19,7 +19,8 @@ struct AuthMessagesTests {
     }
 
     @Test func aRequesterMayHaveNoName() {
-        #expect(Requester(name: nil, pid: 1, executable: nil).json.text == #"{"name":null,"pid":1,"subject":"unknown"}"#)
+        #expect(
+            Requester(name: nil, pid: 1, executable: nil).json.text == #"{"name":null,"pid":1,"subject":"unknown"}"#)
     }
 
     @Test func anAnswerIsRead() throws {

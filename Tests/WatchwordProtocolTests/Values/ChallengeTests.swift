@@ -13,7 +13,8 @@ struct ChallengeTests {
                 supported: true),
             Offer(scheme: "Hawk", realm: nil, params: [:], raw: "Hawk", supported: false),
         ],
-        proposedCredential: nil, previousFailureCount: 0, persistenceAllowed: [.none, .forSession], failureResponse: nil, error: nil,
+        proposedCredential: nil, previousFailureCount: 0, persistenceAllowed: [.none, .forSession],
+        failureResponse: nil, error: nil,
         url: "http://intranet.example/report", method: "GET")
 
     @Test func membersStandAsTheProtocolSays() {
