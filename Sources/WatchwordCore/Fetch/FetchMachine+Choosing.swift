@@ -11,6 +11,8 @@ struct Question: Sendable {
     var declined: Set<Respondent> = []
     /// What was proposed with the challenge, and has not been tried.
     var proposed: Candidate?
+    /// What is to be tried once the verdict on the same credential of another fetch is known.
+    var deferred: Candidate?
 
     init(offers: OfferList, response: TransferResponse) {
         self.offers = offers
@@ -32,7 +34,13 @@ extension FetchMachine {
         if let consultation = nextConsultation(for: space, memory) {
             return consult(consultation, then: .question(question))
         }
-        learnRefusals(for: asked, in: space, memory)
+        learnRefusals(for: asked, in: space, deferred: question.deferred, memory)
+        if let deferred = question.deferred {
+            question.deferred = nil
+            if !target.hasRefused(deferred.credential, in: space) {
+                return attempt(deferred, for: asked, in: space, question, environment, &memory)
+            }
+        }
         let asksFirst = plan.asksFirst && plan.subscription?.covers(space) == true
         let isAskedFirst = asksFirst && !question.declined.contains(.client)
         if !isAskedFirst, let step = tryWhatIsAtHand(asked, space, question, environment, &memory) { return step }
@@ -50,8 +58,8 @@ extension FetchMachine {
                 return transfer(Attempt(asked, space, own), environment, &memory)
             }
             let key = turnKey(for: space, .own, memory)
-            guard takeTurn(key, &memory) else { return wait(question, in: key, environment) }
-            return transfer(Attempt(asked, space, own), environment, &memory)
+            guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
+            return attempt(own, for: asked, in: space, question, environment, &memory)
         }
         return accepted.map { transfer(Attempt(asked, space, $0), environment, &memory) }
     }
@@ -64,13 +72,13 @@ extension FetchMachine {
         let respondent = nextRespondent(for: question, in: space)
         guard mayUseStorage(memory) || respondent != nil else { return finish(question.response, nil, &memory) }
         let key = turnKey(for: space, .find, memory)
-        guard takeTurn(key, &memory) else { return wait(question, in: key, environment) }
+        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
         if mayUseStorage(memory), target.keyring[space] == nil, memory.keyring.isWorthAsking(now: environment.now) {
             state = .lookingUp(question)
             return FetchStep(.lookUp(KeyringAttributes.queries(for: hop.url.origin)))
         }
         let stored = storedCandidate(for: asked, in: space, memory, environment.now)
-        if !isAskedFirst, let stored { return transfer(Attempt(asked, space, stored), environment, &memory) }
+        if !isAskedFirst, let stored { return attempt(stored, for: asked, in: space, question, environment, &memory) }
         guard let respondent else { return finishUnanswered(question, &memory) }
         var question = question
         question.proposed =
@@ -101,6 +109,19 @@ extension FetchMachine {
             return ask(question, respondent, problem: .credentialAlreadyRefused, &memory)
         }
         let candidate = Candidate(credential: credential, source: respondent.source)
+        return attempt(candidate, for: asked, in: space, question, environment, &memory)
+    }
+
+    /// Sends what no server has accepted yet, unless another fetch has just done so: then its verdict comes first.
+    private mutating func attempt(
+        _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard memory.turns.beginTrial(of: candidate.credential, in: space, by: id) else {
+            var question = question
+            question.deferred = candidate
+            return wait(question, at: .trial, environment)
+        }
         return transfer(Attempt(asked, space, candidate), environment, &memory)
     }
 
@@ -110,7 +131,7 @@ extension FetchMachine {
     ) -> FetchStep {
         let space = asked.protectionSpace(at: hop.url.origin)
         if let proposed = question.proposed, !target.hasRefused(proposed.credential, in: space) {
-            return transfer(Attempt(asked, space, proposed), environment, &memory)
+            return attempt(proposed, for: asked, in: space, question, environment, &memory)
         }
         if let refused = target.lastRefused, refused.space == space {
             return use(refused.credential, of: respondent, for: asked, question, environment, &memory)
@@ -186,20 +207,22 @@ extension FetchMachine {
     }
 
     private mutating func wait(
-        _ question: Question, in key: SpaceTurns.Key, _ environment: FetchEnvironment
+        _ question: Question, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment
     ) -> FetchStep {
-        state = .waiting(question, in: key, since: environment.now)
+        state = .waiting(question, at: place, since: environment.now)
         return FetchStep(.wait)
     }
 
     /// What was refused to others meanwhile counts as refused here, where it would have been tried.
     private mutating func learnRefusals(
-        for asked: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory
+        for asked: AnswerableChallenge, in space: ProtectionSpace, deferred: Candidate?, _ memory: CredentialMemory
     ) {
         guard memory.refusals.lastNumber > lastRefusalBefore else { return }
         let key = turnKey(for: space, .find, memory)
         for refusal in memory.refusals.since(lastRefusalBefore) where refusal.key.space == space {
-            let isOwn = ownCandidate(for: asked, in: space)?.credential.isSame(as: refusal.credential) ?? false
+            let isOwn = [ownCandidate(for: asked, in: space), deferred].contains {
+                $0?.credential.isSame(as: refusal.credential) ?? false
+            }
             guard refusal.key == key || isOwn, !target.hasRefused(refusal.credential, in: space) else { continue }
             let candidate = Candidate(credential: refusal.credential, source: refusal.source)
             target.noteRefusal(of: Attempt(asked, space, candidate))
@@ -214,7 +237,8 @@ extension FetchMachine {
 
     /// At the end, however it came: nobody waits for this fetch any longer, and it waits for nobody.
     mutating func leave(_ memory: inout CredentialMemory) {
-        if case .waiting(_, let key, _) = state { memory.turns.leave(key, id) }
+        if case .waiting(_, let place, _) = state { memory.turns.leave(id, from: place) }
+        memory.turns.endTrial(by: id)
         release(.passed(declined: []), &memory)
     }
 }

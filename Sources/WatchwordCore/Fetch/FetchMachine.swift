@@ -17,7 +17,7 @@ struct FetchMachine: Sendable {
         case ready
         case transferring(Attempt?, since: Duration)
         case consulting(Consultation, then: Suspended)
-        case waiting(Question, in: SpaceTurns.Key, since: Duration)
+        case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
         case lookingUp(Question)
         case asking(Question, Respondent)
         case finished
@@ -86,6 +86,7 @@ struct FetchMachine: Sendable {
         let offers = OfferList(ChallengeHeader.parse(fields: fields), allowed: plan.methods)
         if let attempt {
             if let retry = attempt.retry(offers) { return transfer(retry, environment, &memory) }
+            memory.turns.endTrial(by: id)
             note(attempt, refusedWith: offers, environment.now, &memory)
         }
         return choose(Question(offers: offers, response: response), environment, &memory)
@@ -155,10 +156,10 @@ struct FetchMachine: Sendable {
     mutating func resumed(
         _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .waiting(var question, let key, _) = state, let asked = question.asked else {
+        guard case .waiting(var question, let place, _) = state, let asked = question.asked else {
             return unexpected(&memory)
         }
-        if wake.news == .turn { heldTurn = key }
+        if case .line(let key) = place, wake.news == .turn { heldTurn = key }
         question.declined.formUnion(wake.declined)
         switch wake.news {
         case .turn, .lookAgain:
@@ -214,6 +215,7 @@ struct FetchMachine: Sendable {
         _ response: TransferResponse, _ attempt: Attempt?, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep {
+        memory.turns.endTrial(by: id)
         let accepted = attempt.flatMap { response.showsAcceptance ? $0 : nil }
         if let accepted {
             hasAuthenticated = true

@@ -22,6 +22,13 @@ struct SpaceTurns: Sendable {
         var client: ClientTag?
     }
 
+    /// Where a fetch waits.
+    enum WaitingPlace: Sendable, Hashable {
+        case line(Key)
+        /// For the verdict on a credential that another fetch has sent.
+        case trial
+    }
+
     /// Why a fetch gave back its turn.
     enum Outcome: Sendable, Equatable {
         /// The server took the credential.
@@ -69,10 +76,21 @@ struct SpaceTurns: Sendable {
         var waiters: [Waiter] = []
     }
 
+    /// A credential that no server has accepted yet, on its way to one.
+    private struct Trial: Sendable {
+        let fetch: FetchID
+        let space: ProtectionSpace
+        let credential: PasswordCredential
+        var waiters: [FetchID] = []
+    }
+
     private var lines: [Key: Line] = [:]
+    private var trials: [Trial] = []
     private(set) var wakes: [Wake] = []
 
-    var waitingCount: Int { lines.values.reduce(0) { $0 + $1.waiters.count } }
+    var waitingCount: Int {
+        lines.values.reduce(0) { $0 + $1.waiters.count } + trials.reduce(0) { $0 + $1.waiters.count }
+    }
 
     /// Takes the turn, if it is free or the fetch's already; else a place in the line, and then it is `false`.
     mutating func take(_ key: Key, for fetch: FetchID, of client: ClientTag) -> Bool {
@@ -121,7 +139,37 @@ struct SpaceTurns: Sendable {
     }
 
     /// A waiting fetch has ended.
-    mutating func leave(_ key: Key, _ fetch: FetchID) { lines[key]?.waiters.removeAll { $0.fetch == fetch } }
+    mutating func leave(_ fetch: FetchID, from place: WaitingPlace) {
+        switch place {
+        case .line(let key): lines[key]?.waiters.removeAll { $0.fetch == fetch }
+        case .trial:
+            for index in trials.indices { trials[index].waiters.removeAll { $0 == fetch } }
+        }
+    }
+
+    // MARK: Trials
+
+    /// Enters a credential that is now sent, in whichever line; `false`, and a wait for the verdict, where another fetch has
+    /// just sent the very same one.
+    mutating func beginTrial(of credential: PasswordCredential, in space: ProtectionSpace, by fetch: FetchID) -> Bool {
+        let other = trials.firstIndex {
+            $0.space == space && $0.fetch != fetch && $0.credential.isSame(as: credential)
+        }
+        if let other {
+            trials[other].waiters.append(fetch)
+            return false
+        }
+        trials.append(Trial(fetch: fetch, space: space, credential: credential))
+        return true
+    }
+
+    /// The verdict has come, or never will.
+    mutating func endTrial(by fetch: FetchID) {
+        guard let index = trials.firstIndex(where: { $0.fetch == fetch }) else { return }
+        for waiter in trials.remove(at: index).waiters {
+            wakes.append(Wake(fetch: waiter, news: .lookAgain, declined: []))
+        }
+    }
 
     /// The session has got a credential for `space` past the line: those who wait may use it.
     mutating func credentialArrived(for space: ProtectionSpace) {
