@@ -206,7 +206,3 @@ import WatchwordProtocol
         #expect(late[0]["result"]?["reason"]?.string == "gone")
     }
 }
-
-extension Broker {
-    nonisolated fileprivate var hasQuestions: Bool { assumeIsolated { !$0.questions.isEmpty } }
-}

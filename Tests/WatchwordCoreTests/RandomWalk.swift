@@ -183,7 +183,9 @@ struct RandomWalk {
     // MARK: The servers
 
     private mutating func serve(_ request: TransferRequest, for id: FetchID, _ fetch: Fetch) {
-        if chance(1, in: 40) { return take(table.failed(TransferFailure(.timedOut, ""), for: id, environment), after: id) }
+        if chance(1, in: 40) {
+            return take(table.failed(TransferFailure(.timedOut, ""), for: id, environment), after: id)
+        }
         let sent = request.authorization?.revealed
         let right = basic("bob", "\(fetch.host)-\(passwords[fetch.host] ?? 0)")
         if let sent {
@@ -246,8 +248,12 @@ struct RandomWalk {
             case .ask where fetch.sharesStorage && !fetch.namesUser && !isPrivate.contains(id):
                 if !questions.insert(fetch.host).inserted { problem = "two questions about \(fetch.host)" }
             case .transfer(let request):
-                guard let sent = request.authorization?.revealed, !accepted.contains(fetch.host + sent) else { continue }
-                if !trials.insert(fetch.host + sent).inserted { problem = "a password of \(fetch.host) is tried twice at once" }
+                guard let sent = request.authorization?.revealed, !accepted.contains(fetch.host + sent) else {
+                    continue
+                }
+                if !trials.insert(fetch.host + sent).inserted {
+                    problem = "a password of \(fetch.host) is tried twice at once"
+                }
             default: break
             }
         }

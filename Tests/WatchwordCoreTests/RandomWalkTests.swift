@@ -10,7 +10,9 @@ import Testing
         walk.drain()
         #expect(walk.problem == nil, "seed \(seed), after \(walk.events) events")
         #expect(walk.started > 1000)
-        let all = ["transfer", "ask the client", "ask the agents", "consult", "lookUp", "wait", "tell", "finish", "fail"]
+        let all = [
+            "transfer", "ask the client", "ask the agents", "consult", "lookUp", "wait", "tell", "finish", "fail",
+        ]
         #expect(walk.reached == Set(all))
     }
 }

@@ -1,21 +1,26 @@
-import Broker
 import JSONText
 import Logging
+import WatchwordCore
 import WatchwordProtocol
+
+@testable import Broker
 
 /// A broker with false time, a false network, and clients whose every word is seen.
 final class Stage {
     let loop = FakeLoop()
     let clock = FakeClock()
     let transfers = FakeTransfers()
+    let keyring = FakeKeyring()
     let broker: Broker
 
-    init() {
+    init(hasKeyring: Bool = false, change: (inout BrokerOptions) -> Void = { _ in }) {
+        var options = BrokerOptions(version: "test", document: ["openrpc": "1.4.0"])
+        change(&options)
         var log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         log.logLevel = .critical
         broker = Broker(
-            loop: loop, transfers: transfers, clock: clock,
-            options: BrokerOptions(version: "test", document: ["openrpc": "1.4.0"]), log: log)
+            loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, clock: clock, options: options,
+            log: log)
     }
 
     /// A connection; with `delivery` it has introduced itself.
@@ -59,6 +64,12 @@ struct StageClient {
         return link.takeMessages()
     }
 
+    /// One call; the reply is what comes with its id.
+    func call(_ method: String, _ params: String = "{}", id: String = "call") -> JSON? {
+        say(#"{"jsonrpc":"2.0","id":"\#(id)","method":"\#(method)","params":\#(params)}"#)
+            .last { $0["id"]?.string == id }
+    }
+
     func fetch(_ url: String = "http://h/", id: Int = 1, more: String = "") -> [JSON] {
         say(#"{"jsonrpc":"2.0","id":\#(id),"method":"fetch/run","params":{"url":"\#(url)"\#(more)}}"#)
     }
@@ -88,3 +99,10 @@ extension [JSON] {
 }
 
 let bobsAnswer = #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw"}}"#
+
+/// Looked at between the turns of the loop, on the one thread of a test.
+extension Broker {
+    nonisolated var hasQuestions: Bool { assumeIsolated { !$0.questions.isEmpty } }
+
+    nonisolated var sessionCount: Int { assumeIsolated { $0.table.sessionCount } }
+}

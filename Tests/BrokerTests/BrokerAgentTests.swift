@@ -1,0 +1,163 @@
+import Broker
+import JSONText
+import Testing
+import WatchwordProtocol
+
+/// Agents: who is asked when the client of a fetch is not, or has no answer (semantics rules 9, 13, 15 and 21).
+@Suite struct BrokerAgentTests {
+    private let stage = Stage()
+
+    private func agent(_ name: String, priority: Int = 0, more: String = "") -> StageClient {
+        let client = stage.connect(nil)
+        _ = client.call("agent/register", #"{"name":"\#(name)","priority":\#(priority)\#(more)}"#)
+        return client
+    }
+
+    private func challenges(_ client: StageClient) -> [JSON] { client.hear().of("auth/challenge") }
+
+    @Test func rule15AFetchWithoutSubscriptionIsAskedAtTheAgent() {
+        let desk = agent("desk")
+        let client = stage.connect(nil)
+        #expect(client.fetch().isEmpty)
+        stage.transfers.challenge("Staff")
+        let asked = challenges(desk)
+        #expect(asked.count == 1)
+        #expect(asked[0]["params"]?["requester"]?["pid"]?.integer == 4711)
+        _ = desk.answer(asked[0], bobsAnswer)
+        stage.transfers.respond(200)
+        let reply = client.hear().replies
+        #expect(reply.map(\.status) == [200])
+        #expect(reply[0]["result"]?["auth"]?["source"]?.string == "agent")
+    }
+
+    @Test func rule13ADefaultOfTheClientGoesToTheAgent() {
+        let desk = agent("desk")
+        let client = stage.connect(.request)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        #expect(challenges(desk).isEmpty)
+        _ = client.answer(challenges(client)[0], #"{"action":"default"}"#)
+        #expect(challenges(desk).count == 1)
+    }
+
+    @Test func theHighestPriorityIsAskedFirstAndTheOthersInTheirOrder() {
+        let low = agent("low", priority: -1)
+        let first = agent("first")
+        let second = agent("second")
+        let high = agent("high", priority: 5)
+        let client = stage.connect(nil)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        var names: [String?] = []
+        for agent in [high, first, second, low] {
+            let asked = challenges(agent)
+            #expect(asked.count == 1)
+            names.append(asked.first?["params"]?["challengeId"]?.string)
+            if let one = asked.first { _ = agent.answer(one, #"{"action":"default"}"#) }
+        }
+        #expect(Set(names).count == 1)
+        #expect(client.hear().map(\.status) == [401])
+    }
+
+    @Test func rule9AnAgentThatDiesHandsItsChallengeOn() {
+        let (dying, heir) = (agent("dying", priority: 1), agent("heir"))
+        let client = stage.connect(nil)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        #expect(challenges(dying).count == 1)
+        dying.leave()
+        let asked = challenges(heir)
+        #expect(asked.count == 1)
+        heir.leave()
+        #expect(client.hear().map(\.status) == [401])
+        #expect(stage.transfers.requests.count == 1)
+    }
+
+    @Test func anAgentThatUnregistersHandsItsChallengeOn() {
+        let (leaving, heir) = (agent("leaving", priority: 1), agent("heir"))
+        _ = stage.connect(nil).fetch()
+        stage.transfers.challenge()
+        #expect(challenges(leaving).count == 1)
+        #expect(leaving.call("agent/unregister")?["result"] == [:])
+        #expect(challenges(heir).count == 1)
+        #expect(leaving.call("agent/unregister")?["error"]?["code"]?.integer == -32600)
+    }
+
+    @Test func rule9TheDeadlineHandsTheChallengeOn() async {
+        let (slow, heir) = (agent("slow", priority: 1), agent("heir"))
+        let client = stage.connect(nil)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        let asked = challenges(slow)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        stage.clock.advance(by: Limits.challengeDeadline)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        #expect(slow.hear().of("$/cancelRequest").count == 1)
+        let heirs = challenges(heir)
+        #expect(heirs.count == 1)
+        // Its answer comes too late, and does no harm.
+        #expect(slow.answer(asked[0], bobsAnswer).isEmpty)
+        #expect(stage.transfers.requests.count == 1)
+        _ = heir.answer(heirs[0], bobsAnswer)
+        #expect(stage.transfers.requests.count == 2)
+        #expect(slow.hear().of("auth/resolved").count == 1)
+    }
+
+    @Test func resolvedClosesTheOtherWindows() {
+        let (first, second) = (agent("first", priority: 1), agent("second"))
+        _ = stage.connect(nil).fetch()
+        stage.transfers.challenge()
+        _ = first.answer(challenges(first)[0], #"{"action":"default"}"#)
+        let asked = challenges(second)
+        _ = second.answer(asked[0], #"{"action":"continue"}"#)
+        let resolved = first.hear().of("auth/resolved")
+        #expect(resolved.count == 1)
+        #expect(resolved[0]["params"]?["challengeId"] == asked[0]["params"]?["challengeId"])
+        #expect(resolved[0]["params"]?["action"]?.string == "continue")
+        #expect(second.hear().of("auth/resolved").isEmpty)
+    }
+
+    @Test func aCancelledFetchClosesAllWindows() {
+        let (first, second) = (agent("first", priority: 1), agent("second"))
+        let client = stage.connect(nil)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        _ = first.answer(challenges(first)[0], #"{"action":"default"}"#)
+        #expect(challenges(second).count == 1)
+        client.leave()
+        #expect(first.hear().of("auth/cancelled").count == 1)
+        #expect(second.hear().of("auth/cancelled").count == 1)
+    }
+
+    @Test func anAgentIsAskedForItsMethodsOnly() {
+        let digest = agent("digest", priority: 1, more: #","methods":["httpDigest"]"#)
+        let any = agent("any")
+        _ = stage.connect(nil).fetch()
+        stage.transfers.challenge()
+        #expect(challenges(digest).isEmpty)
+        #expect(challenges(any).count == 1)
+    }
+
+    @Test func interactionNoneAsksNobody() {
+        let desk = agent("desk")
+        let client = stage.connect(.request)
+        _ = client.fetch(more: #","auth":{"interaction":"none"}"#)
+        stage.transfers.challenge()
+        #expect(client.hear().map(\.status) == [401])
+        #expect(challenges(desk).isEmpty)
+    }
+
+    @Test func thereIsALimit() {
+        for _ in 0..<Limits.agents { _ = agent("one") }
+        #expect(stage.connect(nil).call("agent/register", #"{"name":"more"}"#)?.kind == "busy")
+        #expect(agent("twice").call("agent/register", #"{"name":"a"}"#) != nil)
+    }
+
+    @Test func statusShowsTheAgents() {
+        let desk = agent("desk", priority: 3, more: #","locale":"de_DE""#)
+        let agents = desk.call("server/status")?["result"]?["agents"]?.elements
+        #expect(agents?.count == 1)
+        #expect(agents?[0]["name"]?.string == "desk")
+        #expect(agents?[0]["locale"]?.string == "de_DE")
+    }
+}

@@ -1,0 +1,94 @@
+import Synchronization
+import WatchwordCore
+import WatchwordProtocol
+
+/// A keyring that a test plays: look-ups wait until they are answered; what is stored is kept and seen.
+final class FakeKeyring: KeyringPort {
+    private struct State {
+        var items: [KeyringItem] = []
+        var failure: KeyringFailure?
+        var isSilent = false
+        var waiting: [Completion<[KeyringItem]>] = []
+        var searches = 0
+        var last = 0
+    }
+
+    private let state = Mutex(State())
+
+    var items: [KeyringItem] { state.withLock { $0.items } }
+
+    var searches: Int { state.withLock { $0.searches } }
+
+    /// What every call comes to; `nil` lets them succeed.
+    var failure: KeyringFailure? {
+        get { state.withLock { $0.failure } }
+        set { state.withLock { $0.failure = newValue } }
+    }
+
+    /// Look-ups get no answer until `end` is called.
+    func stall() { state.withLock { $0.isSilent = true } }
+
+    /// Answers the oldest look-up that waits.
+    func end(_ result: Result<[KeyringItem], KeyringFailure>) {
+        let completion = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+        completion?(result)
+    }
+
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    private func answer<Value>(_ completion: Completion<Value>, _ value: (inout State) -> Value) {
+        let result = state.withLock { state -> Result<Value, KeyringFailure> in
+            if let failure = state.failure { return .failure(failure) }
+            return .success(value(&state))
+        }
+        completion(result)
+    }
+
+    func search(_ queries: [[String: String]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>) {
+        let isSilent = state.withLock { state in
+            state.searches += 1
+            if state.isSilent { state.waiting.append(completion) }
+            return state.isSilent
+        }
+        guard !isSilent else { return }
+        answer(completion) { state in
+            state.items.filter { item in
+                queries.contains { query in query.allSatisfy { item.attributes[$0.key] == $0.value } }
+            }
+        }
+    }
+
+    func store(
+        _ secret: Secret, attributes: [String: String], label: String, completion: @escaping Completion<String>
+    ) {
+        answer(completion) { state in
+            var attributes = attributes
+            attributes["xdg:schema"] = "org.gnome.keyring.NetworkPassword"
+            state.items.removeAll { $0.attributes == attributes }
+            state.last += 1
+            state.items.append(
+                KeyringItem(
+                    id: "/item/\(state.last)", label: label, attributes: attributes, secret: secret, isLocked: false,
+                    created: 0))
+            return "/item/\(state.last)"
+        }
+    }
+
+    func remove(_ id: String, ifSecretIs expected: Secret?, completion: @escaping Completion<Bool>) {
+        answer(completion) { state in
+            let index = state.items.firstIndex { $0.id == id && (expected == nil || $0.secret == expected) }
+            if let index { state.items.remove(at: index) }
+            return index != nil
+        }
+    }
+
+    func setAttributes(_ attributes: [String: String], of id: String, completion: @escaping Completion<Void>) {
+        answer(completion) { state in
+            if let index = state.items.firstIndex(where: { $0.id == id }) { state.items[index].attributes = attributes }
+        }
+    }
+
+    func unlock(limit: Duration, completion: @escaping Completion<Void>) { answer(completion) { _ in } }
+
+    func check(completion: @escaping Completion<Void>) { answer(completion) { _ in } }
+}

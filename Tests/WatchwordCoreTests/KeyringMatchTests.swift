@@ -1,0 +1,203 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// What the keyring has for a space: how exactly it fits, and what becomes of it.
+@Suite struct KeyringMatchTests {
+    private let space = ProtectionSpace(
+        scheme: "https", host: "h.example", port: 8443, realm: "Staff", authenticationMethod: .httpBasic)
+    private let exactly = [
+        "user": "bob", "server": "h.example", "protocol": "https", "port": "8443", "domain": "Staff",
+        "authtype": "basic",
+    ]
+
+    private func find(
+        _ items: [[String: String]], user: String? = nil, url: String = "https://h.example:8443/a/b",
+        space: ProtectionSpace? = nil
+    ) throws -> String? {
+        let items = items.enumerated().map { item("\($0.offset)", $0.element, "secret\($0.offset)") }
+        let finding = KeyringFinding(items, for: space ?? self.space, at: try FetchURL(url), user: user)
+        guard case .credential(let credential, let id, let isExact) = finding else { return "\(finding)" }
+        return "\(credential.user) \(id.dropFirst(7))\(isExact ? " exact" : "")"
+    }
+
+    private func without(_ names: String...) -> [String: String] { exactly.filter { !names.contains($0.key) } }
+
+    private func with(_ changes: [String: String]) -> [String: String] { exactly.merging(changes) { $1 } }
+
+    @Test func whatIsStoredForExactlyThisSpaceIsFound() throws {
+        #expect(try find([exactly]) == "bob 0 exact")
+        #expect(try find([with(["watchword-default": "1", "xdg:schema": "x"])]) == "bob 0 exact")
+    }
+
+    @Test func nothingOfAnotherSiteIsFound() throws {
+        for other in [
+            ["server": "other.example"], ["server": "x.h.example"], ["protocol": "http"], ["protocol": "ftp"],
+            ["port": "443"], ["port": "84430"], ["domain": "staff"], ["domain": "Other"], ["authtype": "digest"],
+            ["authtype": "strange"], ["object": "/elsewhere"], ["user": ""],
+        ] {
+            #expect(try find([with(other)]) == "none", "\(other)")
+        }
+        #expect(try find([without("port")]) == "none")
+        #expect(try find([without("user")]) == "none")
+    }
+
+    @Test func whatIsLeftOutIsWhatIsUsual() throws {
+        let usual = ProtectionSpace(
+            scheme: "https", host: "h.example", port: 443, realm: "Staff", authenticationMethod: .httpBasic)
+        let url = "https://h.example/"
+        for item in [
+            ["user": "bob", "server": "h.example", "protocol": "https"], ["user": "bob", "server": "H.Example"],
+            ["username": "bob", "service": "h.example"], ["username": "bob", "service": "https://h.example"],
+            ["username": "bob", "service": "https://h.example/"],
+            ["username": "bob", "service": "https://H.example:443"],
+            ["username": "bob", "service": "h.example:443"],
+            ["user": "bob", "server": "h.example", "port": "0", "domain": "", "authtype": "", "object": ""],
+        ] {
+            #expect(try find([item], url: url, space: usual) == "bob 0", "\(item)")
+        }
+        for item in [
+            ["username": "bob", "service": "http://h.example"], ["username": "bob", "service": "example"],
+            ["username": "bob", "service": "h.example:8443"], ["user": "bob", "server": "h.example", "port": "80"],
+        ] {
+            #expect(try find([item], url: url, space: usual) == "none", "\(item)")
+        }
+    }
+
+    @Test func rule25NothingOfNoSchemeInParticularIsSentReadably() throws {
+        for (host, isFound) in [("h.example", false), ("localhost", true), ("127.0.0.1", true)] {
+            let plain = ProtectionSpace(
+                scheme: "http", host: host, port: 80, realm: "Staff", authenticationMethod: .httpBasic)
+            let found = try find([["user": "bob", "server": host]], url: "http://\(host)/", space: plain)
+            #expect(found == (isFound ? "bob 0" : "none"))
+            let named = ["user": "bob", "server": host, "protocol": "http"]
+            #expect(try find([named], url: "http://\(host)/", space: plain) == "bob 0")
+        }
+    }
+
+    @Test func theBestFitWins() throws {
+        #expect(try find([without("domain"), exactly, without("authtype")]) == "bob 1 exact")
+        #expect(try find([without("domain"), without("authtype")]) == "bob 1")
+        #expect(try find([without("protocol"), without("authtype")]) == "bob 0")
+        let deep = with(["object": "/a"])
+        #expect(try find([exactly, deep]) == "bob 1")
+    }
+
+    @Test func betweenEqualsNothingIsGuessed() throws {
+        #expect(try find([exactly, with(["user": "carol"])]) == "undecided")
+        #expect(try find([exactly, with(["user": "carol"])], user: "carol") == "carol 1 exact")
+        #expect(try find([exactly, exactly]) == "undecided")
+        #expect(try find([with(["user": "carol"]), without("domain")]) == "carol 0 exact")
+    }
+
+    @Test func theSameTwiceIsNoQuestion() throws {
+        let items = ["a", "b"].map { item($0, exactly, "same") }
+        let finding = KeyringFinding(items, for: space, at: try FetchURL("https://h.example:8443/"), user: nil)
+        guard case .credential = finding else { return #expect(Bool(false)) }
+    }
+
+    @Test func rule18TheMarkedOneIsTheDefault() throws {
+        let marked = with(["user": "carol", "watchword-default": "1"])
+        #expect(try find([exactly, marked]) == "carol 1 exact")
+        #expect(try find([marked, with(["watchword-default": "1"])]) == "undecided")
+    }
+
+    @Test func lockedItemsAreNotUsed() throws {
+        let locked = item("1", exactly, nil)
+        #expect(KeyringFinding([locked], for: space, at: try FetchURL("https://h.example:8443/"), user: nil) == .none)
+    }
+
+    // MARK: Writing
+
+    @Test func rule18TheFirstUserIsMarkedAndLaterOnesAreNot() {
+        let bob = PasswordCredential(user: "bob", password: secret("one"))
+        let pattern = SpacePattern(space)
+        let first = KeyringWrite(bob, for: pattern, over: [])
+        #expect(first.attributes == with(["watchword-default": "1"]))
+        #expect(first.unchanged == nil)
+        let there = item("1", first.attributes.merging(["xdg:schema": "x"]) { $1 }, "one")
+        #expect(KeyringWrite(bob, for: pattern, over: [there]).unchanged == "/items/1")
+        let newer = PasswordCredential(user: "bob", password: secret("two"))
+        let over = KeyringWrite(newer, for: pattern, over: [there])
+        #expect(over.unchanged == nil)
+        #expect(over.attributes == first.attributes)
+        let carol = PasswordCredential(user: "carol", password: secret("one"))
+        #expect(KeyringWrite(carol, for: pattern, over: [there]).attributes["watchword-default"] == nil)
+    }
+
+    // MARK: In a fetch
+
+    @Test func rule17TheKeyringIsWrittenAfterTheServerAccepted() throws {
+        for (status, isStored) in [(200, true), (403, true), (401, false), (503, false)] {
+            var run = try MachineRun(keyring: [])
+            run.start()
+            run.challengeBasic()
+            #expect(run.challenges[0].persistenceAllowed == [.none, .forSession, .permanent])
+            run.answer(user: "bob", "pw", .permanent)
+            #expect(run.effects.isEmpty)
+            if status == 401 { run.challengeBasic() } else { run.respond(status) }
+            let stores = run.effects.filter { if case .store = $0 { true } else { false } }
+            #expect(stores.count == (isStored ? 1 : 0))
+        }
+    }
+
+    @Test func rule17OnlyAnExactItemIsRemovedWhenItIsRefused() throws {
+        for (attributes, isRemoved) in [(exact("bob"), true), (exact("bob").filter { $0.key != "domain" }, false)] {
+            var run = try MachineRun(keyring: [item("1", attributes, "stale")])
+            run.start()
+            run.challengeBasic()
+            run.challengeBasic()
+            let removal = FetchTable.Command.remove(
+                item: "/items/1",
+                PasswordCredential(user: "bob", password: secret("stale"), persistence: .permanent))
+            #expect(run.effects.contains(removal) == isRemoved)
+        }
+    }
+
+    @Test func aRefusedValueIsLeftAloneForAWhile() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let stale = item("1", exact("bob").filter { $0.key != "domain" }, "stale")
+        for (age, sent) in [(Duration.zero, 1), (.seconds(60), 1), (Limits.sessionLifetime + .seconds(61), 2)] {
+            run.now = age
+            let fetch = try run.fetch()
+            run.challenge(fetch)
+            run.found(fetch, [stale])
+            if run.request(fetch) != nil { run.challenge(fetch) }
+            #expect(run.sent.count == sent)
+            run.answer(fetch, .cancel)
+        }
+    }
+
+    @Test func aKeyringThatCannotBeUsedIsPassedOver() throws {
+        for kind in KeyringFailure.Kind.allCases {
+            var run = TableRun(isKeyringEnabled: true)
+            let fetch = try run.fetch()
+            run.challenge(fetch)
+            run.found(fetch, failure: kind)
+            #expect(run.question(fetch)?.persistenceAllowed == [.none, .forSession])
+        }
+    }
+
+    @Test func aSilentKeyringIsLeftAloneForAMinute() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        for (age, isAsked) in [(Duration.zero, true), (.seconds(59), false), (.seconds(60), true)] {
+            run.now = age
+            let fetch = try run.fetch()
+            run.challenge(fetch)
+            #expect(run.isLookingUp(fetch) == isAsked)
+            if isAsked { run.found(fetch, failure: .timedOut) }
+            run.answer(fetch, .cancel)
+        }
+    }
+
+    @Test func whatIsLockedIsSaid() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let fetch = try run.fetch()
+        run.challenge(fetch)
+        run.found(fetch, [item("1", exact("bob"), nil)])
+        guard case .unusable(let failure, _) = run.table.keyring.state else { return #expect(Bool(false)) }
+        #expect(failure.kind == .locked)
+        #expect(run.question(fetch)?.persistenceAllowed == [.none, .forSession])
+    }
+}

@@ -1,0 +1,164 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Several users, credentials that are handed over, defaults, lock: semantics rules 17 and 18.
+@Suite struct StoredByHandTests {
+    private let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
+    private let client = ClientTag(value: 1)
+
+    private func credential(_ user: String, _ password: String = "pw") -> PasswordCredential {
+        PasswordCredential(user: user, password: secret(password))
+    }
+
+    private func logIn(_ run: inout TableRun, as user: String) throws {
+        let fetch = try run.fetch("http://\(user)@h/a/page")
+        run.challenge(fetch)
+        run.answer(fetch, user: user, "pw-\(user)")
+        run.respond(fetch, 200)
+    }
+
+    private func user(of run: inout TableRun, _ url: String = "http://h/a/x") throws -> String? {
+        let fetch = try run.fetch(url)
+        defer { run.abort(fetch) }
+        return run.request(fetch)?.authorization?.revealed
+    }
+
+    @Test func rule18TheFirstUserIsTheDefaultUntilAnotherIsSet() throws {
+        var run = TableRun()
+        try logIn(&run, as: "bob")
+        try logIn(&run, as: "carol")
+        #expect(try user(of: &run) == basic("bob", "pw-bob"))
+        let listed = run.table.sessionCredentials(of: client, now: .zero)
+        #expect(listed.map(\.user) == ["bob", "carol"])
+        #expect(listed.map(\.isDefault) == [true, false])
+        let orders = run.table.setDefault(number: listed[1].number, of: client, now: .zero)
+        run.take(try #require(orders))
+        #expect(try user(of: &run) == basic("carol", "pw-carol"))
+        let unknown = run.table.setDefault(number: 99, of: client, now: .zero)
+        #expect(unknown == nil)
+    }
+
+    @Test func rule16AFetchThatNamesAUserGetsThatUsersEntry() throws {
+        var run = TableRun()
+        try logIn(&run, as: "bob")
+        try logIn(&run, as: "carol")
+        #expect(try user(of: &run, "http://carol@h/a/x") == basic("carol", "pw-carol"))
+        #expect(try user(of: &run, "http://dave@h/a/x") == nil)
+    }
+
+    @Test func rule18EachChangeIsSaidOnce() throws {
+        var run = TableRun()
+        try logIn(&run, as: "bob")
+        #expect(run.effects.count == 1)
+        let again = try run.fetch()
+        run.respond(again, 200)
+        #expect(run.effects.count == 1)
+        let number = run.table.sessionCredentials(of: client, now: .zero)[0].number
+        let orders = run.table.setDefault(number: number, of: client, now: .zero)
+        run.take(try #require(orders))
+        #expect(run.effects.count == 1)
+        let (_, stored) = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
+        let (_, same) = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
+        #expect((stored.count, same.count) == (1, 0))
+        let (count, forgotten) = run.table.forget(number: number, pattern: nil, of: client)
+        #expect((count, forgotten.count) == (1, 1))
+        let nothing = run.table.forget(number: number, pattern: nil, of: client).orders
+        #expect(nothing.isEmpty)
+    }
+
+    @Test func whatIsHandedOverIsTriedAfterAChallengeOnly() throws {
+        var run = TableRun()
+        _ = run.table.give(credential("bob"), for: pattern, of: client, now: .zero)
+        let fetch = try run.fetch { $0.interaction = .none }
+        #expect(run.sent.isEmpty)
+        run.challenge(fetch)
+        #expect(run.sent == [basic("bob", "pw")])
+        run.respond(fetch, 200)
+        #expect(run.results[fetch]?.authentication?.source == .session)
+        #expect(run.effects.isEmpty)
+        #expect(try user(of: &run) == basic("bob", "pw"))
+        #expect(run.table.sessionCredentials(of: client, now: .zero).count == 1)
+    }
+
+    @Test func whatIsHandedOverAndWrongIsForgottenAfterOneTry() throws {
+        var run = TableRun()
+        _ = run.table.give(credential("bob", "wrong"), for: pattern, of: client, now: .zero)
+        let ids = try (1...20).map { try run.fetch(client: $0) }
+        run.serve(password: "right")
+        #expect(run.sent == [basic("bob", "wrong")])
+        #expect(run.asking == [ids[0]])
+        #expect(run.table.sessionCredentials(of: client, now: .zero).isEmpty)
+    }
+
+    @Test func theMostExactIsTaken() throws {
+        var run = TableRun()
+        var realm = pattern
+        realm.realm = "r"
+        var other = pattern
+        other.realm = "other"
+        _ = run.table.give(credential("any"), for: pattern, of: client, now: .zero)
+        _ = run.table.give(credential("realm"), for: realm, of: client, now: .zero)
+        _ = run.table.give(credential("other"), for: other, of: client, now: .zero)
+        let fetch = try run.fetch()
+        run.challenge(fetch)
+        #expect(run.sent == [basic("realm", "pw")])
+    }
+
+    @Test func whatIsForgottenBySpaceIsForgottenEverywhereInIt() throws {
+        var run = TableRun()
+        try logIn(&run, as: "bob")
+        _ = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
+        _ = run.table.give(
+            credential("eve"), for: SpacePattern(scheme: "http", host: "i", port: 80), of: client, now: .zero)
+        let removed = run.table.forget(number: nil, pattern: pattern, of: client).count
+        #expect(removed == 2)
+        #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.space.host) == ["i"])
+    }
+
+    @Test func aLockedBrokerUsesAndKeepsNothing() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        try logIn(&run, as: "bob")
+        run.take(run.table.lock())
+        #expect(run.table.sessionCount == 0)
+        let fetch = try run.fetch()
+        run.challenge(fetch)
+        #expect(!run.isLookingUp(fetch))
+        #expect(run.question(fetch)?.persistenceAllowed == [Persistence.none])
+        run.answer(fetch, user: "bob", "pw-bob", .permanent)
+        run.respond(fetch, 200)
+        #expect(run.table.sessionCount == 0)
+        run.table.unlock()
+        let next = try run.fetch()
+        run.challenge(next)
+        #expect(run.isLookingUp(next))
+    }
+
+    @Test func withSharingByClientNobodyElseUsesIt() throws {
+        var run = TableRun()
+        run.table = FetchTable(sharing: .client)
+        try logIn(&run, as: "bob")
+        #expect(try user(of: &run) == basic("bob", "pw-bob"))
+        let other = try run.fetch(client: 2)
+        #expect(run.request(other)?.authorization == nil)
+        run.challenge(other)
+        #expect(run.asking == [other])
+        #expect(run.table.sessionCredentials(of: ClientTag(value: 2), now: .zero).isEmpty)
+        run.table.forgetClient(client)
+        #expect(run.table.sessionCount == 0)
+    }
+
+    @Test func timeForgets() throws {
+        var run = TableRun()
+        try logIn(&run, as: "bob")
+        _ = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
+        run.now = Limits.sessionIdle - .seconds(1)
+        run.tick()
+        #expect(run.table.sessionCredentials(of: client, now: run.now).count == 2)
+        run.now = Limits.sessionIdle
+        run.tick()
+        #expect(run.table.sessionCredentials(of: client, now: .zero).isEmpty)
+        #expect(run.table.sessionCount == 0)
+    }
+}
