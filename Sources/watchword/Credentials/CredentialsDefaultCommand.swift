@@ -1,0 +1,24 @@
+import ArgumentParser
+import WatchwordProtocol
+
+struct CredentialsDefaultCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "default", abstract: "Say which one is used where several users are kept for one site.",
+        discussion: """
+            Example:
+              watchword credentials default session:7
+            """)
+
+    @Argument(help: "An id out of the first column of: watchword credentials list")
+    var id: String
+
+    @OptionGroup var broker: SocketOption
+
+    func validate() throws { _ = try CredentialID(argument: id) }
+
+    func run() throws {
+        let params = CredentialReference(id: try CredentialID(argument: id))
+        _ = try broker.call(.credentialSetDefault, params.json)
+        print("\(params.id.text.shortened) is the default now.")
+    }
+}
