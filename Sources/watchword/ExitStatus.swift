@@ -60,7 +60,9 @@ func report(_ failure: ClientFailure) -> ExitCode {
 func reportRefusal(_ failure: ClientFailure) -> ExitCode {
     guard case .refused(let error) = failure else { return report(failure) }
     switch error.kind {
-    case .unknownCredential: return refusal("No credential has this id. \"watchword credentials list\" shows all.")
+    case .unknownCredential:
+        return refusal("No credential has this id. \"watchword credentials list\" shows all.")
+    case .methodNotFound: return refusal("This broker is too old for that. Restart it: \(error.text)")
     default: return refusal(error.text)
     }
 }

@@ -15,7 +15,7 @@ struct FetchCommand: ParsableCommand {
 
             Examples:
               watchword fetch https://intranet.example/report
-              watchword fetch --keep keyring -o report.csv https://intranet.example/report.csv
+              watchword fetch -L --keep keyring https://intranet.example/report
             """)
 
     @OptionGroup var options: FetchOptions

@@ -20,8 +20,13 @@ enum Keep: String, ExpressibleByArgument, CaseIterable {
         let allowed = names.compactMap { $0.string.flatMap(Persistence.init(rawValue:)) }
         if allowed.contains(persistence) { return (persistence, nil) }
         guard allowed.contains(.forSession) else {
-            return (.none, "Nothing is kept now: it is used for this fetch alone.")
+            return (
+                .none, "Nothing can be kept now (see: watchword status): what is typed is used for this fetch alone."
+            )
         }
-        return (.forSession, "The keyring cannot be used (see: watchword keyring status). It is kept for the session.")
+        return (
+            .forSession,
+            "The keyring cannot be used (see: watchword keyring status): what is typed is kept for the session."
+        )
     }
 }

@@ -29,7 +29,7 @@ struct StatusCommand: ParsableCommand {
             ("Connections", "\(number("connections"))"),
             (
                 "Fetches",
-                "\(number("fetches", "running")) running, \(number("fetches", "waiting")) of them waiting for the log-in of another, \(number("fetches", "done")) done"
+                "\(number("fetches", "running")) running (\(number("fetches", "waiting")) waiting for the log-in of another), \(number("fetches", "done")) done"
             ),
             (
                 "Challenges",

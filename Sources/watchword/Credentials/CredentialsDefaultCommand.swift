@@ -1,4 +1,5 @@
 import ArgumentParser
+import WatchwordClient
 import WatchwordProtocol
 
 struct CredentialsDefaultCommand: ParsableCommand {
@@ -18,7 +19,15 @@ struct CredentialsDefaultCommand: ParsableCommand {
 
     func run() throws {
         let params = CredentialReference(id: try CredentialID(argument: id))
-        _ = try broker.call(.credentialSetDefault, params.json)
+        do throws(ClientFailure) {
+            _ = try BrokerConnection(broker.location).call(.credentialSetDefault, params.json)
+        } catch .refused(let error) where error.kind == .unknownCredential {
+            throw refusal(
+                "No credential that a server has accepted has this id. \"watchword credentials list\" shows all; "
+                    + "use it once before it can be the default.")
+        } catch {
+            throw reportRefusal(error)
+        }
         print("\(params.id.text.shortened) is the default now.")
     }
 }

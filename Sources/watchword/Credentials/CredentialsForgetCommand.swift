@@ -27,6 +27,8 @@ struct CredentialsForgetCommand: ParsableCommand {
     func run() throws {
         let count = try broker.call(.credentialForget, params().json)["removed"]?.integer ?? 0
         print(count == 1 ? "1 credential is forgotten." : "\(count) credentials are forgotten.")
+        // An id names the one that is meant; a site may have more in a keyring that is locked.
+        if site != nil { KeyringText.noteAbsence(try broker.call(.keyringStatus)) }
     }
 
     private func params() throws -> CredentialForgetParams {

@@ -27,11 +27,7 @@ struct CredentialsListCommand: ParsableCommand {
         if json { return print(String(decoding: result.serialized(), as: UTF8.self)) }
         let rows = (result["credentials"]?.elements ?? []).map(Self.row)
         print(rows.isEmpty ? "Nothing is kept." : TextTable.text([Self.heading] + rows))
-        if let keyring = result["keyring"], let state = keyring["state"]?.string,
-            ["locked", "unavailable"].contains(state), keyring["kind"]?.string != "disabled"
-        {
-            complain("The keyring is left out: \(KeyringText.line(keyring))")
-        }
+        KeyringText.noteAbsence(result["keyring"])
     }
 
     private static let heading = ["ID", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT"]

@@ -12,7 +12,7 @@ struct CredentialsStoreCommand: ParsableCommand {
 
             Examples:
               watchword credentials store https://intranet.example --user bob
-              pass intranet | watchword credentials store https://intranet.example --user bob --password-stdin
+              pass h | watchword credentials store https://h --user bob --password-stdin
             """)
 
     enum Scheme: String, ExpressibleByArgument, CaseIterable {
@@ -67,6 +67,8 @@ struct CredentialsStoreCommand: ParsableCommand {
             let params = CredentialStoreParams(pattern: pattern, credential: credential)
             let result = try connection.call(.credentialStore, params.json)
             print("Kept in the \(keep.rawValue) as \((result["id"]?.string ?? "").shortened).")
+        } catch ClientFailure.refused(let error) where error.kind == .keyringUnavailable {
+            throw refusal("\(error.text) Nothing was stored. Try: watchword keyring unlock; or give --keep session.")
         } catch let failure as ClientFailure {
             throw reportRefusal(failure)
         }

@@ -29,6 +29,14 @@ enum KeyringText {
         return status?["reason"]?.string.map { "\(state). \(safe($0))" } ?? state
     }
 
+    /// Says that the keyring had no part in something, if so, and unless it was switched off.
+    static func noteAbsence(_ status: JSON?) {
+        guard ["locked", "unavailable"].contains(status?["state"]?.string), status?["kind"]?.string != "disabled" else {
+            return
+        }
+        complain("The keyring is left out: \(line(status))")
+    }
+
     /// A sentence may be longer than what `shortened` leaves of it.
     static func safe(_ sentence: String) -> String {
         sentence.split(separator: " ").map { String($0).shortened }.joined(separator: " ")
