@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <wchar.h>
 
 _Static_assert(WATCHWORD_SPAWN_NEW_SESSION == POSIX_SPAWN_SETSID, "spawn.h has another value");
 
@@ -66,4 +68,11 @@ int watchword_interrupt_descriptor(void) {
 int watchword_read_interrupt(int descriptor) {
     struct signalfd_siginfo info;
     return read(descriptor, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+int watchword_terminal_width(uint32_t character) {
+    static const char *locale;
+    if (locale == NULL) locale = setlocale(LC_CTYPE, "C.UTF-8");
+    int width = wcwidth((wchar_t)character);
+    return width < 0 ? 1 : width;
 }

@@ -1,13 +1,10 @@
 internal import Glibc
+internal import WatchwordProtocol
 
 extension SettingsFile {
-    /// Where the file lies: `watchword/config.toml` below `$XDG_CONFIG_HOME`, else below `~/.config`; `nil` without either.
-    ///
-    /// Variables that are empty or not absolute count as absent.
+    /// Where the file lies; see `ConfigurationLocation`.
     public static func path(environment: (String) -> String?) -> String? {
-        func folder(_ name: String) -> String? { environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
-        let configuration = folder("XDG_CONFIG_HOME") ?? folder("HOME").map { "\($0)/.config" }
-        return configuration.map { "\($0)/watchword/config.toml" }
+        ConfigurationLocation.path(environment: environment)
     }
 
     /// The settings that a file gives, or everything that is wrong with it. A file that is missing gives the defaults.

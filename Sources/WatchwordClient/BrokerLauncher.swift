@@ -18,6 +18,14 @@ public enum BrokerLauncher {
         return try BrokerConnection(location)
     }
 
+    /// Turns this program into `watchwordd` with `arguments`. Returns only when there is none.
+    public static func become(_ arguments: [String]) {
+        let pointers = (["watchwordd"] + arguments).map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        if let beside = pathBesideThisProgram() { execv(beside, pointers) }
+        execvp("watchwordd", pointers)
+    }
+
     private static func start(_ location: SocketLocation) throws(ClientFailure) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw .cannotStart(reason: String(cString: strerror(errno))) }

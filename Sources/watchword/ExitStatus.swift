@@ -5,6 +5,8 @@ import WatchwordProtocol
 
 /// Exit codes with curl's meaning (curl(1), "EXIT CODES"), so that scripts need not learn new ones.
 enum ExitStatus {
+    /// Of the commands that fetch nothing.
+    static let refused: Int32 = 1
     static let failedToStart: Int32 = 2
     static let httpError: Int32 = 22
     static let writeError: Int32 = 23
@@ -52,4 +54,21 @@ func complain(_ text: String) {
 func report(_ failure: ClientFailure) -> ExitCode {
     if case .interrupted = failure {} else { complain(failure.description) }
     return ExitCode(ExitStatus.code(for: failure))
+}
+
+/// The same for the commands that fetch nothing: 1 for a refusal, whatever its reason.
+func reportRefusal(_ failure: ClientFailure) -> ExitCode {
+    guard case .refused(let error) = failure else { return report(failure) }
+    switch error.kind {
+    case .unknownCredential:
+        return refusal("No credential has this id. \"watchword credentials list\" shows all.")
+    case .methodNotFound: return refusal("This broker is too old for that. Restart it: \(error.text)")
+    default: return refusal(error.text)
+    }
+}
+
+/// Says why nothing was done.
+func refusal(_ text: String) -> ExitCode {
+    complain(text)
+    return ExitCode(ExitStatus.refused)
 }

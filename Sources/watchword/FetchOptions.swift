@@ -35,6 +35,9 @@ struct FetchOptions: ParsableArguments {
         help: ArgumentHelp("User and password; without password it is asked for.", valueName: "user[:password]"))
     var user: String?
 
+    @Option(help: "Where to keep what is typed, or given with -u, once the server has accepted it.")
+    var keep = Keep.session
+
     @Flag(name: [.customShort("L"), .long], help: "Follow redirects.")
     var location = false
 

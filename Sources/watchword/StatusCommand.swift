@@ -1,51 +1,59 @@
 import ArgumentParser
-import Glibc
 import JSONText
-import WatchwordClient
 import WatchwordProtocol
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Show what the broker knows of itself.")
+        commandName: "status", abstract: "Show what the broker knows of itself.",
+        discussion: """
+            Example:
+              watchword status
+            """)
 
     @Flag(help: "Print the broker's own answer, as JSON.")
     var json = false
 
-    @Option(
-        help: ArgumentHelp(
-            "The broker's socket, in place of $WATCHWORD_SOCKET or the user's run-time folder.", valueName: "path"))
-    var socket: String?
+    @OptionGroup var broker: SocketOption
 
     func run() throws {
-        do throws(ClientFailure) {
-            let location = SocketLocation(
-                explicit: socket, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
-            let status = try BrokerConnection(location).call(.serverStatus)
-            print(json ? String(decoding: status.serialized(), as: UTF8.self) : Self.text(status, path: location.path))
-        } catch {
-            throw report(error)
-        }
+        let status = try broker.call(.serverStatus)
+        print(json ? String(decoding: status.serialized(), as: UTF8.self) : Self.text(status, broker.location.path))
     }
 
-    private static func text(_ status: JSON, path: String) -> String {
+    private static func text(_ status: JSON, _ path: String) -> String {
         let number = { (names: String...) in names.reduce(status as JSON?) { $0?[$1] }?.integer ?? 0 }
         let uptime = Duration.milliseconds(number("uptimeMs"))
         return [
             ("Broker", "\(status["version"]?.string ?? "?"), process \(number("pid")), up \(uptime.formattedSeconds)"),
             ("Socket", path),
             ("Connections", "\(number("connections"))"),
-            ("Fetches", "\(number("fetches", "running")) running, \(number("fetches", "done")) done"),
+            (
+                "Fetches",
+                "\(number("fetches", "running")) running (\(number("fetches", "waiting")) waiting for the log-in of another), \(number("fetches", "done")) done"
+            ),
             (
                 "Challenges",
                 "\(number("challenges", "pending")) open, \(number("challenges", "answered")) answered, \(number("challenges", "timedOut")) timed out"
             ),
+            ("Agents", agents(status)),
             ("Session", "\(number("session", "entries")) log-ins remembered"),
-            ("Keyring", "\(status["keyring"]?["state"]?.string ?? "?"). \(status["keyring"]?["reason"]?.string ?? "")"),
+            ("Keyring", KeyringText.line(status["keyring"])),
+            (
+                "Locked",
+                status["session"]?["locked"]?.boolean == true ? "yes; to use what is kept: watchword unlock" : "no"
+            ),
             (
                 "Network",
                 "\(number("engine", "connectionsOpened")) connections opened, \(number("engine", "connectionsReused")) times reused"
             ),
         ].map { "\($0.0):".padded(to: 13) + $0.1 }.joined(separator: "\n")
+    }
+
+    private static func agents(_ status: JSON) -> String {
+        let names = (status["agents"]?.elements ?? []).map { agent in
+            "\((agent["name"]?.string ?? "?").shortened) (priority \(agent["priority"]?.integer ?? 0))"
+        }
+        return names.isEmpty ? "none" : names.joined(separator: ", ")
     }
 }
 

@@ -5,11 +5,13 @@ import WatchwordProtocol
 /// Asks the person at the terminal for what a server wants to know.
 struct TerminalQuestion {
     let interrupt: Int32
+    /// How long what is typed is to be kept.
+    let keep: Keep
 
     /// `nil` when there is nothing to answer any more: the user has interrupted, or the broker has withdrawn the question.
     func ask(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let params = challenge.params
-        terminal.show(Self.introduction(params))
+        terminal.show(introduction(params))
         let proposed = params["proposedCredential"]?["user"]?.string
         let prompt = "User\(proposed.map { " [\($0.shortened)]" } ?? ""): "
         switch readLine(prompt, at: terminal, challenge, echo: true) {
@@ -29,7 +31,9 @@ struct TerminalQuestion {
     ) -> ChallengeAnswer? {
         switch readLine("Password for \(user.shortened): ", at: terminal, challenge, echo: false) {
         case .text(let password):
-            return .credential(.password(PasswordCredential(user: user, password: password)))
+            let persistence = keep.granted(by: challenge.params).persistence
+            return .credential(
+                .password(PasswordCredential(user: user, password: password, persistence: persistence)))
         case .end:
             terminal.show("Going on without logging in.\n")
             return .proceed
@@ -55,36 +59,18 @@ struct TerminalQuestion {
     }
 
     /// Who asks, for what, how safely, and how often it went wrong. What the server says is marked as its words.
-    static func introduction(_ params: JSON) -> String {
-        var lines = ["", "\(site(params)) asks for a log-in."]
-        if let realm = params["protectionSpace"]?["realm"]?.string {
-            lines.append("  The server says: \(realm.shortened)")
-        }
-        lines.append("  Scheme: \(scheme(params)). \(safety(params))")
+    private func introduction(_ params: JSON) -> String {
+        var lines = ["", "\(SpaceText.site(params)) asks for a log-in."]
+        if let realm = SpaceText.realm(params) { lines.append("  The server says: \(realm)") }
+        lines.append("  Scheme: \(SpaceText.scheme(params) ?? "unknown"). \(Self.safety(params))")
         let failures = params["previousFailureCount"]?.integer ?? 0
         if let problem = params["error"]?["message"]?.string {
             lines.append("  \(problem.shortened)")
         } else if failures > 0 {
             lines.append("  The server has refused the last answer (\(failures) failed so far).")
         }
+        if failures == 0, let note = keep.granted(by: params).note { lines.append("  \(note)") }
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    /// Scheme, host and port, as in a URL.
-    static func site(_ params: JSON) -> String {
-        let space = params["protectionSpace"]
-        let (scheme, host) = (space?["protocol"]?.string ?? "", space?["host"]?.string ?? "")
-        let port = space?["port"]?.integer ?? 0
-        let isUsual = (scheme, port) == ("http", 80) || (scheme, port) == ("https", 443)
-        return "\(scheme)://\(host)\(isUsual ? "" : ":\(port)")".shortened
-    }
-
-    static func scheme(_ params: JSON) -> String {
-        switch params["protectionSpace"]?["authenticationMethod"]?.string {
-        case "httpBasic": "Basic"
-        case "httpDigest": "Digest"
-        case let other: (other ?? "unknown").shortened
-        }
     }
 
     private static func safety(_ params: JSON) -> String {

@@ -15,19 +15,12 @@ struct WatchwordCommand: ParsableCommand {
             Examples:
               watchword fetch https://intranet.example/report
               watchword fetch -o report.csv -L https://intranet.example/report.csv
-              watchword status
+              watchword credentials list
+              watchword lock
             """,
         version: WatchwordVersion.current,
-        subcommands: [FetchCommand.self, StatusCommand.self])
-}
-
-/// Where the broker is; common to all sub-commands.
-struct BrokerOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The broker's socket, in place of $WATCHWORD_SOCKET or the user's run-time folder.", valueName: "path"))
-    var socket: String?
-
-    @Flag(help: "Do not start a broker when none runs.")
-    var noStart = false
+        subcommands: [
+            FetchCommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,
+            UnlockCommand.self, StatusCommand.self, ConfigCommand.self,
+        ])
 }

@@ -1,8 +1,6 @@
 """The shell helper as its user meets it: at a terminal, without one, and in a pipe."""
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
@@ -11,59 +9,14 @@ import time
 import pytest
 
 from rig.broker import ROOT, program
+from rig.client import password_answer
 from rig.scripted import basic_server, response
-
-
-class Terminal:
-    """A process at a terminal of its own."""
-
-    def __init__(self, *command, environment):
-        self.child, self.terminal = pty.fork()
-        if self.child == 0:
-            os.execve(command[0], command, environment)
-        self.shown = b""
-
-    def expect(self, text, seconds=20):
-        end = time.monotonic() + seconds
-        while text.encode() not in self.shown:
-            assert time.monotonic() < end, f"{text!r} did not come: {self.shown!r}"
-            self._read(0.2)
-
-    def _read(self, seconds):
-        if select.select([self.terminal], [], [], seconds)[0]:
-            try:
-                data = os.read(self.terminal, 4096)
-            except OSError:
-                return False
-            self.shown += data
-            return bool(data)
-        return True
-
-    def type(self, text):
-        os.write(self.terminal, text.encode())
-
-    def end(self, seconds=20):
-        limit = time.monotonic() + seconds
-        while self._read(0.1) and time.monotonic() < limit:
-            pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+from rig.terminal import Shell
 
 
 @pytest.fixture
 def shell(stage):
-    broker = stage.broker()
-    environment = {**broker.environment, "WATCHWORD_SOCKET": broker.socket, "TERM": "dumb"}
-
-    class Shell:
-        def run(self, *arguments, **more):
-            # A session of its own has no terminal.
-            return subprocess.run(
-                [program("watchword"), *arguments], env=environment, capture_output=True, timeout=60, start_new_session=True, **more)
-
-        def at_terminal(self, *arguments):
-            return Terminal(program("watchword"), *arguments, environment=environment)
-
-    return Shell()
+    return Shell(stage.broker())
 
 
 def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
@@ -127,6 +80,77 @@ def test_without_a_terminal_it_says_so_at_once(stage, shell):
     assert done.stdout == b"" and done.stderr.count(b"\n") == 1
     assert b"no terminal" in done.stderr and b"Staff" in done.stderr and b"-u" in done.stderr
     assert server.authorizations == [None]
+    assert shell.run("fetch", "--json", server.url).returncode == 67
+    assert shell.run("fetch", "-f", server.url).returncode == 67
+
+
+def agent(stage, answer):
+    client = stage.client(answer=answer, name="desk")
+    client.call("agent/register", {"name": "desk", "priority": 10})
+    return client
+
+
+def test_without_a_terminal_an_agent_is_asked(stage, shell):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    agent(stage, lambda challenge: password_answer("bob", password))
+    done = shell.run("fetch", server.url)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"welcome", b"")
+
+
+@pytest.mark.parametrize("action, words", [("continue", b"no terminal"), ("default", b"no terminal"), ("cancel", b"was cancelled")])
+def test_without_a_terminal_an_agent_may_have_no_answer(stage, shell, action, words):
+    server = stage.server(basic_server("bob", "x"))
+    asked = []
+    agent(stage, lambda challenge: asked.append(challenge) or {"action": action})
+    done = shell.run("fetch", server.url)
+    assert done.returncode == 67 and done.stdout == b"" and done.stderr.count(b"\n") == 1
+    assert words in done.stderr and len(asked) == 1
+
+
+def test_other_responses_pass_without_a_terminal(stage, shell):
+    server = stage.server(lambda request: response(401, b"bearer only", "WWW-Authenticate: Bearer"))
+    done = shell.run("fetch", server.url)
+    assert (done.returncode, done.stdout) == (0, b"bearer only")
+
+
+def remembered(shell):
+    return [credential["user"] for credential in json.loads(shell.run("credentials", "list", "--json").stdout)["credentials"]]
+
+
+@pytest.mark.parametrize("keep, users", [("none", []), ("session", ["bob"]), ("keyring", ["bob"])])
+def test_keep_at_a_terminal_and_with_u(stage, shell, keep, users):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    terminal = shell.at_terminal("fetch", "--keep", keep, server.url)
+    terminal.expect("User: ")
+    assert terminal.shown.count(b"The keyring cannot be used") == (keep == "keyring")
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0 and b"welcome" in terminal.shown
+    assert remembered(shell) == users
+    shell.run("session", "clear")
+    assert shell.run("fetch", "--keep", keep, "-u", f"bob:{password}", server.url).stdout == b"welcome"
+    assert remembered(shell) == users
+
+
+def test_a_locked_broker_keeps_nothing_and_says_so(stage, shell):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    shell.run("lock")
+    terminal = shell.at_terminal("fetch", server.url)
+    terminal.expect("Nothing can be kept now")
+    terminal.expect("User: ")
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0
+    shell.run("unlock")
+    assert remembered(shell) == []
 
 
 def test_user_option_and_url_credentials(stage, shell):

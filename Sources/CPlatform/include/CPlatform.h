@@ -33,4 +33,8 @@ enum { WATCHWORD_SPAWN_NEW_SESSION = 0x80 };
 /// Closes every descriptor from `first` on. Returns 0, or an error number.
 int watchword_close_from(unsigned first);
 
+/// How many places a character takes on a terminal, by the tables of the C library for UTF-8, whatever the user's language.
+/// For a program with one thread.
+int watchword_terminal_width(uint32_t character);
+
 #endif

@@ -7,6 +7,10 @@ public struct CredentialListParams: Sendable, Equatable {
     public init(_ json: JSON?) throws(InvalidParams) {
         pattern = try Members(json)["protectionSpace"].map { json throws(InvalidParams) in try SpacePattern(json) }
     }
+
+    public init(pattern: SpacePattern?) { self.pattern = pattern }
+
+    public var json: JSON { .object(["protectionSpace": pattern?.json]) }
 }
 
 /// `credential/store`: a credential is kept before any server has seen it.
@@ -27,6 +31,16 @@ public struct CredentialStoreParams: Sendable, Equatable {
         }
         self.credential = credential
     }
+
+    public init(pattern: SpacePattern, credential: PasswordCredential) {
+        self.pattern = pattern
+        self.credential = credential
+    }
+
+    /// Holds the password: it must be written with `JSON.write(_:)`.
+    public var json: JSON {
+        ["protectionSpace": pattern.json, "credential": Credential.password(credential).json]
+    }
 }
 
 /// `credential/forget`: one credential by its id, or all of some spaces.
@@ -45,6 +59,13 @@ public enum CredentialForgetParams: Sendable, Equatable {
             throw InvalidParams("params needs id or protectionSpace")
         }
     }
+
+    public var json: JSON {
+        switch self {
+        case .id(let id): ["id": .string(id.text)]
+        case .pattern(let pattern): ["protectionSpace": pattern.json]
+        }
+    }
 }
 
 /// `credential/setDefault`.
@@ -58,6 +79,10 @@ public struct CredentialReference: Sendable, Equatable {
         }
         self.id = id
     }
+
+    public init(id: CredentialID) { self.id = id }
+
+    public var json: JSON { ["id": .string(id.text)] }
 }
 
 /// Names a stored credential: `session:7`, or `keyring:` and the keyring's own name.

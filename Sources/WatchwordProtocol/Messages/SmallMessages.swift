@@ -32,4 +32,8 @@ public struct SessionClearParams: Sendable, Equatable {
     public var origin: String?
 
     public init(_ json: JSON?) throws(InvalidParams) { origin = try Members(json).string("origin") }
+
+    public init(origin: String?) { self.origin = origin }
+
+    public var json: JSON { .object(["origin": origin.map { .string($0) }]) }
 }

@@ -1,0 +1,33 @@
+import ArgumentParser
+import WatchwordClient
+import WatchwordProtocol
+
+struct CredentialsDefaultCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "default", abstract: "Say which one is used where several users are kept for one site.",
+        discussion: """
+            Example:
+              watchword credentials default session:7
+            """)
+
+    @Argument(help: "An id out of the first column of: watchword credentials list")
+    var id: String
+
+    @OptionGroup var broker: SocketOption
+
+    func validate() throws { _ = try CredentialID(argument: id) }
+
+    func run() throws {
+        let params = CredentialReference(id: try CredentialID(argument: id))
+        do throws(ClientFailure) {
+            _ = try BrokerConnection(broker.location).call(.credentialSetDefault, params.json)
+        } catch .refused(let error) where error.kind == .unknownCredential {
+            throw refusal(
+                "No credential that a server has accepted has this id. \"watchword credentials list\" shows all; "
+                    + "use it once before it can be the default.")
+        } catch {
+            throw reportRefusal(error)
+        }
+        print("\(params.id.text.shortened) is the default now.")
+    }
+}

@@ -1,0 +1,47 @@
+import ArgumentParser
+import JSONText
+import WatchwordProtocol
+
+struct CredentialsListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Show what is kept: all of it, or for one site.",
+        discussion: """
+            Examples:
+              watchword credentials list
+              watchword credentials list https://intranet.example
+            """)
+
+    @Argument(help: "A URL like https://host:port; a path does not count.")
+    var site: String?
+
+    @Flag(help: "Print the broker's own answer, as JSON.")
+    var json = false
+
+    @OptionGroup var broker: SocketOption
+
+    func validate() throws { _ = try site.map { try Site($0) } }
+
+    func run() throws {
+        let params = CredentialListParams(pattern: try site.map { try Site($0).pattern })
+        let result = try broker.call(.credentialList, params.json)
+        if json { return print(String(decoding: result.serialized(), as: UTF8.self)) }
+        let rows = (result["credentials"]?.elements ?? []).map(Self.row)
+        print(rows.isEmpty ? "Nothing is kept." : TextTable.text([Self.heading] + rows))
+        KeyringText.noteAbsence(result["keyring"])
+    }
+
+    private static let heading = ["ID", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT"]
+
+    private static func row(_ credential: JSON) -> [String] {
+        [
+            id(credential["id"]?.string ?? ""), (credential["user"]?.string ?? "").shortened,
+            SpaceText.site(credential), SpaceText.realm(credential) ?? "(any)", SpaceText.scheme(credential) ?? "(any)",
+            (credential["source"]?.string ?? "").shortened, credential["isDefault"]?.boolean == true ? "yes" : "",
+        ]
+    }
+
+    /// Whole, however long: it is there to be copied.
+    private static func id(_ text: String) -> String {
+        text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : text.shortened
+    }
+}

@@ -1,0 +1,22 @@
+import ArgumentParser
+import JSONText
+import WatchwordProtocol
+
+struct KeyringUnlockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock", abstract: "Have the keyring ask for its password, in its own window.",
+        discussion: """
+            Ctrl-C ends the wait.
+
+            Example:
+              watchword keyring unlock
+            """)
+
+    @OptionGroup var broker: SocketOption
+
+    func run() throws {
+        let status = try broker.call(.keyringUnlock)
+        guard status["state"]?.string == "usable" else { throw refusal("The keyring is \(KeyringText.line(status))") }
+        print("The keyring is unlocked.")
+    }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import JSONText
+import WatchwordProtocol
+
+struct SessionClearCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clear", abstract: "Forget the log-ins of the session: all, or those of one site.",
+        discussion: """
+            The keyring keeps what it has.
+
+            Examples:
+              watchword session clear
+              watchword session clear https://intranet.example
+            """)
+
+    @Argument(help: "A URL like https://host:port; a path does not count.")
+    var site: String?
+
+    @OptionGroup var broker: SocketOption
+
+    func validate() throws { _ = try site.map { try Site($0) } }
+
+    func run() throws {
+        let params = SessionClearParams(origin: try site.map { try Site($0).origin })
+        let count = try broker.call(.sessionClear, params.json)["removed"]?.integer ?? 0
+        print(count == 1 ? "1 log-in is forgotten." : "\(count) log-ins are forgotten.")
+    }
+}

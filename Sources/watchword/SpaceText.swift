@@ -1,0 +1,26 @@
+import JSONText
+import WatchwordProtocol
+
+/// The words for a `protectionSpace` in messages of the broker, safe for a terminal.
+enum SpaceText {
+    /// Scheme, host and port, as in a URL.
+    static func site(_ params: JSON) -> String {
+        let space = params["protectionSpace"]
+        let (scheme, host) = (space?["protocol"]?.string ?? "", space?["host"]?.string ?? "")
+        let port = space?["port"]?.integer ?? 0
+        let isUsual = (scheme, port) == ("http", 80) || (scheme, port) == ("https", 443)
+        return "\(scheme)://\(host)\(isUsual ? "" : ":\(port)")".shortened
+    }
+
+    /// `nil` when no scheme is named.
+    static func scheme(_ params: JSON) -> String? {
+        switch params["protectionSpace"]?["authenticationMethod"]?.string {
+        case "httpBasic": "Basic"
+        case "httpDigest": "Digest"
+        case let other: other?.shortened
+        }
+    }
+
+    /// `nil` when no realm is named.
+    static func realm(_ params: JSON) -> String? { params["protectionSpace"]?["realm"]?.string?.shortened }
+}

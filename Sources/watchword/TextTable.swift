@@ -1,0 +1,21 @@
+import CPlatform
+
+/// Columns below each other.
+enum TextTable {
+    static func text(_ rows: [[String]]) -> String {
+        let columns = rows.map(\.count).max() ?? 0
+        let widths = (0..<columns).map { column in rows.map { $0.count > column ? width($0[column]) : 0 }.max() ?? 0 }
+        return rows.map { row in line(row, widths) }.joined(separator: "\n")
+    }
+
+    private static func line(_ row: [String], _ widths: [Int]) -> String {
+        let cells = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - width($0)) }
+        let line = cells.joined(separator: "  ")
+        return String(line[..<(line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex)])
+    }
+
+    /// How many places it takes on a terminal.
+    private static func width(_ text: String) -> Int {
+        text.unicodeScalars.reduce(0) { $0 + Int(watchword_terminal_width($1.value)) }
+    }
+}

@@ -1,0 +1,21 @@
+import Glibc
+import JSONText
+import WatchwordProtocol
+
+/// What `-v` shows.
+enum Verbose {
+    static func show(_ method: String, _ params: JSON?) {
+        let status = params?["status"]?.integer ?? 0
+        let text: String? =
+            switch method {
+            case BrokerMethodName.fetchRedirect.rawValue:
+                "status \(status): on to \(params?["to"]?.string?.shortened ?? "")"
+            case BrokerMethodName.fetchHeaders.rawValue: "status \(status)"
+            case BrokerMethodName.serverClosing.rawValue: "the broker is closing"
+            default: nil
+            }
+        guard let text else { return }
+        let line = Array("* \(text)\n".utf8)
+        _ = Glibc.write(STDERR_FILENO, line, line.count)
+    }
+}

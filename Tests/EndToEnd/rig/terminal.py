@@ -1,0 +1,61 @@
+"""The shell helper with a terminal of its own, or without any."""
+import os
+import pty
+import select
+import subprocess
+import time
+
+from .broker import program
+
+
+class Terminal:
+    """A process at a terminal of its own."""
+
+    def __init__(self, *command, environment):
+        self.child, self.terminal = pty.fork()
+        if self.child == 0:
+            os.execve(command[0], command, environment)
+        self.shown = b""
+
+    def expect(self, text, seconds=20):
+        end = time.monotonic() + seconds
+        while text.encode() not in self.shown:
+            assert time.monotonic() < end, f"{text!r} did not come: {self.shown!r}"
+            self._read(0.2)
+
+    def _read(self, seconds):
+        if select.select([self.terminal], [], [], seconds)[0]:
+            try:
+                data = os.read(self.terminal, 4096)
+            except OSError:
+                return False
+            self.shown += data
+            return bool(data)
+        return True
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def end(self, seconds=20):
+        limit = time.monotonic() + seconds
+        while self._read(0.1) and time.monotonic() < limit:
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+
+class Shell:
+    """Runs `watchword` against one broker, and keeps what it has printed."""
+
+    def __init__(self, broker):
+        self.environment = {**broker.environment, "WATCHWORD_SOCKET": broker.socket, "TERM": "dumb"}
+        self.printed = b""
+
+    def run(self, *arguments, **more):
+        # A session of its own has no terminal.
+        done = subprocess.run(
+            [program("watchword"), *arguments], env=self.environment, capture_output=True, timeout=60, start_new_session=True, **more)
+        self.printed += done.stdout + done.stderr
+        return done
+
+    def at_terminal(self, *arguments):
+        return Terminal(program("watchword"), *arguments, environment=self.environment)

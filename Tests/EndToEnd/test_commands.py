@@ -1,0 +1,331 @@
+"""The sub-commands of the shell helper about what is kept, the lock, the keyring and the configuration."""
+import base64
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from rig.broker import program
+from rig.scripted import basic_server, response
+from rig.terminal import Shell
+
+SITE = "https://intranet.example"
+
+
+@pytest.fixture
+def shell(stage):
+    shell = Shell(stage.broker())
+    yield shell
+    assert not any(secret.encode() in shell.printed for secret in stage.secrets)
+
+
+def store(shell, user, password, *arguments, site=SITE):
+    return shell.run("credentials", "store", site, "--user", user, "--password-stdin", *arguments, input=password.encode())
+
+
+def listed(shell, *arguments):
+    return json.loads(shell.run("credentials", "list", "--json", *arguments).stdout)["credentials"]
+
+
+def says(done, code, *words):
+    """One line on standard error, and nothing else."""
+    assert done.returncode == code and done.stdout == b"", done
+    assert done.stderr.count(b"\n") == 1 and all(word.encode() in done.stderr for word in words), done.stderr
+    return True
+
+
+def refuses_usage(done, *words):
+    return done.returncode == 64 and done.stdout == b"" and all(word.encode() in done.stderr for word in ["Usage:", *words])
+
+
+# Storing
+
+
+def test_a_stored_credential_is_used_without_a_question(stage, shell):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    assert store(shell, "bob", password + "\n", site=server.url + "/some/path").stdout == b"Kept in the session as session:1.\n"
+    assert shell.run("fetch", server.url).stdout == b"welcome"
+    assert [entry["user"] for entry in listed(shell)] == ["bob"]
+
+
+def test_storing_at_a_terminal_asks_twice_without_echo(stage, shell):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    terminal = shell.at_terminal("credentials", "store", server.url, "--user", "bob", "--realm", "Staff", "--scheme", "basic")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    terminal.expect("The same again: ")
+    assert password.encode() not in open(f"/proc/{terminal.child}/cmdline", "rb").read()
+    terminal.type(password + "\n")
+    assert terminal.end() == 0
+    assert b"Kept in the session as session:1." in terminal.shown and password.encode() not in terminal.shown
+    assert shell.run("fetch", server.url).stdout == b"welcome"
+
+
+@pytest.mark.parametrize("typed, code, words", [
+    ("other\n", 1, b"not the same"), ("\x04", 1, b"No password was given"), ("\x03", 130, b"The same again:")])
+def test_storing_at_a_terminal_can_end_otherwise(stage, shell, typed, code, words):
+    password = stage.secret()
+    terminal = shell.at_terminal("credentials", "store", SITE, "--user", "bob")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    terminal.expect("The same again: ")
+    terminal.type(typed)
+    assert terminal.end() == code
+    assert words in terminal.shown and password.encode() not in terminal.shown
+    assert listed(shell) == []
+
+
+def test_the_password_on_standard_input_is_one_line(stage, shell):
+    for number, ending in enumerate(["", "\n", "\r\n", "\nurl: somewhere\n"]):
+        password = stage.secret()
+        server = stage.server(basic_server("bob", password))
+        stage.allow(password, server)
+        assert store(shell, "bob", password + ending, site=server.url).returncode == 0
+        assert shell.run("fetch", server.url).stdout == b"welcome", ending
+    assert says(store(shell, "bob", ""), 1, "Standard input is empty")
+    assert says(store(shell, "bob", "a" * 4097), 1, "4096 bytes")
+    assert store(shell, "bob", "a" * 4096 + "\n").returncode == 0
+    assert says(store(shell, "bob", "a\tb"), 1, "control character")
+    done = shell.run("credentials", "store", SITE, "--user", "bob", "--password-stdin", input=b"\xff")
+    assert says(done, 1, "UTF-8")
+    assert says(shell.run("credentials", "store", SITE, "--user", "bob", stdin=subprocess.DEVNULL), 1, "no terminal", "--password-stdin")
+
+
+def test_a_terminal_as_standard_input_would_show_the_password(shell):
+    terminal = shell.at_terminal("credentials", "store", SITE, "--user", "bob", "--password-stdin")
+    assert terminal.end() == 1 and b"Leave out --password-stdin" in terminal.shown
+
+
+def test_a_password_among_the_arguments_is_refused_and_taken_away(stage, shell):
+    password = stage.secret()
+    for arguments in [
+        ["--user", f"bob:{password}", SITE], [f"--user=bob:{password}", SITE], [f"-ubob:{password}", SITE],
+    ]:
+        assert refuses_usage(shell.run("credentials", "store", *arguments), "--user takes a name alone")
+    for command in [
+        ["credentials", "store", "--user", "bob"], ["credentials", "list"], ["credentials", "forget", "--site"], ["session", "clear"],
+    ]:
+        assert refuses_usage(shell.run(*command, SITE.replace("//", f"//bob:{password}@")), "SITE takes no user")
+        assert refuses_usage(shell.run(*command, f"bob:{password}@intranet.example"), "SITE starts with http")
+
+
+@pytest.mark.parametrize("site", ["", "intranet.example", "ftp://h", "https://", "https://h:0", "https://h:x", "https://a b", "https://[::1", "https:/h"])
+def test_a_site_is_a_url(shell, site):
+    assert refuses_usage(shell.run("credentials", "list", site), "SITE ")
+
+
+def test_storing_for_good_needs_a_keyring(stage, shell):
+    assert says(store(shell, "bob", stage.secret(), "--keep", "keyring"), 1, "There is no session bus", "Nothing was stored", "--keep session")
+    assert refuses_usage(store(shell, "bob", "x", "--keep", "none"), "keep")
+    assert refuses_usage(store(shell, "bob", "x", "--scheme", "ntlm"), "scheme")
+    assert listed(shell) == []
+
+
+# Listing, forgetting
+
+
+def test_the_list_is_a_table(stage, shell):
+    assert shell.run("credentials", "list").stdout == b"Nothing is kept.\n"
+    store(shell, "bob", stage.secret(), "--realm", "Staff", "--scheme", "basic")
+    store(shell, "carol", stage.secret(), "--realm", "会社", "--scheme", "digest", site=SITE + ":8443")
+    store(shell, "dave", stage.secret(), site="HTTP://[::1]/x?y")
+    done = shell.run("credentials", "list")
+    lines = done.stdout.decode().splitlines()
+    assert lines[0].split() == ["ID", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT"]
+    assert [line.split()[:6] for line in lines[1:]] == [
+        ["session:1", "bob", SITE, "Staff", "Basic", "session"],
+        ["session:2", "carol", SITE + ":8443", "会社", "Digest", "session"],
+        ["session:3", "dave", "http://[::1]", "(any)", "(any)", "session"],
+    ]
+    # Two wide characters take the room of four.
+    columns = [lines[1].index("Basic"), lines[2].index("Digest") + 2, lines[3].rindex("(any)")]
+    assert columns == [lines[0].index("SCHEME")] * 3
+    assert b"The keyring is left out" in done.stderr and done.stderr.count(b"\n") == 1
+    assert [entry["user"] for entry in listed(shell, SITE + "/path")] == ["bob"]
+    assert shell.run("credentials", "list", "https://other.example").stdout == b"Nothing is kept.\n"
+
+
+def test_the_list_is_safe_for_a_terminal(stage, shell):
+    client = stage.client()
+    for character in ["\x9b2J", "\u202e", "\u2028"]:
+        space = {"protocol": "https", "host": "h.example", "realm": f"a{character}b"}
+        credential = {"type": "password", "user": f"bob{character}", "password": stage.secret()}
+        assert "result" in client.call("credential/store", {"protectionSpace": space, "credential": credential})
+    shown = shell.run("credentials", "list").stdout.decode()
+    assert shown.count("\ufffd") == 6 and shown.count("\n") == 4
+    assert not any(character in shown for character in "\x1b\x9b\u202e\u2028")
+
+
+def test_forgetting_by_id_and_by_site(stage, shell):
+    for user, realm in [("a", "One"), ("b", "Two"), ("c", "Two"), ("d", "Two")]:
+        store(shell, user, stage.secret(), "--realm", realm)
+    store(shell, "e", stage.secret(), site="https://other.example")
+    assert shell.run("credentials", "forget", "session:2").stdout == b"1 credential is forgotten.\n"
+    assert says(shell.run("credentials", "forget", "session:2"), 1, "watchword credentials list")
+    done = shell.run("credentials", "forget", "--site", SITE, "--realm", "Two")
+    assert done.stdout == b"2 credentials are forgotten.\n" and b"The keyring is left out" in done.stderr
+    assert [entry["user"] for entry in listed(shell)] == ["a", "e"]
+    assert shell.run("credentials", "forget", "--site", SITE).stdout == b"1 credential is forgotten.\n"
+    assert shell.run("credentials", "forget", "--site", SITE).stdout == b"0 credentials are forgotten.\n"
+    for arguments in [[], ["session:1", "--site", SITE], ["session:1", "--realm", "One"], ["--realm", "One"], ["bob"]]:
+        assert refuses_usage(shell.run("credentials", "forget", *arguments), "ID")
+
+
+def test_the_default_of_a_site(stage, shell):
+    passwords = {user: stage.secret() for user in ["bob", "carol"]}
+    keys = {"Basic " + base64.b64encode(f"{user}:{password}".encode()).decode(): user for user, password in passwords.items()}
+
+    def handle(request):
+        user = keys.get(request.authorization)
+        return response(200, user.encode()) if user else response(401, b"", 'WWW-Authenticate: Basic realm="Staff"')
+
+    server = stage.server(handle)
+    for user, password in passwords.items():
+        stage.allow(password, server)
+        assert shell.run("fetch", "-u", f"{user}:{password}", server.url).stdout == user.encode()
+    ids = {entry["user"]: entry["id"] for entry in listed(shell)}
+    for user in ["bob", "carol"]:
+        assert shell.run("credentials", "default", ids[user]).stdout == f"{ids[user]} is the default now.\n".encode()
+        assert [entry["user"] for entry in listed(shell) if entry["isDefault"]] == [user]
+        marked = [line for line in shell.run("credentials", "list").stdout.decode().splitlines() if line.endswith("  yes")]
+        assert len(marked) == 1 and user in marked[0]
+        assert shell.run("fetch", server.url).stdout == user.encode()
+    assert says(shell.run("credentials", "default", "session:99"), 1, "has this id", "watchword credentials list")
+    assert says(shell.run("credentials", "default", "keyring:/none"), 1, "has this id")
+    assert refuses_usage(shell.run("credentials", "default", "99"), "session:7")
+
+
+def test_clearing_the_session(stage, shell):
+    password = stage.secret()
+    servers = [stage.server(basic_server("bob", password)) for _ in range(3)]
+    for server in servers:
+        stage.allow(password, server)
+        assert shell.run("fetch", "-u", f"bob:{password}", server.url).returncode == 0
+    assert shell.run("session", "clear", servers[0].url + "/x").stdout == b"1 log-in is forgotten.\n"
+    assert shell.run("session", "clear").stdout == b"2 log-ins are forgotten.\n"
+    assert shell.run("session", "clear").stdout == b"0 log-ins are forgotten.\n"
+    assert shell.run("fetch", servers[0].url).returncode == 67
+
+
+# The lock, the keyring, the status
+
+
+def test_a_locked_broker_refuses(stage, shell):
+    store(shell, "bob", stage.secret())
+    assert shell.run("lock").stdout.startswith(b"Locked")
+    assert b"Locked:      yes" in shell.run("status").stdout
+    for command in [["credentials", "list"], ["credentials", "forget", "session:1"], ["credentials", "default", "session:1"], ["keyring", "unlock"]]:
+        assert says(shell.run(*command), 1, "The broker is locked", "watchword unlock")
+    assert says(store(shell, "bob", stage.secret()), 1, "watchword unlock")
+    assert shell.run("unlock").stdout == b"Unlocked.\n"
+    assert b"Locked:      no" in shell.run("status").stdout and listed(shell) == []
+
+
+def test_the_keyring_that_is_not_there(shell):
+    done = shell.run("keyring", "status")
+    assert (done.returncode, done.stdout) == (0, b"unavailable. There is no session bus; is this a login session?\n")
+    assert json.loads(shell.run("keyring", "status", "--json").stdout)["kind"] == "absent"
+    assert says(shell.run("keyring", "unlock"), 1, "There is no session bus")
+
+
+def test_the_status_shows_agents_and_waiting_fetches(stage, shell):
+    server = stage.server(basic_server("bob", "x"))
+    agent = stage.client(delivery="none")
+    agent.call("agent/register", {"name": "desk\x1b[2J", "priority": 7})
+    shown = shell.run("status").stdout.decode()
+    assert "(priority 7)" in shown and "desk" in shown and "\x1b" not in shown
+    fetches = [agent.start("fetch/run", {"url": server.url}) for _ in range(3)]
+    challenge = agent.challenges.get(timeout=10)
+    end = time.monotonic() + 10
+    while b"(2 waiting" not in shell.run("status").stdout and time.monotonic() < end:
+        time.sleep(0.05)
+    assert "3 running (2 waiting for the log-in of another), 0 done" in shell.run("status").stdout.decode()
+    agent.reply(challenge, {"action": "continue"})
+    assert [agent.wait(fetch)["result"]["status"] for fetch in fetches] == [401] * 3
+    agent.close()
+
+
+# Without a broker
+
+
+@pytest.fixture
+def alone(tmp_path):
+    environment = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+
+    def run(*arguments, helper=None, **more):
+        more.setdefault("env", environment)
+        return subprocess.run([helper or program("watchword"), *arguments], capture_output=True, timeout=30, start_new_session=True, **more)
+
+    run.environment = environment
+    return run
+
+
+@pytest.mark.parametrize("command", [
+    "credentials list", "credentials forget session:1", f"credentials forget --site {SITE}", "credentials default session:1", "lock",
+    "unlock", "keyring status", "keyring unlock", "session clear", "status", f"credentials store {SITE} --user bob --no-start"])
+def test_no_broker_is_started_to_look(alone, tmp_path, command):
+    assert says(alone(*command.split()), 2, "No broker listens", "Start watchwordd")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_storing_starts_a_broker(alone, tmp_path):
+    done = alone("credentials", "store", SITE, "--user", "bob", "--password-stdin", input=b"pw")
+    try:
+        assert done.stdout == b"Kept in the session as session:1.\n"
+        assert b"bob" in alone("credentials", "list").stdout
+    finally:
+        os.kill(int((tmp_path / "watchword" / "broker.sock.lock").read_text()), 15)
+
+
+def test_config_path(alone, tmp_path):
+    assert alone("config", "path").stdout == f"{tmp_path}/.config/watchword/config.toml\n".encode()
+    assert alone("config", "path", env={**alone.environment, "XDG_CONFIG_HOME": "/c"}).stdout == b"/c/watchword/config.toml\n"
+    assert says(alone("config", "path", env={}), 1, "$HOME")
+
+
+def test_config_check_is_the_brokers_own(alone, tmp_path):
+    file = tmp_path / ".config" / "watchword" / "config.toml"
+    assert alone("config", "check").stdout == f"{file}: in order.\n".encode()
+    file.parent.mkdir(parents=True)
+    file.write_text("[limits]\nsession-idel-s = 1\n")
+    expected = subprocess.run([program("watchwordd"), "--check-config"], env=alone.environment, capture_output=True)
+    done = alone("config", "check")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", expected.stderr) and b"session-idle-s" in done.stderr
+    other = tmp_path / "-other.toml"
+    other.write_text("[limits]\nsession-idle-s = 60\n")
+    assert alone("config", "check", str(other)).stdout == f"{other}: in order.\n".encode()
+    assert alone("config", "check", "--", "-other.toml", cwd=tmp_path).stdout == b"-other.toml: in order.\n"
+    missing = alone("config", "check", str(tmp_path / "none.toml"))
+    assert missing.returncode == 1 and b"does not exist" in missing.stderr
+
+
+def test_config_check_finds_the_broker_in_the_path(alone, tmp_path):
+    helper = shutil.copy(program("watchword"), tmp_path / "watchword")
+    assert says(alone("config", "check", helper=helper, env={**alone.environment, "PATH": "/nonexistent"}), 2, "watchwordd was not found")
+    path = {**alone.environment, "PATH": os.path.dirname(program("watchwordd"))}
+    assert alone("config", "check", helper=helper, env=path).returncode == 0
+
+
+COMMANDS = [
+    "", "fetch", "status", "lock", "unlock", "credentials", "credentials list", "credentials store", "credentials forget", "credentials default",
+    "session", "session clear", "keyring", "keyring status", "keyring unlock", "config", "config check", "config path"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(alone, command):
+    shown = alone(*command.split(), "--help").stdout.decode()
+    assert shown.startswith("OVERVIEW: ")
+    example = shown.split("\nExample", 1)[1].split("USAGE:")[0]
+    assert f"watchword {command}".rstrip() in example
+
+
+def test_the_root_lists_all_commands(alone):
+    shown = alone("--help").stdout.decode()
+    assert all(f"\n  {command} " in shown for command in COMMANDS if command and " " not in command)
