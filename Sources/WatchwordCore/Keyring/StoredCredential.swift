@@ -33,9 +33,9 @@ public struct StoredCredential: Sendable, Equatable {
         self.namesPort = place.namesPort
     }
 
-    /// Whether it is what we would have stored for exactly this space.
+    /// Whether it is what we would have stored for exactly this space. What says more, or has no schema, is somebody else's.
     func isExact(for space: ProtectionSpace) -> Bool {
-        namesScheme && namesPort && path == nil && pattern == SpacePattern(space)
+        item.holds(KeyringAttributes.attributes(for: SpacePattern(space), user: user))
     }
 
     public var isPreferred: Bool { item.attributes[KeyringAttributes.preferred] == "1" }
