@@ -144,6 +144,8 @@ def test_stored_by_hand_and_by_another_program(stage, gnome):
         ("bob", ours.port, "permanent"), ("alice", theirs.port, "permanent")}
     assert [one["user"] for one in keyring_list(client, theirs)] == ["alice"]
     assert client.call("credential/forget", {"id": identifier})["result"] == {"removed": 1}
+    # What it heard before this reply is what there was.
+    watcher.call("ping")
     assert heard(watcher, "credential/changed")[-1] == {"change": "forgotten", "source": "keyring"}
     assert [(item["user"], secret) for item, secret in gnome.items()] == [("alice", other)]
     assert client.call("credential/forget", {"id": identifier})["error"]["data"]["kind"] == "unknownCredential"
@@ -342,12 +344,14 @@ def test_a_newer_one_stored_meanwhile_survives(stage, gnome):
     assert server.authorizations == [None, basic("bob", wrong), None, basic("bob", right)]
 
 
-@pytest.mark.parametrize("change", [{}, {"domain": "Staff"}, {"domain": "Staff", "authtype": "basic", "mine": "1"}], ids=str)
+@pytest.mark.parametrize("change", [
+    {}, {"domain": "Staff"}, {"domain": "Staff", "authtype": "basic"}, {"schema": SCHEMA, "domain": "Staff"},
+    {"schema": SCHEMA, "domain": "Staff", "authtype": "basic", "mine": "1"}], ids=str)
 def test_what_others_stored_is_not_removed_and_not_tried_again(stage, gnome, change):
     server, right, attributes = protected(stage)
     wrong = stage.secret()
     stage.allow(wrong, server)
-    gnome.put(wrong, **attributes, **change)
+    gnome.put(wrong, **{**attributes, **change})
     broker = start_broker(stage, gnome)
     asked = []
     client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})

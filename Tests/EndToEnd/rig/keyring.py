@@ -129,7 +129,7 @@ def build_git_helper(folder):
 
 def description(server, user="bob", **more):
     """How the specification says that a credential for `server` is stored."""
-    return {"user": user, "server": "127.0.0.1", "protocol": "http", "port": str(server.port), **more}
+    return {"server": "127.0.0.1", "protocol": "http", "port": str(server.port), "user": user, **more}
 
 
 def settle(client):
