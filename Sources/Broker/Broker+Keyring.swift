@@ -11,8 +11,13 @@ extension Broker {
         fetch.state = .lookingUp(number: number)
         lookUps[number] = id
         guard let keyring else { return lookUpEnded(.failure(.notConfigured), number) }
-        keyring.search(queries, withSecrets: true) { [self, loop] result in
+        let finish: @Sendable (Result<[KeyringItem], KeyringFailure>) -> Void = { [self, loop] result in
             loop.post { self.assumeIsolated { $0.lookUpEnded(result, number) } }
+        }
+        keyring.search(queries, withSecrets: true) { result in
+            guard case .success([]) = result else { return finish(result) }
+            // A search that finds nothing does not say whether anything could be kept.
+            keyring.check { state in finish(state.map { [] }) }
         }
     }
 

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from rig import leaks, schemas, servers  # noqa: E402
 from rig.broker import Broker  # noqa: E402
 from rig.client import Client  # noqa: E402
+from rig.keyring import Keyring, build_git_helper  # noqa: E402
 from rig.scripted import ScriptedServer  # noqa: E402
 
 
@@ -19,6 +20,7 @@ class Stage:
 
     def __init__(self, folder):
         self.folder, self.brokers, self.clients, self.servers, self.secrets = folder, [], [], [], {}
+        self.keyrings = []
 
     def broker(self, *options, **more):
         folder = self.folder / f"broker{len(self.brokers)}"
@@ -27,10 +29,16 @@ class Stage:
         self.brokers.append(broker)
         return broker
 
-    def client(self, *arguments, **more):
-        client = Client((self.brokers or [self.broker()])[0].socket, *arguments, **more)
+    def client(self, *arguments, broker=None, **more):
+        client = Client((broker or (self.brokers or [self.broker()])[0]).socket, *arguments, **more)
         self.clients.append(client)
         return client
+
+    def keyring(self):
+        """A message bus without a keyring, to start one on."""
+        keyring = Keyring(self.folder / f"keyring{len(self.keyrings)}")
+        self.keyrings.append(keyring)
+        return keyring.start_bus()
 
     def server(self, server_or_handler):
         server = server_or_handler if isinstance(server_or_handler, ScriptedServer) else ScriptedServer(server_or_handler)
@@ -64,12 +72,34 @@ class Stage:
         for server in self.servers:
             server.close()
 
+    def end_services(self):
+        """Whatever became of the test: no process is left."""
+        for keyring in self.keyrings:
+            keyring.end()
+        for broker in self.brokers:
+            if broker.process and broker.process.poll() is None:
+                broker.kill()
+
 
 @pytest.fixture
 def stage(tmp_path):
     stage = Stage(tmp_path)
-    yield stage
-    stage.end()
+    try:
+        yield stage
+        stage.end()
+    finally:
+        stage.end_services()
+
+
+@pytest.fixture
+def gnome(stage):
+    """gnome-keyring, unlocked and empty."""
+    return stage.keyring().start_gnome()
+
+
+@pytest.fixture(scope="session")
+def git_helper(tmp_path_factory):
+    return build_git_helper(tmp_path_factory.mktemp("git-helper"))
 
 
 @pytest.fixture(scope="session")

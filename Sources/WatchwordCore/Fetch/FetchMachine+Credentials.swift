@@ -124,10 +124,13 @@ extension FetchMachine {
         let isNews = memory.session.remember(
             attempt.credential, for: attempt.space, owner: owner, at: hop.url, digest: attempt.challenge.digest,
             now: now)
-        guard isNews else { return }
-        if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
-        memory.keyring.forgetRefusals(in: attempt.space)
-        memory.turns.credentialArrived(for: attempt.space)
+        if isNews {
+            if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
+            memory.keyring.forgetRefusals(in: attempt.space)
+            memory.turns.credentialArrived(for: attempt.space)
+        }
+        // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
+        guard isNews || heldTurn != nil else { return }
         if attempt.credential.persistence == .permanent, attempt.source != .keyring, attempt.source != .session {
             memory.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }

@@ -24,9 +24,10 @@ public struct KeyringWrite: Sendable, Equatable {
 extension KeyringItem {
     var isMarkedDefault: Bool { attributes[KeyringAttributes.preferred] == "1" }
 
-    /// Whether the item describes exactly `wanted`, apart from what does not say where it belongs.
-    fileprivate func holds(_ wanted: [String: String], allowing others: Set<String>) -> Bool {
-        let aside = others.union(["xdg:schema", KeyringAttributes.preferred])
-        return attributes.filter { !aside.contains($0.key) } == wanted
+    /// Whether the item describes exactly `wanted`, with our schema, apart from what does not say where it belongs.
+    func holds(_ wanted: [String: String], allowing others: Set<String> = []) -> Bool {
+        let aside = others.union([KeyringAttributes.preferred])
+        return attributes.filter { !aside.contains($0.key) }
+            == wanted.merging(KeyringAttributes.everything) { own, _ in own }
     }
 }

@@ -33,9 +33,9 @@ public struct StoredCredential: Sendable, Equatable {
         self.namesPort = place.namesPort
     }
 
-    /// Whether it is what we would have stored for exactly this space.
+    /// Whether it is what we would have stored for exactly this space. What says more, or has no schema, is somebody else's.
     func isExact(for space: ProtectionSpace) -> Bool {
-        namesScheme && namesPort && path == nil && pattern == SpacePattern(space)
+        item.holds(KeyringAttributes.attributes(for: SpacePattern(space), user: user))
     }
 
     public var isPreferred: Bool { item.attributes[KeyringAttributes.preferred] == "1" }
@@ -89,7 +89,7 @@ enum KeyringFinding: Sendable, Equatable {
     init(_ items: [KeyringItem], for space: ProtectionSpace, at url: FetchURL, user: String?) {
         let fitting = items.compactMap { StoredCredential($0, at: url.origin) }.filter { stored in
             stored.item.secret != nil && stored.pattern.matches(space) && (user ?? stored.user) == stored.user
-                && (stored.path.map { url.path.hasPrefix($0) } ?? true)
+                && stored.covers(url.path)
         }
         let best = fitting.map(\.rank).max()
         let equals = fitting.filter { $0.rank == best }
@@ -110,6 +110,12 @@ enum KeyringFinding: Sendable, Equatable {
 }
 
 extension StoredCredential {
+    /// At its path and below; `/a` is not good for `/ab`.
+    fileprivate func covers(_ requested: String) -> Bool {
+        guard let path, requested != path else { return true }
+        return requested.hasPrefix(path.hasSuffix("/") ? path : path + "/")
+    }
+
     /// Exact port and realm first, then the method, then a path, then the scheme.
     fileprivate var rank: Int {
         (namesPort ? 16 : 0) + (pattern.realm != nil ? 8 : 0) + (pattern.authenticationMethod != nil ? 4 : 0)

@@ -1,0 +1,151 @@
+"""Keyrings for tests: a private message bus, on it gnome-keyring or the rig's own service, and the programs of others.
+
+Nothing here is ours but `secret_service.py`: what is stored is written by secret-tool and read by secretstorage.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+
+import secretstorage
+from jeepney.io.blocking import open_dbus_connection
+
+SERVICE = "org.freedesktop.secrets"
+SCHEMA = "org.gnome.keyring.NetworkPassword"
+CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>session</type><listen>unix:path={folder}/bus</listen><policy context="default">
+<allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>
+"""
+
+
+class Keyring:
+    """A bus in a home of its own, which starts nothing by itself. What was started is ended by its process id."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(mode=0o700)
+        self.address = f"unix:path={self.folder}/bus"
+        self.for_broker = {"DBUS_SESSION_BUS_ADDRESS": self.address}
+        self.environment = {
+            "HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1", **self.for_broker}
+        self.processes, self.calls_path = [], self.folder / "calls"
+
+    def start_bus(self):
+        configuration = self.folder / "bus.conf"
+        configuration.write_text(CONFIGURATION.format(folder=self.folder))
+        self._launch("dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address")
+        return self
+
+    def end(self):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait(10)
+            process.stdout.close()
+
+    # Services
+
+    def start_gnome(self):
+        """gnome-keyring with an unlocked default collection, in which is nothing."""
+        self._start(["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], b"rig")
+        # It does not say when it is ready; the bus says when it has its name.
+        self.run("gdbus", "wait", "--session", "--timeout", "10", SERVICE)
+        return self
+
+    def start_rig(self, misbehaviour=None, *items):
+        """The service of `secret_service.py` with `items`, each the attributes and the secret."""
+        options = ["--log", str(self.calls_path)] + (["--misbehave", misbehaviour] if misbehaviour else [])
+        for attributes, secret in items:
+            options += ["--item", json.dumps({"label": "Rig", "attributes": attributes, "secret": secret})]
+        self._launch("/usr/bin/python3", str(pathlib.Path(__file__).with_name("secret_service.py")), *options)
+        return self
+
+    @property
+    def calls(self):
+        """What the rig's service was asked, as names of methods."""
+        lines = self.calls_path.read_text().splitlines() if self.calls_path.exists() else []
+        return [line.split()[0].rsplit(".", 1)[1] for line in lines]
+
+    def _start(self, command, text=b""):
+        process = subprocess.Popen(
+            command, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process.stdin.write(text)
+        process.stdin.close()
+        self.processes.append(process)
+        return process
+
+    def _launch(self, *command):
+        """Starts a program and waits for its first line."""
+        process = self._start(list(command))
+        ready, _, _ = select.select([process.stdout], [], [], 20)
+        assert ready and process.stdout.readline(), f"{command[0]} did not start"
+
+    # The programs of others
+
+    def run(self, *command, text="", status=0, **environment):
+        done = subprocess.run(
+            command, env={**self.environment, **environment}, input=text, capture_output=True, text=True, timeout=20)
+        assert done.returncode == status, (command, done.returncode, done.stderr)
+        return done.stdout
+
+    def lookup(self, **attributes):
+        """What secret-tool finds under exactly one description; `None` for nothing."""
+        words = [word for pair in attributes.items() for word in pair]
+        done = subprocess.run(
+            ["secret-tool", "lookup", *words], env=self.environment, capture_output=True, text=True, timeout=20)
+        assert not done.stderr, done.stderr
+        return done.stdout if done.returncode == 0 else None
+
+    def put(self, password, **attributes):
+        """secret-tool stores by description. With `schema` it is an item like those of GNOME's programs."""
+        named = {"xdg:schema": attributes.pop("schema")} if "schema" in attributes else {}
+        words = [word for pair in {**named, **attributes}.items() for word in pair]
+        self.run("secret-tool", "store", "--label=Put", *words, text=password)
+
+    def items(self):
+        """The attributes of every item with its secret, read by secretstorage."""
+        with contextlib.closing(open_dbus_connection(self.address)) as connection:
+            collection = secretstorage.get_default_collection(connection)
+            return [(item.get_attributes(), item.get_secret().decode()) for item in collection.get_all_items()]
+
+    def delete(self):
+        """Empties the default collection."""
+        with contextlib.closing(open_dbus_connection(self.address)) as connection:
+            for item in secretstorage.get_default_collection(connection).get_all_items():
+                item.delete()
+
+
+def build_git_helper(folder):
+    """git's own helper for libsecret, from the sources that its package brings."""
+    source = pathlib.Path(folder) / "libsecret"
+    shutil.copytree("/usr/share/doc/git/contrib/credential/libsecret", source)
+    subprocess.run(["make", "-s", "-C", str(source)], check=True, capture_output=True, timeout=120)
+    return str(source / "git-credential-libsecret")
+
+
+def description(server, user="bob", **more):
+    """How the specification says that a credential for `server` is stored."""
+    return {"server": "127.0.0.1", "protocol": "http", "port": str(server.port), "user": user, **more}
+
+
+def settle(client):
+    """Returns when everything that the broker had to write into the keyring is written.
+
+    The keyring's calls are made one after the other, and a credential is written by two: after the first reply the second of
+    them is in the line, and before the second reply it is done.
+    """
+    return [client.call("keyring/status")["result"] for _ in range(2)][1]
+
+
+def heard(client, method):
+    """The parameters of the notifications `method` so far, in order; what came is gone through once."""
+    found = []
+    while not client.notifications.empty():
+        message = client.notifications.get_nowait()
+        if message["method"] == method:
+            found.append(message["params"])
+    return found

@@ -1,0 +1,370 @@
+"""The broker with gnome-keyring: what it stores, what it finds, and what it never sends."""
+import base64
+import threading
+
+import pytest
+
+from rig.client import password_answer
+from rig.keyring import SCHEMA, description, heard, settle
+from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def start_broker(stage, gnome):
+    return stage.broker(environment=gnome.for_broker)
+
+
+def protected(stage, user="bob", realm="Staff", **attributes):
+    """A server, its password, and how it is described in the keyring."""
+    password = stage.secret()
+    server = stage.server(basic_server(user, password, realm))
+    stage.allow(password, server)
+    return server, password, description(server, user, **attributes)
+
+
+def space(server, **more):
+    return {"protocol": "http", "host": "127.0.0.1", "port": server.port, **more}
+
+
+def store(client, server, user, password, **more):
+    credential = {"type": "password", "user": user, "password": password, "persistence": "permanent"}
+    return client.call("credential/store", {"protectionSpace": space(server, **more), "credential": credential})["result"]["id"]
+
+
+def keyring_list(client, server=None):
+    params = {"protectionSpace": space(server)} if server else None
+    found = client.call("credential/list", params)["result"]["credentials"]
+    return [credential for credential in found if credential["source"] == "keyring"]
+
+
+def unasked(stage, broker, server):
+    """A fetch of a client that would be asked, and is not."""
+    asked = []
+    client = stage.client(broker=broker, answer=lambda params: asked.append(params) or {"action": "continue"})
+    result = client.fetch(server.url)["result"]
+    assert asked == []
+    return result
+
+
+# What is stored
+
+@pytest.mark.parametrize("method", ["basic", "digest"])
+def test_permanent_is_stored_when_the_server_has_accepted_it(stage, gnome, method):
+    wrong, right = stage.secret(), stage.secret()
+    server = stage.server(basic_server("bob", right) if method == "basic" else DigestCheck("bob", right, algorithm="SHA-256"))
+    stage.allow(wrong, server), stage.allow(right, server)
+    broker = start_broker(stage, gnome)
+    client = stage.client()
+    call = client.start("fetch/run", {"url": server.url})
+    first = client.challenges.get(timeout=5)
+    assert first["params"]["persistenceAllowed"] == ["none", "forSession", "permanent"]
+    client.reply(first, password_answer("bob", wrong, persistence="permanent"))
+    second = client.challenges.get(timeout=5)
+    settle(client)
+    assert len(server.requests) == 2 and gnome.items() == []
+    client.reply(second, password_answer("bob", right, persistence="permanent"))
+    assert client.wait(call)["result"]["status"] == 200
+    settle(client)
+    exactly = description(server, domain="Staff", authtype=method)
+    assert gnome.lookup(**exactly) == right
+    assert gnome.items() == [({**exactly, "xdg:schema": SCHEMA, "watchword-default": "1"}, right)]
+    changes = [change for change in heard(client, "credential/changed") if change["source"] == "keyring"]
+    assert [(change["change"], change["user"]) for change in changes] == [("stored", "bob")]
+    broker.stop()
+    fresh = start_broker(stage, gnome)
+    result = unasked(stage, fresh, server)
+    assert (result["status"], result["auth"]["source"], result["exchanges"]) == (200, "keyring", 2)
+    assert server.requests[-2].authorization is None
+    assert server.authorizations[-1].startswith("Digest " if method == "digest" else basic("bob", right))
+
+
+@pytest.mark.parametrize("status, persistence", [(503, "permanent"), (500, "permanent"), (200, "forSession"), (200, "none")])
+def test_what_is_not_to_be_kept_is_not_stored(stage, gnome, status, persistence):
+    password = stage.secret()
+    server = stage.server(lambda request: response(status) if request.authorization else response(
+        401, b"", 'WWW-Authenticate: Basic realm="Staff"'))
+    stage.allow(password, server)
+    start_broker(stage, gnome)
+    client = stage.client(answer=lambda params: password_answer("bob", password, persistence=persistence))
+    assert client.fetch(server.url)["result"]["status"] == status
+    settle(client)
+    assert server.authorizations == [None, basic("bob", password)]
+    assert gnome.items() == []
+
+
+def test_a_fetch_without_storage_neither_reads_nor_writes(stage, gnome):
+    server, password, attributes = protected(stage)
+    stored = stage.secret()
+    gnome.put(stored, **attributes)
+    start_broker(stage, gnome)
+    asked = []
+    client = stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password, persistence="permanent"))
+    assert client.fetch(server.url, auth={"useStorage": False})["result"]["status"] == 200
+    assert [params["persistenceAllowed"] for params in asked] == [["none"]]
+    settle(client)
+    assert server.authorizations == [None, basic("bob", password)]
+    assert [secret for _, secret in gnome.items()] == [stored]
+
+
+def test_what_the_session_has_can_be_made_permanent(stage, gnome):
+    server, password, _ = protected(stage)
+    start_broker(stage, gnome)
+    persistence = ["forSession", "permanent"]
+    client = stage.client(answer=lambda params: password_answer("bob", password, persistence=persistence.pop(0)))
+    client.call("auth/subscribe", {"mode": "everything"})
+    assert [client.fetch(server.url, auth={"preemptive": False})["result"]["status"] for _ in range(2)] == [200, 200]
+    assert persistence == []
+    settle(client)
+    assert gnome.lookup(**description(server, domain="Staff", authtype="basic")) == password
+
+
+# By hand
+
+def test_stored_by_hand_and_by_another_program(stage, gnome):
+    ours, password, _ = protected(stage)
+    theirs, other, attributes = protected(stage, "alice")
+    broker = start_broker(stage, gnome)
+    client, watcher = stage.client(), stage.client()
+    identifier = store(client, ours, "bob", password, realm="Staff", authenticationMethod="httpBasic")
+    assert heard(client, "credential/changed") == [
+        {"change": "stored", "source": "keyring", "user": "bob", "protectionSpace": {
+            **space(ours, realm="Staff"), "authenticationMethod": "httpBasic", "isProxy": False}}]
+    assert gnome.lookup(**description(ours, domain="Staff", authtype="basic")) == password
+    assert ours.requests == []
+    gnome.put(other, schema=SCHEMA, **attributes)
+    assert unasked(stage, broker, ours)["auth"]["source"] == "keyring"
+    assert unasked(stage, broker, theirs)["auth"]["source"] == "keyring"
+    assert ours.authorizations == [None, basic("bob", password)]
+    assert theirs.authorizations == [None, basic("alice", other)]
+    listed = keyring_list(client)
+    assert {(one["user"], one["protectionSpace"]["port"], one["persistence"]) for one in listed} == {
+        ("bob", ours.port, "permanent"), ("alice", theirs.port, "permanent")}
+    assert [one["user"] for one in keyring_list(client, theirs)] == ["alice"]
+    assert client.call("credential/forget", {"id": identifier})["result"] == {"removed": 1}
+    # What it heard before this reply is what there was.
+    watcher.call("ping")
+    assert heard(watcher, "credential/changed")[-1] == {"change": "forgotten", "source": "keyring"}
+    assert [(item["user"], secret) for item, secret in gnome.items()] == [("alice", other)]
+    assert client.call("credential/forget", {"id": identifier})["error"]["data"]["kind"] == "unknownCredential"
+    # Of this server the session has one as well.
+    assert client.call("credential/forget", {"protectionSpace": space(theirs)})["result"] == {"removed": 2}
+    assert gnome.items() == []
+
+
+def test_storing_the_same_again_is_no_change(stage, gnome):
+    server, password, _ = protected(stage)
+    newer = stage.secret()
+    start_broker(stage, gnome)
+    client = stage.client()
+    first = store(client, server, "bob", password)
+    assert len(heard(client, "credential/changed")) == 1
+    assert store(client, server, "bob", password) == first
+    assert heard(client, "credential/changed") == []
+    assert store(client, server, "bob", newer) == first
+    assert len(heard(client, "credential/changed")) == 1
+    assert [secret for _, secret in gnome.items()] == [newer]
+    assert gnome.lookup(**description(server)) == newer
+
+
+def test_the_default_among_two_users(stage, gnome):
+    server, password, _ = protected(stage)
+    stage.allow(password, server)
+    other = stage.secret()
+    stage.allow(other, server)
+    server.handler = lambda request: response(200) if request.authorization else response(
+        401, b"", 'WWW-Authenticate: Basic realm="Staff"')
+    broker = start_broker(stage, gnome)
+    client = stage.client()
+    bob = store(client, server, "bob", password)
+    alice = store(client, server, "alice", other)
+    heard(client, "credential/changed")
+    assert {one["id"]: one["isDefault"] for one in keyring_list(client)} == {bob: True, alice: False}
+    assert unasked(stage, broker, server)["status"] == 200
+    assert client.call("credential/setDefault", {"id": alice})["result"] == {}
+    assert {one["id"]: one["isDefault"] for one in keyring_list(client)} == {bob: False, alice: True}
+    assert [change["change"] for change in heard(client, "credential/changed") if change["source"] == "keyring"] == [
+        "defaultChanged"]
+    # Its schema is what others find it by.
+    assert {(item["user"], item["xdg:schema"], item.get("watchword-default")) for item, _ in gnome.items()} == {
+        ("bob", SCHEMA, None), ("alice", SCHEMA, "1")}
+    assert gnome.lookup(**description(server, "bob")) == password
+    fresh = start_broker(stage, gnome)
+    assert unasked(stage, fresh, server)["status"] == 200
+    named = f"http://bob@127.0.0.1:{server.port}/"
+    assert stage.client(broker=fresh).fetch(named)["result"]["auth"]["source"] == "keyring"
+    assert server.authorizations == [
+        None, basic("bob", password), None, basic("alice", other), None, basic("bob", password)]
+
+
+def test_a_locked_broker_uses_and_keeps_nothing(stage, gnome):
+    server, password, attributes = protected(stage)
+    gnome.put(password, **attributes)
+    start_broker(stage, gnome)
+    asked = []
+    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
+    client.call("broker/lock")
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert (len(asked), server.authorizations) == (1, [None])
+    client.call("broker/unlock")
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "keyring"
+    assert (len(asked), server.authorizations) == (1, [None, None, basic("bob", password)])
+
+
+# What fits
+
+@pytest.mark.parametrize("change", [
+    {"port": "1"}, {"port": None}, {"protocol": "https"}, {"server": "localhost"}, {"server": "127.0.0.2"},
+    {"server": "127.0.0.1.example"}, {"domain": "Guests"}, {"authtype": "digest"}, {"authtype": "form"}, {"object": "/other"},
+    {"object": "/pa"}, {"user": ""}], ids=str)
+def test_what_was_stored_for_something_else_is_never_sent(stage, gnome, change):
+    server, password, attributes = protected(stage)
+    stored = stage.secret()
+    gnome.put(stored, **{name: value for name, value in {**attributes, **change}.items() if value is not None})
+    start_broker(stage, gnome)
+    asked = []
+    client = stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password))
+    assert client.fetch(server.url + "/path/x")["result"]["auth"]["source"] == "client"
+    assert "proposedCredential" not in asked[0] or asked[0]["proposedCredential"] is None
+    assert len(asked) == 1
+    assert server.authorizations == [None, basic("bob", password)]
+
+
+@pytest.mark.parametrize("change", [
+    {}, {"domain": "Staff"}, {"authtype": "basic"}, {"protocol": None}, {"object": "/path"}, {"object": "/path/"},
+    {"object": "path/x"}, {"object": "/"}], ids=str)
+def test_what_was_stored_for_this_is_sent(stage, gnome, change):
+    server, password, attributes = protected(stage)
+    gnome.put(password, **{name: value for name, value in {**attributes, **change}.items() if value is not None})
+    start_broker(stage, gnome)
+    assert stage.client().fetch(server.url + "/path/x")["result"]["auth"]["source"] == "keyring"
+    assert server.authorizations == [None, basic("bob", password)]
+
+
+def test_the_exact_realm_wins(stage, gnome):
+    server, password, attributes = protected(stage)
+    gnome.put(stage.secret(), **{**attributes, "user": "alice"})
+    gnome.put(password, domain="Staff", **attributes)
+    gnome.put(stage.secret(), **{**attributes, "user": "carol"})
+    assert unasked(stage, start_broker(stage, gnome), server)["status"] == 200
+    assert server.authorizations == [None, basic("bob", password)]
+
+
+def test_between_two_users_nothing_is_guessed(stage, gnome):
+    server, password, attributes = protected(stage)
+    gnome.put(password, **attributes)
+    gnome.put(stage.secret(), **{**attributes, "user": "alice"})
+    start_broker(stage, gnome)
+    asked = []
+    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert (len(asked), server.authorizations) == (1, [None])
+    # A fetch that names one of them leaves nothing to guess.
+    assert client.fetch(f"http://bob@127.0.0.1:{server.port}/")["result"]["status"] == 200
+    assert (len(asked), server.authorizations) == (1, [None, None, basic("bob", password)])
+
+
+def test_nothing_follows_a_redirect_to_another_server(stage, gnome):
+    target, password, _ = protected(stage)
+    server, first, attributes = protected(stage)
+    right = basic("bob", first)
+    server.handler = lambda request: response(302, b"", f"Location: {target.url}/") if request.authorization == right else response(
+        401, b"", 'WWW-Authenticate: Basic realm="Staff"')
+    gnome.put(first, **attributes)
+    start_broker(stage, gnome)
+    client = stage.client(answer=lambda params: password_answer("bob", password))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert server.authorizations == [None, right]
+    assert target.authorizations == [None, basic("bob", password)]
+
+
+# What was refused
+
+def gated(handle):
+    """A server that holds back its answer to each credential until the test lets it go."""
+    arrived, gate = threading.Event(), threading.Event()
+
+    def handler(request):
+        if request.authorization:
+            arrived.set()
+            assert gate.wait(20)
+        return handle(request)
+
+    return ScriptedServer(handler), arrived, gate
+
+
+@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
+def test_a_wrong_one_is_sent_once_for_twenty_fetches(stage, gnome, persistence):
+    server, right, _ = protected(stage)
+    wrong = stage.secret()
+    stage.allow(wrong, server)
+    broker = start_broker(stage, gnome)
+    first = stage.client()
+    # As we would have stored it: this is the item that may be removed.
+    store(first, server, "bob", wrong, realm="Staff", authenticationMethod="httpBasic")
+    asked = []
+
+    def answer(params):
+        asked.append(params)
+        return password_answer("bob", right, persistence=persistence)
+
+    clients = [stage.client(broker=broker, answer=answer) for _ in range(20)]
+    calls = [(client, client.start("fetch/run", {"url": server.url})) for client in clients]
+    assert [client.wait(call)["result"]["status"] for client, call in calls] == [200] * 20
+    assert len(asked) == 1
+    assert asked[0]["previousFailureCount"] == 1
+    sent = server.authorizations
+    assert (sent.count(basic("bob", wrong)), sent.count(basic("bob", right)), sent.count(None)) == (1, 20, 20)
+    settle(first)
+    kept = [(item["domain"], secret) for item, secret in gnome.items()]
+    assert kept == ([("Staff", right)] if persistence == "permanent" else [])
+
+
+def test_a_newer_one_stored_meanwhile_survives(stage, gnome):
+    right, wrong = stage.secret(), stage.secret()
+    server, arrived, gate = gated(basic_server("bob", right).handler)
+    stage.server(server)
+    stage.allow(right, server), stage.allow(wrong, server)
+    exactly = {"schema": SCHEMA, **description(server, domain="Staff", authtype="basic")}
+    gnome.put(wrong, **exactly)
+    broker = start_broker(stage, gnome)
+    client = stage.client()
+    call = client.start("fetch/run", {"url": server.url})
+    assert arrived.wait(10)
+    gnome.put(right, **exactly)
+    gate.set()
+    client.reply(client.challenges.get(timeout=5), {"action": "continue"})
+    assert client.wait(call)["result"]["status"] == 401
+    settle(client)
+    assert [secret for _, secret in gnome.items()] == [right]
+    assert heard(client, "credential/changed") == []
+    assert unasked(stage, broker, server)["status"] == 200
+    assert server.authorizations == [None, basic("bob", wrong), None, basic("bob", right)]
+
+
+@pytest.mark.parametrize("change", [
+    {}, {"domain": "Staff"}, {"domain": "Staff", "authtype": "basic"}, {"schema": SCHEMA, "domain": "Staff"},
+    {"schema": SCHEMA, "domain": "Staff", "authtype": "basic", "mine": "1"}], ids=str)
+def test_what_others_stored_is_not_removed_and_not_tried_again(stage, gnome, change):
+    server, right, attributes = protected(stage)
+    wrong = stage.secret()
+    stage.allow(wrong, server)
+    gnome.put(wrong, **{**attributes, **change})
+    broker = start_broker(stage, gnome)
+    asked = []
+    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
+    assert [client.fetch(server.url)["result"]["status"] for _ in range(2)] == [401, 401]
+    assert [params["previousFailureCount"] for params in asked] == [1, 0]
+    settle(client)
+    assert server.authorizations == [None, basic("bob", wrong), None]
+    assert [secret for _, secret in gnome.items()] == [wrong]
+    # What is answered now is kept beside it, and is what the next one finds.
+    keeping = stage.client(broker=broker, answer=lambda params: password_answer("bob", right, persistence="permanent"))
+    assert keeping.fetch(server.url)["result"]["status"] == 200
+    settle(keeping)
+    assert gnome.lookup(**description(server, domain="Staff", authtype="basic", **{"watchword-default": "1"})) == right
+    fresh = start_broker(stage, gnome)
+    assert unasked(stage, fresh, server)["status"] == 200
+    assert server.authorizations[3:] == [None, basic("bob", right), None, basic("bob", right)]

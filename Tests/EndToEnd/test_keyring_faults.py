@@ -1,0 +1,236 @@
+"""Keyrings that are locked, silent, dying, not encrypting, or not there: no fetch fails and none waits for long."""
+import base64
+import queue
+import time
+
+import pytest
+
+from rig.client import password_answer
+from rig.keyring import SCHEMA, description, settle
+from rig.scripted import ScriptedServer, basic_server, response
+
+CALL_LIMIT = 1.0
+FAULTS = {
+    # What the rig's service does: the state and the kind that are told.
+    "locked": ("locked", "locked"),
+    "dismiss": ("locked", "locked"),
+    "stall": ("unavailable", "timedOut"),
+    "mute": ("unavailable", "timedOut"),
+    "die": ("unavailable", "lost"),
+    "plain": ("unavailable", "plainOnly"),
+    "bare": ("unavailable", "refused"),
+}
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def start_broker(stage, environment, lines=f"[keyring]\ncall-limit-ms = {int(CALL_LIMIT * 1000)}\n"):
+    """With a configuration file, as the manual page says where."""
+    folder = stage.folder / f"config{len(stage.brokers)}" / "watchword"
+    folder.mkdir(parents=True, mode=0o700)
+    file = folder / "config.toml"
+    file.touch(mode=0o600)
+    file.write_text(lines)
+    return stage.broker(environment={**environment, "XDG_CONFIG_HOME": str(folder.parent)})
+
+
+def protected(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    return server, password
+
+
+def asked_once(stage, broker, server, password, **more):
+    """A fetch that is asked once, and then goes through. Gives the challenge."""
+    asked = []
+    client = stage.client(
+        broker=broker, answer=lambda params: asked.append(params) or password_answer("bob", password, **more))
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "client"
+    settle(client)
+    assert len(asked) == 1
+    assert server.authorizations[-2:] == [None, basic("bob", password)]
+    return asked[0]
+
+
+def state(stage, broker):
+    status = stage.client(broker=broker, delivery=None).call("server/status")["result"]["keyring"]
+    return status["state"], status.get("kind"), status.get("reason")
+
+
+@pytest.mark.parametrize("holds", ["something", "nothing"])
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "bare"])
+def test_the_question_goes_to_the_client(stage, fault, holds):
+    server, password = protected(stage)
+    stored = stage.secret()
+    items = [({"xdg:schema": SCHEMA, **description(server)}, stored)] if holds == "something" else []
+    keyring = stage.keyring().start_rig(fault, *items)
+    broker = start_broker(stage, keyring.for_broker)
+    client = stage.client()
+    call = client.start("fetch/run", {"url": server.url})
+    challenge = client.challenges.get(timeout=10)
+    # Before anything else is asked of the keyring: a service that died has nothing more to say.
+    told = state(stage, broker)
+    assert told[:2] == FAULTS[fault]
+    assert told[2].endswith((".", "unlock")), told[2]
+    assert challenge["params"]["persistenceAllowed"] == ["none", "forSession"]
+    client.reply(challenge, password_answer("bob", password, persistence="permanent"))
+    assert client.wait(call)["result"]["status"] == 200
+    assert server.authorizations == [None, basic("bob", password)]
+    # Nobody has asked for a window.
+    assert "Prompt" not in keyring.calls
+
+
+def test_a_keyring_without_a_default_collection_is_read_and_not_written(stage):
+    server, password = protected(stage)
+    stored, right = protected(stage)
+    keyring = stage.keyring().start_rig("bare", ({"xdg:schema": SCHEMA, **description(stored, server="localhost")}, right))
+    broker = start_broker(stage, keyring.for_broker)
+    assert asked_once(stage, broker, server, password)["persistenceAllowed"] == ["none", "forSession"]
+    assert state(stage, broker)[:2] == FAULTS["bare"]
+    assert stage.client().fetch(f"http://localhost:{stored.port}/")["result"]["auth"]["source"] == "keyring"
+    assert stored.authorizations == [None, basic("bob", right)]
+
+
+def test_an_empty_keyring_is_usable(stage):
+    server, password = protected(stage)
+    keyring = stage.keyring().start_rig("empty")
+    broker = start_broker(stage, keyring.for_broker)
+    assert state(stage, broker) == ("unknown", None, None)
+    challenge = asked_once(stage, broker, server, password, persistence="permanent")
+    assert challenge["persistenceAllowed"] == ["none", "forSession", "permanent"]
+    assert state(stage, broker) == ("usable", None, None)
+    assert keyring.lookup(**description(server, domain="Staff", authtype="basic")) == password
+
+
+@pytest.mark.parametrize("bus", ["none", "gone", "without a keyring", "not in use"])
+def test_without_a_keyring(stage, bus):
+    server, password = protected(stage)
+    lines = "[keyring]\nenabled = false\n" if bus == "not in use" else ""
+    if bus == "none":
+        environment = {}
+    elif bus == "gone":
+        environment = {"DBUS_SESSION_BUS_ADDRESS": f"unix:path={stage.folder}/no-bus"}
+    else:
+        keyring = stage.keyring()
+        environment = keyring.for_broker
+        if bus == "not in use":
+            keyring.start_rig(None, ({"xdg:schema": SCHEMA, **description(server)}, stage.secret()))
+    broker = start_broker(stage, environment, lines)
+    assert asked_once(stage, broker, server, password, persistence="permanent")["persistenceAllowed"] == ["none", "forSession"]
+    assert state(stage, broker)[:2] == ("unavailable", "disabled" if bus == "not in use" else "absent")
+    client = stage.client()
+    listed = client.call("credential/list")["result"]
+    assert [one["source"] for one in listed["credentials"]] == ["session"]
+    assert listed["keyring"]["state"] == "unavailable"
+    if bus == "not in use":
+        assert keyring.calls == []
+
+
+def test_a_keyring_that_comes_later_is_found(stage):
+    server, password = protected(stage)
+    other, right = protected(stage)
+    keyring = stage.keyring()
+    broker = start_broker(stage, keyring.for_broker)
+    assert asked_once(stage, broker, server, password)["persistenceAllowed"] == ["none", "forSession"]
+    keyring.start_rig(None, ({"xdg:schema": SCHEMA, **description(other)}, right))
+    assert stage.client().fetch(other.url)["result"]["auth"]["source"] == "keyring"
+    assert other.authorizations == [None, basic("bob", right)]
+    assert state(stage, broker)[0] == "usable"
+
+
+def test_unlocking_makes_it_usable(stage):
+    server, password = protected(stage)
+    keyring = stage.keyring().start_rig("ask", ({"xdg:schema": SCHEMA, **description(server)}, password))
+    broker = start_broker(stage, keyring.for_broker)
+    client = stage.client()
+    call = client.start("fetch/run", {"url": server.url})
+    client.reply(client.challenges.get(timeout=10), {"action": "continue"})
+    assert client.wait(call)["result"]["status"] == 401
+    assert state(stage, broker)[0] == "locked"
+    assert client.call("keyring/unlock")["result"] == {"state": "usable"}
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "keyring"
+    assert server.authorizations == [None, None, basic("bob", password)]
+
+
+def test_a_closed_window_is_an_error_of_whoever_wanted_it(stage):
+    server, password = protected(stage)
+    keyring = stage.keyring().start_rig("dismiss", ({"xdg:schema": SCHEMA, **description(server)}, password))
+    broker = start_broker(stage, keyring.for_broker)
+    client = stage.client()
+    assert client.call("keyring/unlock")["error"]["data"]["kind"] == "keyringUnavailable"
+    assert state(stage, broker)[1] == "dismissed"
+    assert keyring.calls.count("Prompt") == 1
+    call = client.start("fetch/run", {"url": server.url})
+    client.reply(client.challenges.get(timeout=10), {"action": "continue"})
+    assert client.wait(call)["result"]["status"] == 401
+    assert (server.authorizations, keyring.calls.count("Prompt")) == ([None], 1)
+
+
+@pytest.mark.parametrize("fault", ["stall", "mute"])
+def test_a_silent_keyring_costs_its_limit_once(stage, fault):
+    servers = [protected(stage) for _ in range(3)]
+    keyring = stage.keyring().start_rig(fault)
+    broker = start_broker(stage, keyring.for_broker)
+    page = stage.server(ScriptedServer(lambda request: response(200, b"open")))
+    clients = [stage.client() for _ in servers]
+    reader = stage.client()
+    begin = time.monotonic()
+    calls = [client.start("fetch/run", {"url": server.url}) for client, (server, _) in zip(clients, servers)]
+    while "SearchItems" not in keyring.calls and (fault == "stall" or "OpenSession" not in keyring.calls):
+        assert time.monotonic() < begin + 5
+    assert reader.fetch(page.url)["result"]["body"]["value"] == "open"
+    assert all(client.challenges.empty() for client in clients), "the keyring was not silent any more"
+    challenges, times = [], []
+    for client in clients:
+        challenges.append(client.challenges.get(timeout=10))
+        times.append(time.monotonic() - begin)
+    assert min(times) >= CALL_LIMIT * 0.9
+    # Three limits one after the other would be three seconds.
+    assert max(times) < CALL_LIMIT * 1.9, times
+    asked_of_it = list(keyring.calls)
+    for client, call, challenge, (server, password) in zip(clients, calls, challenges, servers):
+        assert challenge["params"]["persistenceAllowed"] == ["none", "forSession"]
+        client.reply(challenge, password_answer("bob", password))
+        assert client.wait(call)["result"]["status"] == 200
+        assert server.authorizations == [None, basic("bob", password)]
+    assert state(stage, broker)[:2] == FAULTS[fault]
+    # Within the minute nobody asks it again, and so nobody waits for it.
+    later, password = protected(stage)
+    call = reader.start("fetch/run", {"url": later.url})
+    reader.reply(reader.challenges.get(timeout=CALL_LIMIT * 0.9), password_answer("bob", password))
+    assert reader.wait(call)["result"]["status"] == 200
+    assert keyring.calls == asked_of_it
+
+
+def test_a_client_that_leaves_while_the_keyring_is_silent(stage):
+    server, password = protected(stage)
+    keyring = stage.keyring().start_rig("stall")
+    start_broker(stage, keyring.for_broker)
+    leaving, staying = stage.client(), stage.client()
+    leaving.start("fetch/run", {"url": server.url})
+    end = time.monotonic() + 5
+    while "SearchItems" not in keyring.calls:
+        assert time.monotonic() < end
+    call = staying.start("fetch/run", {"url": server.url})
+    leaving.close()
+    staying.reply(staying.challenges.get(timeout=5), password_answer("bob", password))
+    assert staying.wait(call)["result"]["status"] == 200
+    assert server.authorizations == [None, None, basic("bob", password)]
+    with pytest.raises(queue.Empty):
+        leaving.challenges.get_nowait()
+
+
+def test_the_broker_ends_while_the_keyring_is_silent(stage):
+    server, _ = protected(stage)
+    keyring = stage.keyring().start_rig("stall")
+    broker = start_broker(stage, keyring.for_broker, "[keyring]\ncall-limit-ms = 60000\n")
+    client = stage.client()
+    client.start("fetch/run", {"url": server.url})
+    end = time.monotonic() + 5
+    while "SearchItems" not in keyring.calls:
+        assert time.monotonic() < end
+    assert broker.stop(seconds=10) == 0
+    assert server.authorizations == [None]

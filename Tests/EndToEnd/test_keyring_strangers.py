@@ -1,0 +1,146 @@
+"""Passwords that other programs have stored, and other programs that read ours: Python's keyring, and git's helper."""
+import base64
+
+import pytest
+
+from rig.client import password_answer
+from rig.keyring import SCHEMA, description, settle
+from rig.scripted import basic_server
+
+SET = "import keyring, sys; keyring.set_password(sys.argv[1], sys.argv[2], sys.stdin.read())"
+GET = "import keyring, sys; print(keyring.get_password(sys.argv[1], sys.argv[2]), end='')"
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.fixture
+def server(stage):
+    server = stage.server(basic_server("bob", stage.secret()))
+    server.password = list(stage.secrets)[-1]
+    stage.allow(server.password, server)
+    return server
+
+
+def python_keyring(gnome, program, *arguments, text=""):
+    backend = {"PYTHON_KEYRING_BACKEND": "keyring.backends.SecretService.Keyring"}
+    return gnome.run("/usr/bin/python3", "-c", program, *arguments, text=text, **backend)
+
+
+def fetch_unasked(stage, gnome, server):
+    broker = stage.broker(environment=gnome.for_broker)
+    asked = []
+    client = stage.client(broker=broker, answer=lambda params: asked.append(params) or {"action": "continue"})
+    result = client.fetch(server.url)["result"]
+    return result["status"], result["auth"] and result["auth"]["source"], len(asked)
+
+
+def git(gnome, helper, action, **lines):
+    """What git would say to the helper, and what the helper says, as pairs."""
+    said = gnome.run(helper, action, text="".join(f"{name}={value}\n" for name, value in lines.items()) + "\n")
+    return dict(line.split("=", 1) for line in said.splitlines())
+
+
+def port(server):
+    return f"127.0.0.1:{server.port}"
+
+
+@pytest.mark.parametrize("service", ["127.0.0.1:{}", "http://127.0.0.1:{}", "http://127.0.0.1:{}/"])
+def test_a_password_of_pythons_keyring_is_used(stage, gnome, server, service):
+    python_keyring(gnome, SET, service.format(server.port), "bob", text=server.password)
+    assert [secret for _, secret in gnome.items()] == [server.password]
+    assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
+    assert server.authorizations == [None, basic("bob", server.password)]
+
+
+@pytest.mark.parametrize("service", [
+    "127.0.0.1", "http://127.0.0.1", "https://127.0.0.1:{}", "127.0.0.1:1", "localhost:{}", "x127.0.0.1:{}", "http://127.0.0.1:{}/a",
+    "http://127.0.0.1:{}@localhost"])
+def test_a_password_of_pythons_keyring_for_something_else_is_not(stage, gnome, server, service):
+    python_keyring(gnome, SET, service.format(server.port), "bob", text=stage.secret())
+    assert fetch_unasked(stage, gnome, server) == (401, None, 1)
+    assert server.authorizations == [None]
+
+
+def test_a_wrong_password_of_pythons_keyring_stays(stage, gnome, server):
+    wrong = stage.secret()
+    stage.allow(wrong, server)
+    python_keyring(gnome, SET, port(server), "bob", text=wrong)
+    before = gnome.items()
+    client = stage.client(
+        broker=stage.broker(environment=gnome.for_broker),
+        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    settle(client)
+    assert server.authorizations == [None, basic("bob", wrong), basic("bob", server.password)]
+    assert python_keyring(gnome, GET, port(server), "bob") == wrong
+    assert [item for item in gnome.items() if item in before] == before
+    # Ours says more about the server than theirs.
+    assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
+    assert server.authorizations[3:] == [None, basic("bob", server.password)]
+
+
+def test_what_git_has_stored_is_used(stage, gnome, server, git_helper):
+    git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=server.password)
+    assert [secret for _, secret in gnome.items()] == [server.password]
+    assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
+    assert server.authorizations == [None, basic("bob", server.password)]
+
+
+@pytest.mark.parametrize("change", [
+    {"protocol": "https"}, {"host": "127.0.0.1"}, {"host": "127.0.0.1:1"}, {"path": "some/where.git"}], ids=str)
+def test_what_git_has_stored_for_something_else_is_not(stage, gnome, server, git_helper, change):
+    lines = {"protocol": "http", "host": port(server), "username": "bob", "password": stage.secret(), **change}
+    git(gnome, git_helper, "store", **lines)
+    assert len(gnome.items()) == 1
+    assert fetch_unasked(stage, gnome, server) == (401, None, 1)
+    assert server.authorizations == [None]
+
+
+@pytest.mark.parametrize("way", ["challenge", "by hand", "by hand, with the realm"])
+def test_git_reads_and_erases_what_we_have_stored(stage, gnome, server, git_helper, way):
+    broker = stage.broker(environment=gnome.for_broker)
+    client = stage.client(answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
+    if way == "challenge":
+        assert client.fetch(server.url)["result"]["status"] == 200
+    else:
+        realm = {"realm": "Staff", "authenticationMethod": "httpBasic"} if "realm" in way else {}
+        assert "result" in client.call("credential/store", {
+            "protectionSpace": {"protocol": "http", "host": "127.0.0.1", "port": server.port, **realm},
+            "credential": {"type": "password", "user": "bob", "password": server.password, "persistence": "permanent"}})
+    settle(client)
+    found = git(gnome, git_helper, "get", protocol="http", host=port(server))
+    assert (found["username"], found["password"]) == ("bob", server.password)
+    assert git(gnome, git_helper, "get", protocol="https", host=port(server)) == {}
+    git(gnome, git_helper, "erase", protocol="http", host=port(server), username="bob", password=server.password)
+    assert gnome.items() == []
+    broker.stop()
+
+
+def test_git_itself_gets_what_we_have_stored(stage, gnome, server, git_helper):
+    client = stage.client(
+        broker=stage.broker(environment=gnome.for_broker),
+        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    settle(client)
+    asked = "".join(f"{line}\n" for line in ("protocol=http", f"host={port(server)}", ""))
+    said = gnome.run("git", "-c", f"credential.helper={git_helper}", "credential", "fill", text=asked, GIT_TERMINAL_PROMPT="0")
+    assert f"username=bob\npassword={server.password}\n" in said
+
+
+def test_our_newer_password_takes_the_place_of_gits(stage, gnome, server, git_helper):
+    wrong = stage.secret()
+    stage.allow(wrong, server)
+    git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=wrong)
+    client = stage.client(
+        broker=stage.broker(environment=gnome.for_broker),
+        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    settle(client)
+    ours = description(server, domain="Staff", authtype="basic", **{"xdg:schema": SCHEMA})
+    assert gnome.lookup(**ours) == server.password
+    assert sorted(secret for _, secret in gnome.items()) == sorted([wrong, server.password])
+    assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
+    assert server.authorizations == [
+        None, basic("bob", wrong), basic("bob", server.password), None, basic("bob", server.password)]
