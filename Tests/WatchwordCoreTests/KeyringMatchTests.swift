@@ -116,12 +116,17 @@ import WatchwordProtocol
         let first = KeyringWrite(bob, for: pattern, over: [])
         #expect(first.attributes == with(["watchword-default": "1"]))
         #expect(first.unchanged == nil)
-        let there = item("1", first.attributes.merging(["xdg:schema": "x"]) { $1 }, "one")
+        let schema = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
+        let there = item("1", first.attributes.merging(schema) { $1 }, "one")
         #expect(KeyringWrite(bob, for: pattern, over: [there]).unchanged == "/items/1")
         let newer = PasswordCredential(user: "bob", password: secret("two"))
         let over = KeyringWrite(newer, for: pattern, over: [there])
         #expect(over.unchanged == nil)
         #expect(over.attributes == first.attributes)
+        // Under another schema it is somebody else's: it stays as it is, and ours is the default beside it.
+        let foreign = item("2", first.attributes.merging(["xdg:schema": "x"]) { $1 }, "one")
+        #expect(KeyringWrite(bob, for: pattern, over: [foreign]).unchanged == nil)
+        #expect(KeyringWrite(bob, for: pattern, over: [foreign]).attributes["watchword-default"] == "1")
         let carol = PasswordCredential(user: "carol", password: secret("one"))
         #expect(KeyringWrite(carol, for: pattern, over: [there]).attributes["watchword-default"] == nil)
     }

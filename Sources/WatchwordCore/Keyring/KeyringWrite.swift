@@ -25,9 +25,14 @@ extension KeyringItem {
     var isMarkedDefault: Bool { attributes[KeyringAttributes.preferred] == "1" }
 
     /// Whether the item describes exactly `wanted`, with our schema, apart from what does not say where it belongs.
-    func holds(_ wanted: [String: String], allowing others: Set<String> = []) -> Bool {
-        let aside = others.union([KeyringAttributes.preferred])
-        return attributes.filter { !aside.contains($0.key) }
-            == wanted.merging(KeyringAttributes.everything) { own, _ in own }
+    fileprivate func holds(_ wanted: [String: String], allowing others: Set<String>) -> Bool {
+        let schema = KeyringAttributes.everything
+        return schema.allSatisfy { attributes[$0.key] == $0.value } && says(wanted, besides: others)
+    }
+
+    /// Whether the item describes exactly `wanted`, under whichever schema.
+    func says(_ wanted: [String: String], besides others: Set<String> = []) -> Bool {
+        let aside = others.union(KeyringAttributes.everything.keys).union([KeyringAttributes.preferred])
+        return attributes.filter { !aside.contains($0.key) } == wanted
     }
 }

@@ -33,9 +33,10 @@ public struct StoredCredential: Sendable, Equatable {
         self.namesPort = place.namesPort
     }
 
-    /// Whether it is what we would have stored for exactly this space. What says more, or has no schema, is somebody else's.
+    /// Whether it says exactly what we would have stored for this space, so that a refusal speaks of it and nothing else. What
+    /// says more, or less, may be right elsewhere.
     func isExact(for space: ProtectionSpace) -> Bool {
-        item.holds(KeyringAttributes.attributes(for: SpacePattern(space), user: user))
+        item.says(KeyringAttributes.attributes(for: SpacePattern(space), user: user))
     }
 
     public var isPreferred: Bool { item.attributes[KeyringAttributes.preferred] == "1" }

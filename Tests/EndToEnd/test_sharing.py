@@ -1,0 +1,278 @@
+"""One question for many processes, agents, and clients that can only ask (semantics rules 8, 13 and 20 to 22)."""
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+from rig.broker import program
+from rig.client import password_answer
+from rig.scripted import basic_server, response
+
+PROCESSES = 50
+
+
+def basic(password):
+    return "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
+
+
+# A process of its own, in the standard library only: makes one fetch, answers as it was told, and prints what came of it.
+CLIENT = textwrap.dedent("""
+    import json, socket, sys
+    path, url, answer = sys.argv[1], sys.argv[2], json.loads(sys.stdin.readline())
+    wire = socket.socket(socket.AF_UNIX)
+    wire.connect(path)
+    stream = wire.makefile("rwb")
+    def send(message):
+        stream.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
+        stream.flush()
+    send({"id": "hello", "method": "initialize", "params": {"client": {"name": "one of many"}, "protocolVersion": 1,
+          "capabilities": {"challenge": {}}}})
+    send({"id": "fetch", "method": "fetch/run", "params": {"url": url}})
+    asked = []
+    for line in stream:
+        message = json.loads(line)
+        if message.get("method") == "auth/challenge":
+            asked.append(message["params"]["previousFailureCount"])
+            send({"id": message["id"], "result": answer})
+        elif message.get("id") == "fetch":
+            break
+    kind = message.get("error", {}).get("data", {}).get("kind")
+    print(json.dumps({"asked": asked, "status": message.get("result", {}).get("status"), "kind": kind}), flush=True)
+""")
+
+
+def crowd(broker, url, answers):
+    """As many processes as there are answers, all at once; what each of them printed."""
+    processes = [
+        subprocess.Popen([sys.executable, "-c", CLIENT, broker.socket, f"{url}/{number}"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+        for number in range(len(answers))]
+    for process, answer in zip(processes, answers):
+        process.stdin.write(json.dumps(answer) + "\n")
+        process.stdin.flush()
+    return [json.loads(process.communicate(timeout=60)[0]) for process in processes]
+
+
+class Gate:
+    """Holds back the first answer of the server until `count` requests without a credential have come."""
+
+    def __init__(self, server, count):
+        self.inner, self.count, self.server = server.handler, count, server
+        server.handler = self
+
+    def __call__(self, request):
+        if request.authorization is None:
+            end = time.monotonic() + 30
+            while len(self.server.requests) < self.count and time.monotonic() < end:
+                time.sleep(0.01)
+        return self.inner(request)
+
+
+def test_rule_20_fifty_processes_are_asked_once(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    Gate(server, PROCESSES)
+    outcomes = crowd(stage.broker(), server.url, [password_answer("bob", password)] * PROCESSES)
+    assert [outcome["status"] for outcome in outcomes] == [200] * PROCESSES
+    assert sum(len(outcome["asked"]) for outcome in outcomes) == 1
+    assert len(server.requests) == 2 * PROCESSES
+    assert set(server.authorizations) == {None, basic(password)}
+
+
+def test_rule_22_a_wrong_answer_of_one_client_costs_one_failed_log_in(stage):
+    right, wrong = stage.secret(), stage.secret()
+    server = stage.server(basic_server("bob", right))
+    stage.allow(right, server), stage.allow(wrong, server)
+    Gate(server, PROCESSES)
+    # Whoever is asked first is wrong, and cancels when it is asked again: the next one is asked.
+    processes = [stage.client() for _ in range(PROCESSES)]
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number, client in enumerate(processes)]
+    first = next_asked(processes)
+    first[0].reply(first[1], password_answer("bob", wrong))
+    again = next_asked(processes)
+    assert again[0] is first[0] and again[1]["params"]["previousFailureCount"] == 1
+    again[0].reply(again[1], {"action": "cancel"})
+    second = next_asked(processes)
+    assert second[0] is not first[0] and second[1]["params"]["previousFailureCount"] == 1
+    second[0].reply(second[1], password_answer("bob", right))
+    replies = [client.wait(call) for client, call in zip(processes, calls)]
+    kinds = [reply.get("error", {}).get("data", {}).get("kind") for reply in replies]
+    assert kinds.count("challengeCancelled") == 1 and kinds.count(None) == PROCESSES - 1
+    assert server.authorizations.count(basic(wrong)) == 1
+
+
+def next_asked(clients, seconds=20):
+    """The one client that is asked, and its challenge."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        asked = [client for client in clients if not client.challenges.empty()]
+        if asked:
+            assert len(asked) == 1, f"{len(asked)} clients were asked"
+            return asked[0], asked[0].challenges.get()
+        time.sleep(0.01)
+    raise AssertionError("nobody was asked")
+
+
+def test_rule_20_cancel_is_for_the_fetches_of_one_client(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    cancelling, other = stage.client(), stage.client()
+    cancelled = [cancelling.start("fetch/run", {"url": server.url}) for _ in range(5)]
+    challenge = cancelling.challenges.get(timeout=10)
+    kept = [other.start("fetch/run", {"url": server.url}) for _ in range(5)]
+    end = time.monotonic() + 10
+    while other.call("server/status")["result"]["fetches"]["waiting"] != 9:
+        assert time.monotonic() < end
+    cancelling.reply(challenge, {"action": "cancel"})
+    assert {cancelling.wait(call)["error"]["data"]["kind"] for call in cancelled} == {"challengeCancelled"}
+    other.reply(other.challenges.get(timeout=10), password_answer("bob", password))
+    assert [other.wait(call)["result"]["status"] for call in kept] == [200] * 5
+    assert other.challenges.empty() and cancelling.challenges.empty()
+
+
+def test_rule_21_the_question_moves_on_when_its_process_is_killed(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    broker = stage.broker()
+    script = CLIENT.replace('send({"id": message["id"], "result": answer})', 'print("asked", flush=True)')
+    dying = subprocess.Popen([sys.executable, "-c", script, broker.socket, server.url], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    dying.stdin.write("null\n")
+    dying.stdin.flush()
+    assert dying.stdout.readline() == "asked\n"
+    heir = stage.client()
+    call = heir.start("fetch/run", {"url": server.url})
+    end = time.monotonic() + 10
+    while heir.call("server/status")["result"]["fetches"]["waiting"] != 1:
+        assert time.monotonic() < end
+    dying.send_signal(signal.SIGKILL)
+    dying.wait(10)
+    challenge = heir.challenges.get(timeout=10)
+    assert server.authorizations == [None, None]
+    heir.reply(challenge, password_answer("bob", password))
+    assert heir.wait(call)["result"]["status"] == 200
+
+
+def test_an_agent_is_asked_for_a_process_that_only_asks(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    broker = stage.broker()
+    desk = stage.client(delivery=None, answer=lambda params: password_answer("bob", password))
+    assert desk.call("agent/register", {"name": "desk"})["result"]["agentId"]
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "fetch/run", "params": {"url": server.url}})
+    done = subprocess.run(["socat", "-t", "30", "-", f"UNIX-CONNECT:{broker.socket}"], input=request + "\n",
+                          capture_output=True, text=True, timeout=60)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1 and json.loads(lines[0])["result"]["status"] == 200
+    assert json.loads(lines[0])["result"]["auth"]["source"] == "agent"
+
+
+def test_a_shell_script_makes_the_whole_exchange(stage):
+    """socat and jq, as SPECIFICATION.md shows it: the delivery result, over connections of their own."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password, body=b"the page"))
+    stage.allow(password, server)
+    broker = stage.broker()
+    script = textwrap.dedent("""
+        set -eu
+        send() { socat -t 60 - "UNIX-CONNECT:$SOCKET"; }
+        hello='{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"client":{"name":"sh"},"protocolVersion":1,"capabilities":{"challenge":{"delivery":"result"}}}}'
+        first=$(jq -nc --arg url "$URL" '{jsonrpc:"2.0",id:1,method:"fetch/run",params:{url:$url}}')
+        half=$(printf '%s\\n' "$hello" "$first" | send | tail -n 1)
+        echo "$half" | jq -r '.result.challenge.protectionSpace.realm' >&2
+        token=$(echo "$half" | jq -r .result.resume)
+        jq -c --arg token "$token" '{jsonrpc:"2.0",id:2,method:"fetch/run",params:{resume:$token,answer:.}}' | send |
+            jq -r .result.body.value
+    """)
+    done = subprocess.run(["bash", "-c", script], env={**os.environ, "SOCKET": broker.socket, "URL": server.url},
+                          input=json.dumps(password_answer("bob", password)), capture_output=True, text=True, timeout=60)
+    assert done.stdout == "the page\n", done.stderr
+    assert done.stderr == "Staff\n"
+    assert server.authorizations == [None, basic(password)]
+
+
+def test_sigusr1_forgets_the_session_and_sighup_reads_the_configuration(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    broker = stage.broker()
+    client = stage.client(answer=lambda params: password_answer("bob", password))
+    assert client.fetch(server.url)["result"]["exchanges"] == 2
+    assert client.fetch(server.url)["result"]["exchanges"] == 1
+    broker.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: client.call("server/status")["result"]["session"]["entries"] == 0)
+    assert client.fetch(server.url)["result"]["exchanges"] == 2
+    configuration = broker.home / ".config" / "watchword" / "config.toml"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text('[fetch]\ndeny = ["127.0.0.1"]\n')
+    configuration.chmod(0o600)
+    broker.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: client.fetch(server.url).get("error", {}).get("data", {}).get("kind") == "denied")
+    configuration.write_text('[fetch]\ndeny = [\n')
+    broker.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "the configuration is left as it was" in broker.log)
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "denied"
+    configuration.unlink()
+    broker.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: client.fetch(server.url).get("result", {}).get("status") == 200)
+
+
+def wait_for(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_a_configuration_with_a_mistake_is_named_by_line_and_key(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text('[limits]\nsession-idle-s = "ten"\n\n[keyrings]\nenabled = true\n')
+    path.chmod(0o600)
+    done = subprocess.run([program("watchwordd"), "--check-config", "--config", str(path)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "line 2: limits.session-idle-s" in done.stderr and "line 4" in done.stderr
+    started = subprocess.run([program("watchwordd"), "--socket", str(tmp_path / "s" / "broker.sock"), "--config", str(path)],
+                             capture_output=True, text=True, timeout=20)
+    assert started.returncode == 1 and "limits.session-idle-s" in started.stderr
+    path.write_text("[limits]\nsession-idle-s = 10\n")
+    done = subprocess.run([program("watchwordd"), "--check-config", "--config", str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_configured_proxy_is_used_but_for_its_exceptions(stage):
+    origin = stage.server(lambda request: response(200, b"straight"))
+    proxy = stage.server(lambda request: response(200, b"through"))
+    folder = stage.folder / "configured"
+    folder.mkdir()
+    path = folder / "config.toml"
+    path.write_text(f'[proxy]\nurl = "{proxy.url}"\nexcept = ["127.0.0.1"]\n')
+    path.chmod(0o600)
+    stage.broker("--config", str(path))
+    client = stage.client()
+    assert client.fetch(origin.url)["result"]["body"]["value"] == "straight"
+    assert client.fetch("http://elsewhere.example/x")["result"]["body"]["value"] == "through"
+    assert [request.target for request in proxy.requests] == ["http://elsewhere.example/x"]
+
+
+def test_the_session_of_one_client_is_its_own_when_the_configuration_says_so(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    path = stage.folder / "config.toml"
+    path.write_text('[sharing]\nsession = "client"\n')
+    path.chmod(0o600)
+    stage.broker("--config", str(path))
+    one, other = stage.client(answer=lambda params: password_answer("bob", password)), stage.client()
+    assert one.fetch(server.url)["result"]["exchanges"] == 2
+    assert one.fetch(server.url)["result"]["exchanges"] == 1
+    call = other.start("fetch/run", {"url": server.url})
+    other.reply(other.challenges.get(timeout=10), {"action": "continue"})
+    assert other.wait(call)["result"]["status"] == 401
