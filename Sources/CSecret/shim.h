@@ -54,18 +54,17 @@ static void watchword_shut_down_stream(GCancellable *cancellable, gpointer strea
 // Connects to a message bus. GIO waits for the bus's answer to Hello whatever the cancellable says (25 seconds): here
 // cancelling shuts the socket down, which ends that too.
 static inline GDBusConnection *watchword_bus_connect(const char *address, GCancellable *cancellable, GError **error) {
-    char *guid = NULL;
-    GIOStream *stream = g_dbus_address_get_stream_sync(address, &guid, cancellable, error);
+    GIOStream *stream = g_dbus_address_get_stream_sync(address, NULL, cancellable, error);
     if (stream == NULL) return NULL;
     gulong handler = g_cancellable_connect(
         cancellable, G_CALLBACK(watchword_shut_down_stream), g_object_ref(stream), g_object_unref);
     GDBusConnection *connection = g_dbus_connection_new_sync(
-        stream, guid,
+        // No GUID: a client that gives one, such as that of the address, is aborted by an assertion of GIO.
+        stream, NULL,
         G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION, NULL,
         cancellable, error);
     g_cancellable_disconnect(cancellable, handler);
     g_object_unref(stream);
-    g_free(guid);
     return connection;
 }
 

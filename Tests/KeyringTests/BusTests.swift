@@ -27,6 +27,16 @@ import WatchwordCore
         #expect(await keyring.check().failureKind == .absent)
     }
 
+    /// As dbus-run-session and dbus-launch give it; GIO aborted the program over it.
+    @Test func takesAnAddressWithAGUID() async throws {
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        try bus.startRig()
+        let keyring = SecretServiceKeyring(busAddress: "\(bus.address),guid=ad14da214d9ec418ea4d28296b01566f")
+        defer { keyring.shutDown() }
+        try await keyring.check().get()
+    }
+
     @Test func saysThatThereIsNoService() async throws {
         try await withKeyring { keyring, bus in
             #expect(await keyring.search(Self.query).failureKind == .absent)
