@@ -86,7 +86,7 @@ def test_the_question_goes_to_the_client(stage, fault, holds):
 def test_a_keyring_without_a_default_collection_is_read_and_not_written(stage):
     server, password = protected(stage)
     stored, right = protected(stage)
-    keyring = stage.keyring().start_rig("bare", ({"xdg:schema": SCHEMA, **description(stored, server="localhost")}, right))
+    keyring = stage.keyring().start_rig("bare", ({"xdg:schema": SCHEMA, **description(stored), "server": "localhost"}, right))
     broker = start_broker(stage, keyring.for_broker)
     assert asked_once(stage, broker, server, password)["persistenceAllowed"] == ["none", "forSession"]
     assert state(stage, broker)[:2] == FAULTS["bare"]
