@@ -48,18 +48,21 @@ extension Broker {
 
     /// A stored credential that the server has refused.
     func discard(_ item: String, ifStill credential: PasswordCredential) {
-        keyring?.remove(item, ifSecretIs: credential.password) { [self, loop, log] result in
-            switch result {
-            case .success(true): loop.post { self.assumeIsolated { $0.announceRemoval(user: credential.user) } }
-            case .success(false): break
-            case .failure(let failure):
-                log.warning("a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
-            }
+        guard let keyring else { return }
+        openKeyringChanges += 1
+        keyring.remove(item, ifSecretIs: credential.password) { [self, loop] result in
+            loop.post { self.assumeIsolated { $0.discarded(result, user: credential.user) } }
         }
     }
 
-    private func announceRemoval(user: String) {
-        announce(CredentialChange(.forgotten, nil, user: user, source: .keyring))
+    private func discarded(_ result: Result<Bool, KeyringFailure>, user: String) {
+        openKeyringChanges -= 1
+        switch result {
+        case .success(true): announce(CredentialChange(.forgotten, nil, user: user, source: .keyring))
+        case .success(false): break
+        case .failure(let failure):
+            log.warning("a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
+        }
     }
 
     /// Into the keyring: over what is there for the same user and space, and as the default where it is the first.
@@ -69,6 +72,7 @@ extension Broker {
         completion: @escaping @Sendable (Result<String, KeyringFailure>) -> Void
     ) {
         guard let keyring, options.isKeyringEnabled else { return completion(.failure(.notConfigured)) }
+        openKeyringChanges += 1
         let finish: @Sendable (Result<String, KeyringFailure>, _ isNews: Bool) -> Void = {
             [self, loop] result, isNews in
             loop.post { self.assumeIsolated { $0.saved(result, isNews, credential, pattern, completion) } }
@@ -90,6 +94,7 @@ extension Broker {
         _ result: Result<String, KeyringFailure>, _ isNews: Bool, _ credential: PasswordCredential,
         _ pattern: SpacePattern, _ completion: (Result<String, KeyringFailure>) -> Void
     ) {
+        openKeyringChanges -= 1
         if case .failure(let failure) = result {
             table.noteKeyring(failure, now: clock.now)
         } else {

@@ -28,6 +28,8 @@ public actor Broker {
     /// Look-ups that the keyring has not answered.
     var lookUps: [Int: FetchID] = [:]
     var lastLookUp = 0
+    /// Changes of the keyring that nobody waits for but the end of the service.
+    var openKeyringChanges = 0
     var lastAgent = 0
     var pendingOrders: [FetchTable.Order] = []
     var isPerforming = false
@@ -58,8 +60,8 @@ public actor Broker {
         FetchEnvironment(now: clock.now, proxy: options.proxy, makeClientNonce: { RandomText.make128Bits() })
     }
 
-    /// Ends the service: tells the clients, lets running fetches finish for at most `grace`, then cancels what is left and
-    /// closes every connection. New requests are refused from the first moment on.
+    /// Ends the service: tells the clients, lets running fetches, and what is being written into the keyring, finish for at
+    /// most `grace`, then cancels what is left and closes every connection. New requests are refused from the first moment on.
     public func shutDown(reason: String, grace: Duration) async {
         isClosing = true
         log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(fetches.count)"])
@@ -69,7 +71,7 @@ public actor Broker {
         }
         let end = clock.now + grace
         let step = Duration.milliseconds(20)
-        while !fetches.isEmpty && clock.now < end { try? await clock.sleep(for: step) }
+        while !fetches.isEmpty || openKeyringChanges > 0, clock.now < end { try? await clock.sleep(for: step) }
         for fetch in Array(fetches.values) { cancel(fetch) }
         for connection in connections.values { connection.close() }
     }

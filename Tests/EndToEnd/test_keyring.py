@@ -121,6 +121,27 @@ def test_what_the_session_has_can_be_made_permanent(stage, gnome):
     assert gnome.lookup(**description(server, domain="Staff", authtype="basic")) == password
 
 
+def test_what_is_being_stored_when_the_broker_is_told_to_stop_is_stored(stage, gnome):
+    for _ in range(5):
+        server, password, _ = protected(stage)
+        broker = start_broker(stage, gnome)
+        client = stage.client(
+            broker=broker, answer=lambda params: password_answer("bob", password, persistence="permanent"))
+        assert client.fetch(server.url)["result"]["status"] == 200
+        assert broker.stop() == 0
+        assert gnome.lookup(**description(server, domain="Staff", authtype="basic")) == password
+
+
+def test_a_keyring_that_was_started_anew_is_found(stage, gnome):
+    server, password, _ = protected(stage)
+    broker = start_broker(stage, gnome)
+    client = stage.client()
+    store(client, server, "bob", password)
+    gnome.restart_gnome()
+    assert unasked(stage, broker, server)["auth"]["source"] == "keyring"
+    assert server.authorizations == [None, basic("bob", password)]
+
+
 # By hand
 
 def test_stored_by_hand_and_by_another_program(stage, gnome):

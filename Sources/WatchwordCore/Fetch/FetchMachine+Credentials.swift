@@ -131,7 +131,7 @@ extension FetchMachine {
         }
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
         guard isNews || heldTurn != nil else { return }
-        if attempt.credential.persistence == .permanent, attempt.source != .keyring, attempt.source != .session {
+        if attempt.credential.persistence == .permanent, memory.keyring.mayStore(from: attempt.source, now: now) {
             memory.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }
     }

@@ -45,6 +45,16 @@ public struct KeyringRecord: Sendable {
     /// Whether what somebody wants to keep for good can be kept.
     public var canStore: Bool { state == .usable }
 
+    /// Whether an accepted credential that is to be kept for good goes into the keyring. To those who were asked it was
+    /// offered only where it can: what says more than that lets no window come up, and waits for no silent service.
+    func mayStore(from source: CredentialSource, now: Duration) -> Bool {
+        switch source {
+        case .client, .agent: canStore
+        case .explicit, .url: isWorthAsking(now: now)
+        case .session, .keyring: false
+        }
+    }
+
     public mutating func noteUse() { if state != .disabled { state = .usable } }
 
     public mutating func noteFailure(_ failure: KeyringFailure, now: Duration) {

@@ -56,6 +56,19 @@ class Keyring:
         self.run("gdbus", "wait", "--session", "--timeout", "10", SERVICE)
         return self
 
+    def restart_gnome(self):
+        """Ends gnome-keyring, and starts it again with what it has kept."""
+        process = self.processes.pop()
+        process.kill()
+        process.wait(10)
+        process.stdout.close()
+        # Its name goes with its connection, which the bus may see later than we do.
+        while "true" in self.run(
+                "gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/org/freedesktop/DBus",
+                "--method", "org.freedesktop.DBus.NameHasOwner", SERVICE):
+            pass
+        return self.start_gnome()
+
     def start_rig(self, misbehaviour=None, *items):
         """The service of `secret_service.py` with `items`, each the attributes and the secret."""
         options = ["--log", str(self.calls_path)] + (["--misbehave", misbehaviour] if misbehaviour else [])
