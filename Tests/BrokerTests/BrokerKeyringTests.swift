@@ -59,7 +59,7 @@ import WatchwordProtocol
         _ = store(client, "dave", "forSession")
         let listed = client.call("credential/list")?["result"]?["credentials"]?.elements ?? []
         #expect(listed.map { $0["user"]?.string } == ["dave", "bob", "carol"])
-        #expect(listed.map { $0["isDefault"]?.boolean } == [false, true, false])
+        #expect(listed.map { $0["isDefault"]?.boolean } == [true, true, false])
         #expect(!String(decoding: JSON.array(listed).serialized(), as: UTF8.self).contains("pw"))
         let carol = listed[2]["id"]?.string ?? ""
         #expect(client.call("credential/setDefault", #"{"id":"\#(carol)"}"#)?["result"] == [:])

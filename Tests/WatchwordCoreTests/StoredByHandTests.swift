@@ -106,6 +106,19 @@ import WatchwordProtocol
         #expect(run.sent == [basic("realm", "pw")])
     }
 
+    @Test func rule18OneOfThoseHandedOverCanBeTheDefault() throws {
+        var run = TableRun()
+        _ = run.table.give(credential("bob"), for: pattern, of: client, now: .zero)
+        let (carol, _) = run.table.give(credential("carol"), for: pattern, of: client, now: .zero)
+        #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.isDefault) == [true, false])
+        let orders = run.table.setDefault(number: carol, of: client, now: .zero)
+        #expect(orders?.count == 1)
+        #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.isDefault) == [false, true])
+        let fetch = try run.fetch()
+        run.challenge(fetch)
+        #expect(run.sent == [basic("carol", "pw")])
+    }
+
     @Test func whatIsForgottenBySpaceIsForgottenEverywhereInIt() throws {
         var run = TableRun()
         try logIn(&run, as: "bob")

@@ -134,6 +134,7 @@ public struct SessionCache: Sendable {
 
     /// Makes the entry the default of its space. `nil` when there is no such entry, else whether that changed anything.
     mutating func prefer(_ number: Int) -> Bool? {
+        if let index = given.firstIndex(where: { $0.number == number }) { return preferGiven(at: index) }
         for (origin, list) in entries {
             guard let chosen = list.first(where: { $0.number == number }) else { continue }
             let own = list.filter { $0.owner == chosen.owner }
@@ -148,6 +149,17 @@ public struct SessionCache: Sendable {
             return true
         }
         return nil
+    }
+
+    /// Among those that were handed over the first of a space is its default.
+    private mutating func preferGiven(at index: Int) -> Bool {
+        guard !isDefault(given[index]) else { return false }
+        given.insert(given.remove(at: index), at: 0)
+        return true
+    }
+
+    private func isDefault(_ entry: GivenCredential) -> Bool {
+        given.first { $0.pattern == entry.pattern && $0.owner == entry.owner }?.number == entry.number
     }
 
     // MARK: Forgetting
@@ -198,7 +210,12 @@ public struct SessionCache: Sendable {
             return listing
         }
         let waiting = given.filter { limits.allow(since: $0.since, lastUse: $0.since, now: now) }
-        return (accepted + waiting.map { SessionListing($0) }).sorted { $0.number < $1.number }
+        let listed = waiting.map { entry in
+            var listing = SessionListing(entry)
+            listing.isDefault = isDefault(entry)
+            return listing
+        }
+        return (accepted + listed).sorted { $0.number < $1.number }
     }
 
     private mutating func removeEntries(at origin: Origin, where isDropped: (SessionEntry) -> Bool) {

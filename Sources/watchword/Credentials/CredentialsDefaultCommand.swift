@@ -22,9 +22,7 @@ struct CredentialsDefaultCommand: ParsableCommand {
         do throws(ClientFailure) {
             _ = try BrokerConnection(broker.location).call(.credentialSetDefault, params.json)
         } catch .refused(let error) where error.kind == .unknownCredential {
-            throw refusal(
-                "No credential that a server has accepted has this id. \"watchword credentials list\" shows all; "
-                    + "use it once before it can be the default.")
+            throw refusal("No credential has this id. \"watchword credentials list\" shows all.")
         } catch {
             throw reportRefusal(error)
         }
