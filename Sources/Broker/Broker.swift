@@ -55,7 +55,9 @@ public actor Broker {
     }
 
     var environment: FetchEnvironment {
-        FetchEnvironment(now: clock.now, proxy: options.proxy, makeClientNonce: { RandomText.make128Bits() })
+        FetchEnvironment(
+            now: clock.now, proxy: options.proxy, hosts: options.hosts,
+            makeClientNonce: { RandomText.make128Bits() })
     }
 
     /// Ends the service: tells the clients, lets running fetches finish for at most `grace`, then cancels what is left and

@@ -229,6 +229,7 @@ struct FetchMachine: Sendable {
             release(.passed(declined: []), &memory)
             redirects += 1
             guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
+            try environment.hosts.check(next.url.origin)
             let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
             hop = next
             return startHop(environment, &memory, events: [event])
