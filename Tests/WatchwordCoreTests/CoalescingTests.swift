@@ -252,4 +252,16 @@ import WatchwordProtocol
         #expect(run.failures[ids[1]]?.kind == .challengeTimedOut)
         #expect(run.asking == [ids[0]])
     }
+
+    @Test func rule3WithSharingByClientStoredCredentialsStayFromWhoDoesWithout() throws {
+        var run = TableRun()
+        run.table = FetchTable(isKeyringEnabled: true, sharing: .client)
+        let storing = try run.fetch()
+        let without = try run.fetch { $0.useStorage = false }
+        for id in [storing, without] { run.challenge(id) }
+        run.found(storing, [item("1", exact("bob"), "pw")])
+        run.respond(storing, 200)
+        #expect(run.sent == [basic("bob", "pw")])
+        #expect(run.asking == [without])
+    }
 }

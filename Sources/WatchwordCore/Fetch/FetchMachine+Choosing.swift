@@ -195,8 +195,10 @@ extension FetchMachine {
     private func turnKey(
         for space: ProtectionSpace, _ purpose: SpaceTurns.Key.Purpose, _ memory: CredentialMemory
     ) -> SpaceTurns.Key {
-        SpaceTurns.Key(
-            space: space, purpose: purpose, user: namedUserHere, client: mayUseStorage(memory) ? owner : client)
+        let usesStorage = mayUseStorage(memory)
+        return SpaceTurns.Key(
+            space: space, purpose: purpose, user: namedUserHere, client: usesStorage ? owner : client,
+            usesStorage: usesStorage)
     }
 
     private mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {

@@ -127,7 +127,7 @@ extension FetchMachine {
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
             memory.keyring.forgetRefusals(in: attempt.space)
-            memory.turns.credentialArrived(for: attempt.space)
+            memory.turns.credentialArrived(for: attempt.space, owner: owner)
         }
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
         guard isNews || heldTurn != nil else { return }
