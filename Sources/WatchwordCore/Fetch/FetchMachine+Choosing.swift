@@ -37,7 +37,7 @@ extension FetchMachine {
         learnRefusals(for: asked, in: space, deferred: question.deferred, memory)
         if let deferred = question.deferred {
             question.deferred = nil
-            if !target.hasRefused(deferred.credential, in: space) {
+            if mayUse(deferred.source, memory), !target.hasRefused(deferred.credential, in: space) {
                 return attempt(deferred, for: asked, in: space, question, environment, &memory)
             }
         }
@@ -130,7 +130,9 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         let space = asked.protectionSpace(at: hop.url.origin)
-        if let proposed = question.proposed, !target.hasRefused(proposed.credential, in: space) {
+        if let proposed = question.proposed, mayUse(proposed.source, memory),
+            !target.hasRefused(proposed.credential, in: space)
+        {
             return attempt(proposed, for: asked, in: space, question, environment, &memory)
         }
         if let refused = target.lastRefused, refused.space == space {
@@ -147,8 +149,8 @@ extension FetchMachine {
         guard let asked = question.asked else { return choose(question, environment, &memory) }
         let space = asked.protectionSpace(at: hop.url.origin)
         let own = ownCandidate(for: asked, in: space)
-        guard !target.hasRefused(credential, in: space), asked.canCarry(credential),
-            own.map({ $0.credential.isSame(as: credential) }) ?? true
+        guard mayUse(own?.source ?? source, memory), !target.hasRefused(credential, in: space),
+            asked.canCarry(credential), own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return choose(question, environment, &memory) }
         let candidate = own ?? Candidate(credential: credential, source: source)
         return transfer(Attempt(asked, space, candidate), environment, &memory)
@@ -188,6 +190,11 @@ extension FetchMachine {
     /// Whether anything may be read or written for this fetch.
     func mayUseStorage(_ memory: CredentialMemory) -> Bool {
         plan.useStorage && !memory.isLocked && (storageAnswer ?? true)
+    }
+
+    /// What is stored may have been locked away since it was found.
+    private func mayUse(_ source: CredentialSource, _ memory: CredentialMemory) -> Bool {
+        source != .session && source != .keyring || mayUseStorage(memory)
     }
 
     // MARK: Turns
