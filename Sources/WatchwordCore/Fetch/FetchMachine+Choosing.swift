@@ -183,13 +183,19 @@ extension FetchMachine {
     func nextConsultation(for space: ProtectionSpace, _ memory: CredentialMemory) -> Consultation? {
         guard let subscription = plan.subscription, subscription.mode == .classic else { return nil }
         if subscription.asksCanAuthenticate, target.canAuthenticate[space] == nil { return .canAuthenticate(space) }
-        if subscription.asksUseStorage, plan.useStorage, !memory.isLocked, storageAnswer == nil { return .useStorage }
+        if subscription.asksUseStorage, mightUseStorage(memory), storageAnswer == nil { return .useStorage }
         return nil
     }
 
-    /// Whether anything may be read or written for this fetch.
-    func mayUseStorage(_ memory: CredentialMemory) -> Bool {
+    /// Whether anything may be read or written for this fetch, as far as is known: its client may still say no.
+    func mightUseStorage(_ memory: CredentialMemory) -> Bool {
         plan.useStorage && !memory.isLocked && (storageAnswer ?? true)
+    }
+
+    /// Whether anything may be read or written for this fetch. Not before its client was asked, which a lock puts off.
+    func mayUseStorage(_ memory: CredentialMemory) -> Bool {
+        let isAsked = plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
+        return mightUseStorage(memory) && (storageAnswer != nil || !isAsked)
     }
 
     /// What is stored may have been locked away since it was found.

@@ -20,7 +20,7 @@ extension FetchMachine {
 
     /// Before a challenge only the session cache may speak (semantics rule 16).
     func preemptiveEntry(_ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
-        guard plan.preemptive, mayUseStorage(memory) else { return nil }
+        guard plan.preemptive, mightUseStorage(memory) else { return nil }
         let entry = memory.session.preemptiveEntry(
             for: hop.url, user: namedUserHere, owner: owner, now: now)
         guard let entry, plan.methods?.contains(entry.space.authenticationMethod) ?? true,
