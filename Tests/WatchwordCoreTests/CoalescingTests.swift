@@ -264,4 +264,24 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "pw")])
         #expect(run.asking == [without])
     }
+
+    @Test func waitingForOneVerdictAfterTheOtherHasAnEnd() throws {
+        var run = TableRun()
+        let ids = try (1...3).map { client in
+            try run.fetch(client: client) {
+                $0.useStorage = false
+                $0.credential = password("bob", "pw")
+            }
+        }
+        for id in ids { run.challenge(id) }
+        run.now = Limits.turnWait - .seconds(1)
+        run.tick()
+        run.fail(ids[0])
+        #expect(run.request(ids[1]) != nil)
+        #expect(run.isWaiting(ids[2]))
+        run.now = Limits.turnWait
+        run.tick()
+        #expect(run.failures[ids[2]]?.kind == .challengeTimedOut)
+        #expect(run.request(ids[1]) != nil)
+    }
 }

@@ -13,6 +13,8 @@ struct Question: Sendable {
     var proposed: Candidate?
     /// What is to be tried once the verdict on the same credential of another fetch is known.
     var deferred: Candidate?
+    /// For other fetches, until the wait of now.
+    var waited = Duration.zero
 
     init(offers: OfferList, response: TransferResponse) {
         self.offers = offers

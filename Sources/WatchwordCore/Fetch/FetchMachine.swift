@@ -156,9 +156,10 @@ struct FetchMachine: Sendable {
     mutating func resumed(
         _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .waiting(var question, let place, _) = state, let asked = question.asked else {
+        guard case .waiting(var question, let place, let since) = state, let asked = question.asked else {
             return unexpected(&memory)
         }
+        question.waited += environment.now - since
         if case .line(let key) = place, wake.news == .turn { heldTurn = key }
         question.declined.formUnion(wake.declined)
         switch wake.news {
@@ -179,7 +180,9 @@ struct FetchMachine: Sendable {
 
     /// Time has passed. `nil` unless that ends the fetch.
     mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
-        guard case .waiting(_, _, let since) = state, environment.now - since >= Limits.turnWait else { return nil }
+        guard case .waiting(let question, _, let since) = state,
+            question.waited + environment.now - since >= Limits.turnWait
+        else { return nil }
         return fail(
             FetchFailure(
                 .challengeTimedOut,
