@@ -205,4 +205,15 @@ import WatchwordProtocol
         #expect(failure.kind == .locked)
         #expect(run.question(fetch)?.persistenceAllowed == [.none, .forSession])
     }
+
+    @Test func rule17AServerThatSaysStaleForEverCostsNoStoredPassword() throws {
+        var attributes = exact("bob")
+        attributes["authtype"] = "digest"
+        var run = try MachineRun(keyring: [item("1", attributes, "pw")])
+        run.start()
+        run.challengeDigest(nonce: "1")
+        for number in 2...3 { run.challengeDigest(nonce: "\(number)", stale: true) }
+        #expect(run.challenges.last?.previousFailureCount == 1)
+        #expect(!run.effects.contains { if case .remove = $0 { true } else { false } })
+    }
 }

@@ -22,6 +22,11 @@ extension Attempt {
         return retry
     }
 
+    /// The server found fault with the nonce, and has said nothing about the password.
+    func isCalledStale(by offers: OfferList) -> Bool {
+        offers.answerable.contains { $0.digest?.isStale == true && $0.realm == challenge.realm }
+    }
+
     /// The value of the `Authorization` field.
     func authorization(
         for hop: HopRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces

@@ -113,7 +113,9 @@ extension FetchMachine {
         }
         if attempt.source == .keyring {
             memory.keyring.noteRefusal(of: attempt.credential, in: attempt.space, now: now)
-            if let item = attempt.item { memory.add(.remove(item: item, attempt.credential)) }
+            if let item = attempt.item, !attempt.isCalledStale(by: offers) {
+                memory.add(.remove(item: item, attempt.credential))
+            }
         }
     }
 
