@@ -75,7 +75,7 @@ extension FetchMachine {
         guard mayUseStorage(memory) || respondent != nil else { return finish(question.response, nil, &memory) }
         let key = turnKey(for: space, .find, memory)
         guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
-        if mayUseStorage(memory), target.keyring[space] == nil, memory.keyring.isWorthAsking(now: environment.now) {
+        if mayUseStorage(memory), target.keyringItems == nil, memory.keyring.isWorthAsking(now: environment.now) {
             state = .lookingUp(question)
             return FetchStep(.lookUp(KeyringAttributes.queries(for: hop.url.origin)))
         }

@@ -81,7 +81,8 @@ extension FetchMachine {
             let candidate = Candidate(credential: given, source: .session)
             if isUsable(candidate, for: challenge, in: space) { return candidate }
         }
-        guard case .credential(let credential, let item, let isExact)? = target.keyring[space],
+        let finding = KeyringFinding(target.keyringItems ?? [], for: space, at: hop.url, user: namedUserHere)
+        guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
         let candidate = Candidate(credential: credential, source: .keyring, item: isExact ? item : nil)

@@ -146,9 +146,8 @@ struct FetchMachine: Sendable {
     mutating func found(
         _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .lookingUp(let question) = state, let asked = question.asked else { return unexpected(&memory) }
-        let space = asked.protectionSpace(at: hop.url.origin)
-        target.keyring[space] = KeyringFinding(items, for: space, at: hop.url, user: namedUserHere)
+        guard case .lookingUp(let question) = state else { return unexpected(&memory) }
+        target.keyringItems = items
         return choose(question, environment, &memory)
     }
 
