@@ -85,8 +85,9 @@ extension AnswerableChallenge {
 }
 
 extension TransferResponse {
-    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it.
-    var showsAcceptance: Bool { status != 401 && status != 407 && status < 500 }
+    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it, and neither has
+    /// one that did not want this request now, or here (408, 421, 425, 429).
+    var showsAcceptance: Bool { ![401, 407, 408, 421, 425, 429].contains(status) && status < 500 }
 }
 
 extension FetchFailure {
