@@ -199,4 +199,14 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "pw")])
         #expect(run.asking == [second])
     }
+
+    @Test func rule19RealmsThatSwiftTakesForEqualHaveTheirOwnCredentials() {
+        var run = TableRun()
+        for realm in ["\u{E9}", "e\u{301}"] {
+            var pattern = pattern
+            pattern.realm = realm
+            _ = run.table.give(credential("bob", realm), for: pattern, of: client, now: .zero)
+        }
+        #expect(run.table.sessionCredentials(of: client, now: .zero).count == 2)
+    }
 }
