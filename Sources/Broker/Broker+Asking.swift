@@ -185,7 +185,14 @@ extension Broker {
             guard let question = questions[challenge.challengeID], isMeant(question.place) else { continue }
             passOn(challenge.challengeID, because: .deadline)
         }
-        for (request, id) in connection.consultations { settle(id, of: connection, request, answer: false) }
+    }
+
+    /// It can say neither yes nor no any longer.
+    func settleConsultations(of connection: ClientConnection) {
+        for (request, id) in connection.consultations {
+            connection.withdraw(request: request)
+            settle(id, of: connection, request, answer: false)
+        }
     }
 }
 

@@ -95,6 +95,7 @@ public actor Broker {
         guard let connection = connections[id] else { return }
         connection.hasInputEnded = true
         settleQuestions(of: connection)
+        settleConsultations(of: connection)
         connection.closeIfDone()
     }
 

@@ -160,4 +160,15 @@ import WatchwordProtocol
         #expect(agents?[0]["name"]?.string == "desk")
         #expect(agents?[0]["locale"]?.string == "de_DE")
     }
+
+    @Test func anAgentThatUnregistersIsStillAClient() {
+        let both = agent("both")
+        _ = both.call("auth/subscribe", #"{"asksCanAuthenticate":true}"#)
+        _ = both.fetch()
+        stage.transfers.challenge()
+        let can = both.hear().of("auth/canAuthenticate")
+        #expect(can.count == 1)
+        _ = both.call("agent/unregister")
+        #expect(both.answer(can[0], #"{"answer":true}"#).of("auth/challenge").count == 1)
+    }
 }
