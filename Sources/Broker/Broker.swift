@@ -104,8 +104,8 @@ public actor Broker {
         counters.ignoredReplies += connection.ignoredReplies
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
-        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         cancelFetches(of: connection)
+        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         table.forgetClient(id.tag)
     }
 }

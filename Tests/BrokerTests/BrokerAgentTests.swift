@@ -171,4 +171,15 @@ import WatchwordProtocol
         _ = both.call("agent/unregister")
         #expect(both.answer(can[0], #"{"answer":true}"#).of("auth/challenge").count == 1)
     }
+
+    @Test func aClientThatDiesWhileItIsConsultedShowsNoWindow() {
+        let desk = agent("desk")
+        let client = stage.connect(nil)
+        _ = client.call("auth/subscribe", #"{"asksUseStorage":true}"#)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        #expect(client.hear().of("auth/useStorage").count == 1)
+        client.leave()
+        #expect(desk.hear().isEmpty)
+    }
 }
