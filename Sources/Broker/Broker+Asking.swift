@@ -83,7 +83,10 @@ extension Broker {
     private func startDeadline(of challengeID: String) -> Task<Void, Never> {
         let (clock, limit) = (clock, options.challengeDeadline)
         return Task {
-            guard (try? await clock.sleep(for: limit)) != nil, questions[challengeID] != nil else { return }
+            // Cancelled in the moment in which it ran out, it is not the deadline of whoever has the question now.
+            guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled, questions[challengeID] != nil else {
+                return
+            }
             counters.challengesTimedOut += 1
             log.info("challenge timed out", metadata: ["challenge": "\(challengeID)"])
             passOn(challengeID, because: .deadline)

@@ -182,4 +182,19 @@ import WatchwordProtocol
         client.leave()
         #expect(desk.hear().isEmpty)
     }
+
+    @Test func rule9TheDeadlineOfOneAgentIsNotThatOfTheNext() async {
+        let (slow, heir) = (agent("slow", priority: 1), agent("heir"))
+        _ = stage.connect(nil).fetch()
+        stage.transfers.challenge()
+        let asked = challenges(slow)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        stage.clock.advance(by: Limits.challengeDeadline)
+        // Read in the moment in which the time is up.
+        _ = slow.answer(asked[0], #"{"action":"default"}"#)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        await stage.settle { !stage.broker.hasQuestions }
+        #expect(stage.broker.hasQuestions)
+        #expect(heir.hear().map(\.method) == ["auth/challenge"])
+    }
 }
