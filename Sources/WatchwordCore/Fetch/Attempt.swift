@@ -22,6 +22,11 @@ extension Attempt {
         return retry
     }
 
+    /// The server found fault with the nonce, and has said nothing about the password.
+    func isCalledStale(by offers: OfferList) -> Bool {
+        offers.answerable.contains { $0.digest?.isStale == true && $0.realm == challenge.realm }
+    }
+
     /// The value of the `Authorization` field.
     func authorization(
         for hop: HopRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces
@@ -80,8 +85,9 @@ extension AnswerableChallenge {
 }
 
 extension TransferResponse {
-    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it.
-    var showsAcceptance: Bool { status != 401 && status != 407 && status < 500 }
+    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it, and neither has
+    /// one that did not want this request now, or here (408, 421, 425, 429).
+    var showsAcceptance: Bool { ![401, 407, 408, 421, 425, 429].contains(status) && status < 500 }
 }
 
 extension FetchFailure {

@@ -20,7 +20,7 @@ extension FetchMachine {
 
     /// Before a challenge only the session cache may speak (semantics rule 16).
     func preemptiveEntry(_ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
-        guard plan.preemptive, mayUseStorage(memory) else { return nil }
+        guard plan.preemptive, mightUseStorage(memory) else { return nil }
         let entry = memory.session.preemptiveEntry(
             for: hop.url, user: namedUserHere, owner: owner, now: now)
         guard let entry, plan.methods?.contains(entry.space.authenticationMethod) ?? true,
@@ -81,7 +81,8 @@ extension FetchMachine {
             let candidate = Candidate(credential: given, source: .session)
             if isUsable(candidate, for: challenge, in: space) { return candidate }
         }
-        guard case .credential(let credential, let item, let isExact)? = target.keyring[space],
+        let finding = KeyringFinding(target.keyringItems ?? [], for: space, at: hop.url, user: namedUserHere)
+        guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
         let candidate = Candidate(credential: credential, source: .keyring, item: isExact ? item : nil)
@@ -113,7 +114,9 @@ extension FetchMachine {
         }
         if attempt.source == .keyring {
             memory.keyring.noteRefusal(of: attempt.credential, in: attempt.space, now: now)
-            if let item = attempt.item { memory.add(.remove(item: item, attempt.credential)) }
+            if let item = attempt.item, !attempt.isCalledStale(by: offers) {
+                memory.add(.remove(item: item, attempt.credential))
+            }
         }
     }
 
@@ -127,7 +130,7 @@ extension FetchMachine {
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
             memory.keyring.forgetRefusals(in: attempt.space)
-            memory.turns.credentialArrived(for: attempt.space)
+            memory.turns.credentialArrived(for: attempt.space, owner: owner)
         }
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
         guard isNews || heldTurn != nil else { return }

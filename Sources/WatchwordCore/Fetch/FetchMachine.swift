@@ -146,9 +146,8 @@ struct FetchMachine: Sendable {
     mutating func found(
         _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .lookingUp(let question) = state, let asked = question.asked else { return unexpected(&memory) }
-        let space = asked.protectionSpace(at: hop.url.origin)
-        target.keyring[space] = KeyringFinding(items, for: space, at: hop.url, user: namedUserHere)
+        guard case .lookingUp(let question) = state else { return unexpected(&memory) }
+        target.keyringItems = items
         return choose(question, environment, &memory)
     }
 
@@ -156,9 +155,10 @@ struct FetchMachine: Sendable {
     mutating func resumed(
         _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .waiting(var question, let place, _) = state, let asked = question.asked else {
+        guard case .waiting(var question, let place, let since) = state, let asked = question.asked else {
             return unexpected(&memory)
         }
+        question.waited += environment.now - since
         if case .line(let key) = place, wake.news == .turn { heldTurn = key }
         question.declined.formUnion(wake.declined)
         switch wake.news {
@@ -179,7 +179,9 @@ struct FetchMachine: Sendable {
 
     /// Time has passed. `nil` unless that ends the fetch.
     mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
-        guard case .waiting(_, _, let since) = state, environment.now - since >= Limits.turnWait else { return nil }
+        guard case .waiting(let question, _, let since) = state,
+            question.waited + environment.now - since >= Limits.turnWait
+        else { return nil }
         return fail(
             FetchFailure(
                 .challengeTimedOut,
@@ -229,6 +231,7 @@ struct FetchMachine: Sendable {
             release(.passed(declined: []), &memory)
             redirects += 1
             guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
+            try environment.hosts.check(next.url.origin)
             let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
             hop = next
             return startHop(environment, &memory, events: [event])
