@@ -284,4 +284,24 @@ import WatchwordProtocol
         #expect(run.failures[ids[2]]?.kind == .challengeTimedOut)
         #expect(run.request(ids[1]) != nil)
     }
+
+    @Test func aResponseThatTakesLongKeepsNobodyFromTheServer() throws {
+        var run = TableRun()
+        let ids = try (1...3).map { client in
+            try run.fetch(client: client) { $0.credential = password("bob", "pw") }
+        }
+        for id in ids { run.challenge(id) }
+        let asked = try run.fetch(client: 4)
+        run.challenge(asked)
+        run.answer(asked, user: "bob", "pw")
+        #expect(run.transferring == [ids[0]])
+        run.now = Limits.verdictWait
+        run.tick()
+        #expect(run.transferring == [ids[0], asked])
+        run.respond(asked, 200)
+        #expect(run.transferring == [ids[0], ids[1]])
+        run.serve(password: "pw")
+        #expect(run.results.count == 4)
+        #expect(run.table.waitingCount == 0)
+    }
 }

@@ -179,6 +179,12 @@ struct FetchMachine: Sendable {
 
     /// Time has passed. `nil` unless that ends the fetch.
     mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
+        if case .transferring(_?, let since) = state, environment.now - since >= Limits.verdictWait {
+            // A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
+            memory.turns.endTrial(by: id)
+            release(.passed(declined: []), &memory)
+            return nil
+        }
         guard case .waiting(let question, _, let since) = state,
             question.waited + environment.now - since >= Limits.turnWait
         else { return nil }
