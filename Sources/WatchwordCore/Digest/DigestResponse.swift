@@ -26,11 +26,10 @@ struct DigestResponse: Sendable, Equatable {
         }
         if let opaque = challenge.opaque { fields.append("opaque=\(opaque.quoted)") }
         if challenge.hashesUser { fields.append("userhash=true") }
-        return Secret(joining: [
-            .text("Digest ")] + userName(of: credential) + [
-            .text(", \(fields.joined(separator: ", ")), response=\""),
-            .secret(response(for: credential, request)), .text("\""),
-        ])
+        let rest = Part.text(", \(fields.joined(separator: ", ")), response=\"")
+        return Secret(
+            joining: [.text("Digest ")] + userName(of: credential)
+                + [rest, .secret(response(for: credential, request)), .text("\"")])
     }
 
     /// Sections 3.4.1 and 3.4.3, in hexadecimal.
