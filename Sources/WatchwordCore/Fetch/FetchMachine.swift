@@ -48,6 +48,8 @@ struct FetchMachine: Sendable {
     var rounds = 0
     private var redirects = 0
     private var hasAuthenticated = false
+    /// What the last request said in Digest.
+    private var digestExchange: DigestExchange?
 
     init(_ plan: FetchPlan, id: FetchID, client: ClientTag, owner: ClientTag?, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
@@ -224,7 +226,14 @@ struct FetchMachine: Sendable {
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         memory.turns.endTrial(by: id)
-        let accepted = attempt.flatMap { response.showsAcceptance ? $0 : nil }
+        var accepted = attempt.flatMap { response.showsAcceptance ? $0 : nil }
+        if let attempt, let exchange = digestExchange {
+            let info = AuthenticationInfo(fields: response.headers.values(of: "Authentication-Info"))
+            guard exchange.isProven(by: info, for: attempt.credential, body: response.body) else {
+                return fail(.serverNotAuthentic(hop.url.origin), &memory)
+            }
+            accepted?.follow(exchange, info, at: hop.url.origin, nonces: &memory.session.nonces)
+        }
         if let accepted {
             hasAuthenticated = true
             remember(accepted, environment.now, &memory)
@@ -258,7 +267,9 @@ struct FetchMachine: Sendable {
         }
         state = .transferring(attempt, since: environment.now)
         exchanges += 1
-        let authorization = attempt?.authorization(for: hop, environment, nonces: &memory.session.nonces)
+        digestExchange = nil
+        let authorization = attempt?.authorization(
+            for: hop, environment, nonces: &memory.session.nonces, exchange: &digestExchange)
         return FetchStep(
             .transfer(
                 TransferRequest(
