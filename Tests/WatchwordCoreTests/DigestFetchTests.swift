@@ -93,8 +93,12 @@ import WatchwordProtocol
     }
 
     /// Else whoever stands between could have the same password hashed as it likes.
-    @Test func d12StaleDoesNotChangeToAWeakerAlgorithm() throws {
-        var run = try answered(Self.plain + ", algorithm=SHA-256")
+    @Test(arguments: [("algorithm=SHA-256", "pw"), ("charset=UTF-8", "日")])
+    func d12StaleDoesNotChangeToWhatIsWeakerOrCannotCarryThePassword(parameter: String, password: String) throws {
+        var run = try MachineRun()
+        run.start()
+        run.respond(401, ("WWW-Authenticate", "\(Self.plain), \(parameter)"))
+        run.answer(user: "bob", password)
         run.respond(401, ("WWW-Authenticate", "Digest realm=\"r\", nonce=\"m\", qop=\"auth\", stale=true"))
         #expect(run.requests.count == 2)
         #expect(run.isAsking)
