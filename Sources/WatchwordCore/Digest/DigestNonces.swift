@@ -18,6 +18,9 @@ struct DigestNonces: Sendable {
 
     private static let capacity = 1024
 
+    /// Kept like the nonces: for every fetch, whatever it lets the broker keep.
+    var accepted = AcceptedStrength()
+
     private var uses: [Key: Use] = [:]
     private var order: [Key] = []
 

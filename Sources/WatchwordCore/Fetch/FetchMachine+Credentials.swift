@@ -64,7 +64,7 @@ extension FetchMachine {
     func acceptedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
-        guard mayUseStorage(memory) else { return nil }
+        guard mayUseStorage(memory), !isDowngrade(challenge, memory) else { return nil }
         let credential = memory.session.credential(
             for: space, user: namedUserHere, owner: owner, at: hop.url.origin, now: now)
         let candidate = credential.map { Candidate(credential: $0, source: .session) }
@@ -75,7 +75,7 @@ extension FetchMachine {
     func storedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
-        guard mayUseStorage(memory) else { return nil }
+        guard mayUseStorage(memory), !isDowngrade(challenge, memory) else { return nil }
         let given = memory.session.givenCredential(for: space, user: namedUserHere, owner: owner, now: now)
         if let given {
             let candidate = Candidate(credential: given, source: .session)
@@ -87,6 +87,10 @@ extension FetchMachine {
         else { return nil }
         let candidate = Candidate(credential: credential, source: .keyring, item: isExact ? item : nil)
         return isUsable(candidate, for: challenge, in: space) ? candidate : nil
+    }
+
+    private func isDowngrade(_ challenge: AnswerableChallenge, _ memory: CredentialMemory) -> Bool {
+        memory.session.nonces.accepted.isDowngrade(challenge, at: hop.url.origin)
     }
 
     private func isUsable(

@@ -236,6 +236,7 @@ struct FetchMachine: Sendable {
         }
         if let accepted {
             hasAuthenticated = true
+            memory.session.nonces.accepted.note(accepted.challenge, at: hop.url.origin)
             remember(accepted, environment.now, &memory)
             release(.accepted(accepted.credential, accepted.source), &memory)
         }
