@@ -24,7 +24,7 @@ let package = Package(
         // C: system libraries behind shims with full names, nothing else.
         .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
         .target(name: "CPlatform"),
         .target(name: "CProtocolDocument"),
@@ -39,7 +39,8 @@ let package = Package(
         // Adapters.
         .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
-            name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl"], swiftSettings: strict),
+            name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl", "COpenSSL"],
+            swiftSettings: strict),
         .target(
             name: "Keyring",
             dependencies: ["WatchwordCore", "WatchwordProtocol", "CSecret", "CPlatform"],

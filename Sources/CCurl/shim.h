@@ -48,6 +48,20 @@ static inline CURLMcode watchword_curl_multi_set_long(CURLM *multi, CURLMoption 
     return curl_multi_setopt(multi, option, value);
 }
 
+// `function` is told which sockets of the multi handle to watch, for `curl_multi_socket_action`.
+static inline CURLMcode watchword_curl_multi_set_socket_function(
+    CURLM *multi, curl_socket_callback function, void *user) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, user);
+    return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, function);
+}
+
+// `function` is told when `curl_multi_socket_action` has to be called at the latest.
+static inline CURLMcode watchword_curl_multi_set_timer_function(
+    CURLM *multi, curl_multi_timer_callback function, void *user) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, user);
+    return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, function);
+}
+
 // libcurl 7.88 opens sockets without close-on-exec.
 static int watchword_curl_close_on_exec(void *user, curl_socket_t socket, curlsocktype purpose) {
     (void)user;
@@ -59,6 +73,11 @@ static int watchword_curl_close_on_exec(void *user, curl_socket_t socket, curlso
 static inline CURLcode watchword_curl_easy_set_close_on_exec(CURL *easy) {
     return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, watchword_curl_close_on_exec);
 }
+
+// Macros with casts, which Swift does not see.
+static const long watchword_curl_auth_ntlm = (long)CURLAUTH_NTLM;
+static const long watchword_curl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
+static const long watchword_curl_auth_basic = (long)CURLAUTH_BASIC;
 
 // What a finished transfer came to; the message's union is not visible to Swift in a portable way.
 static inline CURLcode watchword_curl_message_result(const CURLMsg *message) { return message->data.result; }

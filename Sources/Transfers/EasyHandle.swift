@@ -1,5 +1,6 @@
 internal import CCurl
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// A libcurl easy handle: one exchange, never used for a second one. Whoever made it closes it.
 struct EasyHandle {
@@ -23,6 +24,13 @@ struct EasyHandle {
     /// libcurl copies the text. `nil` takes the option's default away.
     func set(_ option: CURLoption, _ value: String?) throws(TransferFailure) {
         try check(watchword_curl_easy_set_string(pointer, option, value), option)
+    }
+
+    /// libcurl copies the bytes into memory that is wiped.
+    func set(_ option: CURLoption, _ value: Secret) throws(TransferFailure) {
+        try value.withTerminatedBytes { text throws(TransferFailure) in
+            try check(watchword_curl_easy_set_string(pointer, option, text), option)
+        }
     }
 
     /// `value` must live as long as the handle.
@@ -72,6 +80,29 @@ struct EasyHandle {
             throw TransferFailure(
                 code == CURLE_OUT_OF_MEMORY ? .outOfMemory : .internalError,
                 "libcurl refuses its option \(option.rawValue): \(TransferLibrary.description(of: code)).")
+        }
+    }
+}
+
+extension Secret {
+    /// Lends a copy that ends with a zero byte, and is wiped.
+    /// - Throws: `TransferFailure` of kind `internalError` when a zero byte would cut it short.
+    func withTerminatedBytes<Value>(
+        after prefix: String = "", _ body: (UnsafePointer<CChar>) throws(TransferFailure) -> Value
+    ) throws(TransferFailure) -> Value {
+        let start = Array(prefix.utf8)
+        let copy = Secret(capacity: start.count + count + 1) { destination in
+            destination.copyBytes(from: start)
+            withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: destination[start.count...]).copyMemory(from: $0)
+            }
+            return start.count + count + 1
+        }
+        return try copy.withUnsafeBytes { bytes throws(TransferFailure) in
+            guard let base = bytes.baseAddress, !bytes.dropLast().contains(0) else {
+                throw TransferFailure(.internalError, "A secret holds a zero byte.")
+            }
+            return try body(base.assumingMemoryBound(to: CChar.self))
         }
     }
 }

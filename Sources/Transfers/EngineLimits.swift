@@ -10,6 +10,8 @@ enum EngineLimits {
     static let keptConnections = 128
     /// A connection is not used any more when it is this old, so that a changed address is noticed.
     static let connectionLifetime = 3600
+    /// The connections of an identity that nobody uses are closed after this time.
+    static let identityIdleSeconds = 300
     /// How long the engine's thread sleeps at most when nothing happens.
     static let pollMilliseconds: Int32 = 60_000
 }

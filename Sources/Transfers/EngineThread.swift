@@ -60,9 +60,10 @@ final class EngineThread: SerialExecutor {
         thread.withLock { thread in thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
-    /// Starts the thread. `turn` runs on it after the waiting work, once for each round.
-    func start(_ turn: @escaping @Sendable () -> Void) {
-        let body = Unmanaged.passRetained(ThreadBody { self.run(turn) })
+    /// Starts the thread. `turn` runs on it after the waiting work, once for each round; `sleep` when there is no more, and
+    /// ends when the multi handle is woken.
+    func start(turn: @escaping @Sendable () -> Void, sleep: @escaping @Sendable () -> Void) {
+        let body = Unmanaged.passRetained(ThreadBody { self.run(turn, sleep) })
         thread.withLock { thread in
             var created = pthread_t()
             let status = pthread_create(
@@ -87,7 +88,7 @@ final class EngineThread: SerialExecutor {
         if let ending = thread.withLock({ $0 }) { pthread_join(ending, nil) }
     }
 
-    private func run(_ turn: () -> Void) {
+    private func run(_ turn: () -> Void, _ sleep: () -> Void) {
         // `start` publishes the thread under the lock before anything may ask whether it is this one.
         thread.withLock { _ in }
         while true {
@@ -100,7 +101,7 @@ final class EngineThread: SerialExecutor {
             }
             if hasEnded { break }
             if isPolling {
-                multi.poll(milliseconds: EngineLimits.pollMilliseconds)
+                sleep()
                 mailbox.withLock { $0.isPolling = false }
             }
         }

@@ -6,11 +6,14 @@ internal import WatchwordProtocol
 struct HeaderLines {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 
+    /// None.
+    init() {}
+
     /// - Throws: `TransferFailure` of kind `internalError` for a line that would be two; what was added is freed.
     init(_ request: TransferRequest, hasBody: Bool) throws(TransferFailure) {
         do throws(TransferFailure) {
             for field in request.headers { try append(field) }
-            if let authorization = request.authorization { try appendAuthorization(authorization) }
+            if let authorization = request.authorization { try append("Authorization", authorization) }
             // Without these two libcurl would wait for `100 Continue`, and call every body a form.
             try append(line: "Expect:")
             if hasBody && request.headers.firstValue(of: "Content-Type") == nil { try append(line: "Content-Type:") }
@@ -18,6 +21,12 @@ struct HeaderLines {
             free()
             throw error
         }
+    }
+
+    /// The lines that are for the proxy only.
+    init(_ proxy: ProxyRequest?) throws(TransferFailure) {
+        guard let authorization = proxy?.authorization, proxy?.kind != .socks5h else { return }
+        try append("Proxy-Authorization", authorization)
     }
 
     mutating func free() {
@@ -35,28 +44,24 @@ struct HeaderLines {
     }
 
     /// The line is put together in memory that is wiped; libcurl copies it into memory of its own, wiped as well.
-    private mutating func appendAuthorization(_ value: Secret) throws(TransferFailure) {
-        let prefix = Array("Authorization: ".utf8)
-        let line = Secret(capacity: prefix.count + value.count + 1) { destination in
-            destination.copyBytes(from: prefix)
-            value.withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: destination[prefix.count...]).copyMemory(from: $0)
-            }
-            return prefix.count + value.count + 1
-        }
-        try line.withUnsafeBytes { bytes throws(TransferFailure) in
-            guard let start = bytes.baseAddress else { return }
-            try append(
-                start.assumingMemoryBound(to: CChar.self), isClean: !bytes.dropLast().contains { Self.breaksLine($0) })
+    private mutating func append(_ name: String, _ value: Secret) throws(TransferFailure) {
+        let isClean = value.withUnsafeBytes { !$0.contains { Self.breaksLine($0) } }
+        guard isClean else { throw Self.brokenLine }
+        try value.withTerminatedBytes(after: "\(name): ") { line throws(TransferFailure) in
+            try append(line, isClean: true)
         }
     }
 
     private mutating func append(_ line: UnsafePointer<CChar>, isClean: Bool) throws(TransferFailure) {
-        guard isClean else { throw TransferFailure(.internalError, "A header line holds a line break.") }
+        guard isClean else { throw Self.brokenLine }
         guard let longer = curl_slist_append(list, line) else {
             throw TransferFailure(.outOfMemory, "No memory for a header line.")
         }
         list = longer
+    }
+
+    private static var brokenLine: TransferFailure {
+        TransferFailure(.internalError, "A header line holds a line break.")
     }
 
     private static func breaksLine(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A || byte == 0 }

@@ -20,11 +20,36 @@ final class MultiHandle: @unchecked Sendable {
 
     func wake() { check(curl_multi_wakeup(pointer)) }
 
-    func poll(milliseconds: Int32) { check(curl_multi_poll(pointer, nil, 0, milliseconds, nil)) }
+    /// Sleeps until something happens: to this handle's transfers, or to `others`, which then say what.
+    func poll(_ others: inout [curl_waitfd], milliseconds: Int32) {
+        others.withUnsafeMutableBufferPointer { others in
+            check(curl_multi_poll(pointer, others.baseAddress, UInt32(others.count), milliseconds, nil))
+        }
+    }
+
+    func sleep() { check(curl_multi_poll(pointer, nil, 0, EngineLimits.pollMilliseconds, nil)) }
 
     func perform() {
         var running: Int32 = 0
         check(curl_multi_perform(pointer, &running))
+    }
+
+    /// Goes on with what waits for `socket`, or with `CURL_SOCKET_TIMEOUT` for what waits for a time.
+    func act(on socket: curl_socket_t, _ events: Int32 = 0) {
+        var running: Int32 = 0
+        check(curl_multi_socket_action(pointer, socket, events, &running))
+    }
+
+    /// From now on `act` moves the transfers, and `user` is told what to wait for. It must outlive this handle.
+    func watch(
+        _ user: UnsafeMutableRawPointer, sockets: @escaping curl_socket_callback,
+        timer: @escaping curl_multi_timer_callback
+    ) throws(TransferFailure) {
+        let codes = [
+            watchword_curl_multi_set_socket_function(pointer, sockets, user),
+            watchword_curl_multi_set_timer_function(pointer, timer, user),
+        ]
+        for code in codes where code != CURLM_OK { throw Self.failure(code) }
     }
 
     func add(_ easy: EasyHandle) throws(TransferFailure) {

@@ -5,8 +5,11 @@ internal import WatchwordProtocol
 extension EasyHandle {
     /// Everything that a request decides, and everything that libcurl would otherwise decide by itself.
     func apply(_ request: TransferRequest, hasBody: Bool, caFile: String?) throws(TransferFailure) {
-        try restrict(proxy: request.proxy)
-        try secure(caFile: caFile)
+        try request.checkCombination()
+        try restrict()
+        try apply(request.proxy, for: request)
+        try apply(request.handshake)
+        try secure(request, caFile: caFile)
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
         try set(CURLOPT_CONNECTTIMEOUT_MS, EngineLimits.connectMilliseconds)
@@ -20,37 +23,63 @@ extension EasyHandle {
     }
 
     /// The broker decides where a request goes, what it carries and what follows; libcurl carries it there.
-    private func restrict(proxy: String?) throws(TransferFailure) {
+    private func restrict() throws(TransferFailure) {
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         // An empty list is refused; nothing is followed anyway.
         try set(CURLOPT_REDIR_PROTOCOLS_STR, "https")
         try set(CURLOPT_FOLLOWLOCATION, false)
         try set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
-        // Set even when empty: else the environment's proxies count.
-        try set(CURLOPT_PROXY, proxy ?? "")
-        try set(CURLOPT_NOPROXY, proxy == nil ? "*" : "")
         try set(CURLOPT_HTTPAUTH, 0)
         try set(CURLOPT_PROXYAUTH, 0)
         try set(CURLOPT_UNRESTRICTED_AUTH, false)
+        try set(CURLOPT_GSSAPI_DELEGATION, Int(CURLGSSAPI_DELEGATION_NONE))
         try set(CURLOPT_DISALLOW_USERNAME_IN_URL, true)
         // The URL is canonical already, and Digest signs the request target byte for byte.
         try set(CURLOPT_PATH_AS_IS, true)
         try set(CURLOPT_NOSIGNAL, true)
         try set(CURLOPT_TCP_NODELAY, true)
-        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         try set(CURLOPT_MAXLIFETIME_CONN, EngineLimits.connectionLifetime)
         try setCloseOnExec()
     }
 
-    private func secure(caFile: String?) throws(TransferFailure) {
-        try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
-        try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        try set(CURLOPT_SSL_VERIFYPEER, true)
-        try set(CURLOPT_SSL_VERIFYHOST, 2)
+    private func secure(_ request: TransferRequest, caFile: String?) throws(TransferFailure) {
+        let hasIdentity = request.identity != .none
+        try set(CURLOPT_HTTP_VERSION, Int(hasIdentity ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
+        if hasIdentity { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
+        for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] { try set(option, Int(CURL_SSLVERSION_TLSv1_2)) }
+        for option in [CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER] { try set(option, true) }
+        for option in [CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST] { try set(option, 2) }
         if let caFile {
-            try set(CURLOPT_CAINFO, caFile)
-            try set(CURLOPT_CAPATH, String?.none)
+            for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { try set(option, caFile) }
+            for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { try set(option, String?.none) }
+        }
+    }
+}
+
+extension TransferRequest {
+    /// What would mark connections that others use, or log in twice, is a mistake of the caller's.
+    fileprivate func checkCombination() throws(TransferFailure) {
+        let marksConnections = trust.isException || clientCertificate != nil || handshake != nil
+        guard identity != .none || !marksConnections else {
+            throw TransferFailure(.internalError, "What marks a connection needs an identity.")
+        }
+        let isClear =
+            switch handshake?.target {
+            case nil: true
+            case .origin: authorization == nil && headers.firstValue(of: "Authorization") == nil
+            case .proxy: proxy.map { $0.kind != .socks5h && $0.authorization == nil } ?? false
+            }
+        guard isClear else { throw TransferFailure(.internalError, "A handshake is the only login of its target.") }
+    }
+}
+
+extension TrustPolicy {
+    /// It accepts what others must not meet with.
+    var isException: Bool {
+        switch self {
+        case .leaf: true
+        case .verify, .ask: false
         }
     }
 }

@@ -9,15 +9,18 @@ final class Transfer {
     let id: TransferID
     let request: TransferRequest
     let easy: EasyHandle
+    /// Whose connections it uses; `nil` for those without identity.
+    var pool: IdentityPool?
     private var lines: HeaderLines
-    private let errorText: UnsafeMutablePointer<CChar>
+    private var proxyLines = HeaderLines()
+    let errorText: UnsafeMutablePointer<CChar>
     /// Called exactly once.
     let completion: Completion
 
-    private var headers = ResponseHeaders()
-    private var body: [UInt8] = []
+    private(set) var headers = ResponseHeaders()
+    private(set) var body: [UInt8] = []
     /// Why a callback has stopped the transfer.
-    private var stopped: TransferFailure.Kind?
+    private(set) var stopped: TransferFailure.Kind?
 
     init(
         id: TransferID, _ request: TransferRequest, caFile: String?, completion: @escaping Completion
@@ -39,6 +42,8 @@ final class Transfer {
         do throws(TransferFailure) {
             try easy.apply(request, hasBody: hasBody, caFile: caFile)
             try easy.set(CURLOPT_HTTPHEADER, lines)
+            proxyLines = try HeaderLines(request.proxy)
+            try easy.set(CURLOPT_PROXYHEADER, proxyLines)
             try easy.set(CURLOPT_ERRORBUFFER, pointer: errorText)
             try setCallbacks()
         } catch {
@@ -51,22 +56,8 @@ final class Transfer {
     func close() {
         easy.close()
         lines.free()
+        proxyLines.free()
         errorText.deallocate()
-    }
-
-    /// What came of it, after libcurl has finished with `code`.
-    func outcome(_ code: CURLcode) -> TransferPort.Outcome {
-        if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
-        guard code == CURLE_OK else {
-            return .failure(TransferFailure(code, for: request, errorText: String(cString: errorText)))
-        }
-        guard headers.status > 0 else {
-            return .failure(
-                TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
-        }
-        let response = TransferResponse(
-            status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
-        return .success(response)
     }
 
     // MARK: Callbacks: they record, and nothing else
@@ -104,15 +95,6 @@ final class Transfer {
             return false
         }
         return true
-    }
-
-    private func limitText(_ kind: TransferFailure.Kind) -> String {
-        switch kind {
-        case .headersTooLarge:
-            "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
-        default:
-            "The response of \(request.url.origin.text) is larger than \(request.maxBodyBytes) bytes."
-        }
     }
 }
 

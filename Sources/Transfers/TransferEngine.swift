@@ -2,8 +2,8 @@ internal import CCurl
 internal import Synchronization
 public import WatchwordCore
 
-/// Makes exchanges with libcurl: one thread, one connection cache. Only for what leaves no identity on a connection, because
-/// every transfer may get the connection of any other.
+/// Makes exchanges with libcurl: one thread, and one connection cache for each identity. Within one cache every transfer may
+/// get the connection of any other.
 public actor TransferEngine: TransferPort {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -12,6 +12,7 @@ public actor TransferEngine: TransferPort {
     private let caFile: String?
     private let lastID = Atomic(0)
     private var transfers: [TransferID: Transfer] = [:]
+    private var pools: PoolTable
     private var isClosed = false
     private let hasShutDown = Mutex(false)
     private let counts = Mutex(
@@ -22,14 +23,23 @@ public actor TransferEngine: TransferPort {
     /// - Parameter caFile: certificates, in PEM, to be trusted in place of the system's.
     /// - Throws: `TransferFailure` when libcurl cannot start.
     public init(caFile: String? = nil) throws(TransferFailure) {
+        try self.init(caFile: caFile, identityIdleTime: .seconds(EngineLimits.identityIdleSeconds))
+    }
+
+    /// - Parameter identityIdleTime: after which the connections of an identity are closed.
+    init(caFile: String?, identityIdleTime: Duration) throws(TransferFailure) {
         try TransferLibrary.initialize()
         let multi = try MultiHandle()
         self.multi = multi
         self.caFile = caFile
+        pools = PoolTable(idleTime: identityIdleTime)
         thread = EngineThread(multi)
-        thread.start { [weak self] in
-            self?.assumeIsolated { $0.turn() }
-        }
+        thread.start(
+            turn: { [weak self] in self?.assumeIsolated { $0.turn() } },
+            sleep: { [weak self] in
+                guard let self else { return multi.sleep() }
+                self.assumeIsolated { $0.sleep() }
+            })
     }
 
     public nonisolated func start(
@@ -43,6 +53,10 @@ public actor TransferEngine: TransferPort {
 
     public nonisolated func cancel(_ id: TransferID) {
         _ = thread.post { self.assumeIsolated { $0.end(id, .failure(.cancelled)) } }
+    }
+
+    public nonisolated func forget(_ identity: ConnectionIdentity) {
+        _ = thread.post { self.assumeIsolated { $0.pools.forget(identity) } }
     }
 
     public nonisolated var figures: TransferFigures { counts.withLock { $0 } }
@@ -66,7 +80,7 @@ public actor TransferEngine: TransferPort {
         guard !isClosed else { return completion(.failure(.shutDown)) }
         do throws(TransferFailure) {
             let transfer = try Transfer(id: id, request, caFile: caFile, completion: completion)
-            do throws(TransferFailure) { try multi.add(transfer.easy) } catch {
+            do throws(TransferFailure) { try add(transfer) } catch {
                 transfer.close()
                 throw error
             }
@@ -77,11 +91,19 @@ public actor TransferEngine: TransferPort {
         }
     }
 
+    private func add(_ transfer: Transfer) throws(TransferFailure) {
+        guard transfer.request.identity != .none else { return try multi.add(transfer.easy) }
+        let pool = try pools.pool(of: transfer.request.identity)
+        try pool.add(transfer)
+        transfer.pool = pool
+    }
+
     /// One round of libcurl: moves bytes, and hands over what is complete.
     private func turn() {
         guard !isClosed else { return }
         multi.perform()
-        while let (easy, code) = multi.nextFinished() {
+        pools.act()
+        while let (easy, code) = multi.nextFinished() ?? pools.nextFinished() {
             let transfer = Transfer.at(easy.owner)
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
             counts.withLock { counts in
@@ -92,13 +114,20 @@ public actor TransferEngine: TransferPort {
         }
     }
 
+    /// Waits for the next thing to happen.
+    private func sleep() {
+        pools.sleep(in: multi, limit: EngineLimits.pollMilliseconds)
+        pools.closeUnused(at: .now)
+    }
+
     private func end(_ id: TransferID, _ outcome: Outcome) {
         guard let transfer = transfers.removeValue(forKey: id) else { return }
         counts.withLock { counts in
             counts.running -= 1
             counts.finished += 1
         }
-        multi.remove(transfer.easy)
+        if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
+        pools.closeUnused(at: .now)
         transfer.close()
         transfer.completion(outcome)
     }
@@ -106,6 +135,7 @@ public actor TransferEngine: TransferPort {
     private func endTransfers() {
         isClosed = true
         for id in Array(transfers.keys) { end(id, .failure(.shutDown)) }
+        pools.closeAll()
     }
 }
 

@@ -20,6 +20,17 @@ extension TransferEngine {
     }
 }
 
+/// Waits until `condition` holds; after some twenty seconds the test has failed.
+func until(_ condition: () -> Bool) async throws {
+    for _ in 0..<10_000 {
+        if condition() { return }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+    Issue.record("what was waited for did not come")
+}
+
+func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
+
 func request(
     _ url: String, _ method: String = "GET", headers: [HeaderField] = [], authorization: String? = nil,
     body: String? = nil, timeout: Duration = .seconds(60), maxBodyBytes: Int = 1 << 20
@@ -27,14 +38,16 @@ func request(
     guard let place = try? FetchURL(url) else { preconditionFailure("a test asks for \(url)") }
     return TransferRequest(
         url: place, method: method, headers: headers,
-        authorization: authorization.map { text in Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } },
+        authorization: authorization.map(secret),
         body: body.map { Array($0.utf8) }, timeout: timeout, maxBodyBytes: maxBodyBytes)
 }
 
 extension Result where Success == TransferResponse, Failure == TransferFailure {
-    var failureKind: TransferFailure.Kind? {
-        if case .failure(let failure) = self { failure.kind } else { nil }
+    var failure: TransferFailure? {
+        if case .failure(let failure) = self { failure } else { nil }
     }
+
+    var failureKind: TransferFailure.Kind? { failure?.kind }
 
     var text: String? { (try? get()).map { String(decoding: $0.body, as: UTF8.self) } }
 }

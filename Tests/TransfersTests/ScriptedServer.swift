@@ -18,6 +18,7 @@ final class ScriptedServer: Sendable {
         var heard: [[UInt8]] = []
         var scripts: [[Reply]]
         var isStopped = false
+        var ended = 0
     }
 
     let port: Int
@@ -48,6 +49,9 @@ final class ScriptedServer: Sendable {
     /// What each connection has said, in the order in which they came.
     var heard: [String] { state.withLock { $0.heard.map { String(decoding: $0, as: UTF8.self) } } }
 
+    /// How many connections the other side has closed, or the script.
+    var ended: Int { state.withLock { $0.ended } }
+
     func stop() {
         state.withLock { $0.isStopped = true }
         shutdown(listener, Int32(SHUT_RDWR))
@@ -68,7 +72,10 @@ final class ScriptedServer: Sendable {
     }
 
     private func serve(_ connection: Int32, _ number: Int, _ script: [Reply]) {
-        defer { close(connection) }
+        defer {
+            close(connection)
+            state.withLock { $0.ended += 1 }
+        }
         for reply in script {
             guard readRequest(connection, number) else { return }
             switch reply {

@@ -81,12 +81,4 @@ import WatchwordProtocol
         engine.shutDown()
         #expect(await engine.exchange(request(server.url)).failureKind == .cancelled)
     }
-
-    private func until(_ condition: () -> Bool) async throws {
-        for _ in 0..<10_000 {
-            if condition() { return }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        Issue.record("what was waited for did not come")
-    }
 }

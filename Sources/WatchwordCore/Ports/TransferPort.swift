@@ -10,16 +10,22 @@ public struct TransferRequest: Sendable, Equatable {
     /// The whole value of the `Authorization` field; `nil` sends none.
     public var authorization: Secret?
     public var body: [UInt8]?
-    /// `http://host:port` of the proxy that it goes through; `nil` for none.
-    public var proxy: String?
+    /// The proxy that it goes through; `nil` for none.
+    public var proxy: ProxyRequest?
     /// For the whole exchange, name resolution and connecting included.
     public var timeout: Duration
     /// A larger response ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
     public var maxBodyBytes: Int
+    public var identity = ConnectionIdentity.none
+    public var trust = TrustPolicy.verify
+    /// Shown when the server asks; only together with an identity.
+    public var clientCertificate: ClientCertificate?
+    /// Only together with an identity, and in place of `authorization` or that of the proxy.
+    public var handshake: Handshake?
 
     public init(
         url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil, body: [UInt8]? = nil,
-        proxy: String? = nil, timeout: Duration, maxBodyBytes: Int
+        proxy: ProxyRequest? = nil, timeout: Duration, maxBodyBytes: Int
     ) {
         self.url = url
         self.method = method
@@ -29,6 +35,16 @@ public struct TransferRequest: Sendable, Equatable {
         self.proxy = proxy
         self.timeout = timeout
         self.maxBodyBytes = maxBodyBytes
+    }
+
+    /// - Parameter proxy: `http://host:port`.
+    public init(
+        url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil, body: [UInt8]? = nil,
+        proxy: String?, timeout: Duration, maxBodyBytes: Int
+    ) {
+        self.init(
+            url: url, method: method, headers: headers, authorization: authorization, body: body,
+            proxy: proxy.map { ProxyRequest(url: $0) }, timeout: timeout, maxBodyBytes: maxBodyBytes)
     }
 }
 
@@ -40,6 +56,10 @@ public struct TransferResponse: Sendable, Equatable {
     /// Of the final response: those of interim (1xx) responses are dropped, and so are trailers.
     public var headers: [HeaderField]
     public var body: [UInt8]
+    /// A 407 that the proxy in use has answered itself. No other 407 is about a proxy.
+    public var isFromProxy = false
+    /// That the server has asked for a certificate when this connection was made, if it has.
+    public var clientCertificateRequest: ClientCertificateRequest?
 
     public init(status: Int, httpVersion: String = "1.1", headers: [HeaderField] = [], body: [UInt8] = []) {
         self.status = status
@@ -59,13 +79,40 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case outOfMemory, internalError
     }
 
+    /// What lies behind the kind, where somebody can do something about it.
+    public enum Cause: Sendable, Equatable {
+        /// The proxy's name is unknown, or nothing answers there.
+        case proxyUnreachable
+        /// It answered, but will not connect to the origin: the status of its answer to CONNECT, or `nil` for SOCKS.
+        case proxyRefused(status: Int?)
+        /// SOCKS: no login was given and it wants one, or it was wrong.
+        case proxyLoginRefused
+        /// No protected connection to the proxy, or its certificate does not verify.
+        case proxyTLSFailed
+        /// The file is missing, or holds no certificate or no key.
+        case clientCertificateUnreadable
+        /// The passphrase of the key is wrong, or missing.
+        case clientKeyPassphraseWrong
+        case clientKeyMismatch
+        /// The server has looked at the certificate and ended the connection.
+        case clientCertificateRefused
+        /// The server does not go on without a certificate.
+        case clientCertificateRequired
+    }
+
     public var kind: Kind
     /// For people: what happened, to what. Never holds a header's value.
     public var detail: String
+    public var cause: Cause?
+    /// For kind `serverNotTrusted`: what the server has shown.
+    public var serverTrust: ServerTrustFacts?
+    /// That the server has asked for a certificate, if it has.
+    public var clientCertificateRequest: ClientCertificateRequest?
 
-    public init(_ kind: Kind, _ detail: String) {
+    public init(_ kind: Kind, _ detail: String, cause: Cause? = nil) {
         self.kind = kind
         self.detail = detail
+        self.cause = cause
     }
 }
 
@@ -107,5 +154,14 @@ public protocol TransferPort: Sendable {
     /// Ends the transfer within milliseconds with `.cancelled`, if it has not ended yet.
     func cancel(_ id: TransferID)
 
+    /// Closes the connections of an identity: idle ones at once, those in use when their transfers have ended. Later
+    /// transfers of the identity make new ones.
+    func forget(_ identity: ConnectionIdentity)
+
     var figures: TransferFigures { get }
+}
+
+extension TransferPort {
+    /// Nothing to close where there are no connections.
+    public func forget(_ identity: ConnectionIdentity) {}
 }

@@ -1,0 +1,85 @@
+internal import CCurl
+internal import WatchwordCore
+
+/// The pools of an engine's identities. Lives on the engine's thread.
+struct PoolTable {
+    /// After which the connections of an identity are closed.
+    let idleTime: Duration
+    private var pools: [ConnectionIdentity: IdentityPool] = [:]
+    /// Told to close, and still in use by transfers.
+    private var retired: [IdentityPool] = []
+
+    init(idleTime: Duration) { self.idleTime = idleTime }
+
+    private var all: [IdentityPool] { retired + pools.values }
+
+    /// The pool of an identity, made when there is none.
+    mutating func pool(of identity: ConnectionIdentity) throws(TransferFailure) -> IdentityPool {
+        if let pool = pools[identity] { return pool }
+        let pool = try IdentityPool(idleTime: idleTime)
+        pools[identity] = pool
+        return pool
+    }
+
+    /// No later transfer gets a connection of the identity.
+    mutating func forget(_ identity: ConnectionIdentity) {
+        guard let pool = pools.removeValue(forKey: identity) else { return }
+        retired.append(pool)
+        closeUnused(at: .now)
+    }
+
+    /// Closes what is told to close and no longer in use, and what nobody has used for long.
+    mutating func closeUnused(at now: ContinuousClock.Instant) {
+        for (identity, pool) in pools where pool.isIdle(at: now) {
+            pools[identity] = nil
+            pool.close()
+        }
+        retired.removeAll { pool in
+            guard pool.running == 0 else { return false }
+            pool.close()
+            return true
+        }
+    }
+
+    /// Every transfer must have been removed.
+    mutating func closeAll() {
+        for pool in all { pool.close() }
+        (pools, retired) = ([:], [])
+    }
+
+    /// One sleep in the poll of `multi`, at most `limit` milliseconds long, and then what it was ended for.
+    func sleep(in multi: MultiHandle, limit: Int32) {
+        let pools = all
+        let groups = pools.map(\.descriptors)
+        var descriptors = groups.flatMap { $0 }
+        multi.poll(&descriptors, milliseconds: milliseconds(until: pools.compactMap(\.nextTime).min(), limit))
+        let now = ContinuousClock.now
+        var start = 0
+        for (pool, group) in zip(pools, groups) {
+            pool.act(on: descriptors[start..<(start + group.count)], at: now)
+            start += group.count
+        }
+    }
+
+    /// Moves what can be moved without waiting.
+    func act() {
+        let now = ContinuousClock.now
+        for pool in all { pool.act(on: [], at: now) }
+    }
+
+    /// The next transfer of any pool that has ended.
+    func nextFinished() -> (easy: EasyHandle, code: CURLcode)? {
+        for pool in all {
+            if let finished = pool.multi.nextFinished() { return finished }
+        }
+        return nil
+    }
+
+    /// Rounded up, so that the time has come when the sleep ends.
+    private func milliseconds(until time: ContinuousClock.Instant?, _ limit: Int32) -> Int32 {
+        guard let time else { return limit }
+        let left = time - .now
+        guard left > .zero else { return 0 }
+        return left < .milliseconds(Int64(limit)) ? Int32((left / .milliseconds(1)).rounded(.up)) : limit
+    }
+}

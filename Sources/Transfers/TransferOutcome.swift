@@ -1,0 +1,91 @@
+internal import CCurl
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+extension Transfer {
+    /// What came of it, after libcurl has finished with `code`.
+    func outcome(_ code: CURLcode) -> TransferPort.Outcome {
+        if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
+        if code != CURLE_OK && isRefusedTunnel {
+            guard headers.status == 407, easy.connectStatus == 407 else { return .failure(refusedTunnel) }
+            return .success(response(isFromProxy: true))
+        }
+        guard code == CURLE_OK else { return .failure(failure(code)) }
+        guard headers.status > 0 else {
+            return .failure(
+                TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
+        }
+        let hasPlainProxy = !request.isTunnelled && request.proxy.map { $0.kind != .socks5h } ?? false
+        return .success(response(isFromProxy: hasPlainProxy && headers.status == 407))
+    }
+
+    private func response(isFromProxy: Bool) -> TransferResponse {
+        var response = TransferResponse(
+            status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
+        response.isFromProxy = isFromProxy
+        return response
+    }
+
+    /// The proxy has answered CONNECT, and not with a tunnel.
+    private var isRefusedTunnel: Bool {
+        request.isTunnelled && easy.connectStatus != 0 && !(200...299).contains(easy.connectStatus)
+    }
+
+    private var refusedTunnel: TransferFailure {
+        let origin = request.url.origin
+        return TransferFailure(
+            .cannotConnect,
+            "The proxy does not connect to \(origin.host), port \(origin.port): it answers \(easy.connectStatus).",
+            cause: .proxyRefused(status: easy.connectStatus))
+    }
+
+    private func failure(_ code: CURLcode) -> TransferFailure {
+        var failure = TransferFailure(code, for: request, errorText: String(cString: errorText))
+        if let proxy = request.proxy, let (kind, cause) = proxyFailure(code, proxy) {
+            failure = TransferFailure(
+                kind, "\(cause.sentence(request, proxy)) (\(String(cString: errorText).shortened))", cause: cause)
+        }
+        return failure
+    }
+
+    /// What the proxy is to blame for.
+    private func proxyFailure(
+        _ code: CURLcode, _ proxy: ProxyRequest
+    ) -> (TransferFailure.Kind, TransferFailure.Cause)? {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_PROXY: return (.nameNotResolved, .proxyUnreachable)
+        case CURLE_COULDNT_CONNECT: return (.cannotConnect, .proxyUnreachable)
+        case CURLE_PROXY:
+            let reason = CURLproxycode(UInt32(easy.number(CURLINFO_PROXY_ERROR)))
+            let isLogin = reason == CURLPX_USER_REJECTED || reason == CURLPX_NO_AUTH
+            return (.cannotConnect, isLogin ? .proxyLoginRefused : .proxyRefused(status: nil))
+        default: return nil
+        }
+    }
+
+    private func limitText(_ kind: TransferFailure.Kind) -> String {
+        switch kind {
+        case .headersTooLarge:
+            "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
+        default:
+            "The response of \(request.url.origin.text) is larger than \(request.maxBodyBytes) bytes."
+        }
+    }
+}
+
+extension TransferFailure.Cause {
+    fileprivate func sentence(_ request: TransferRequest, _ proxy: ProxyRequest) -> String {
+        let place = "\(proxy.host), port \(proxy.port)"
+        return switch self {
+        case .proxyLoginRefused: "The proxy at \(place), wants a login, or another one."
+        case .proxyRefused: "The proxy at \(place), does not connect to \(request.url.origin.host)."
+        case .proxyTLSFailed: "No protected connection to the proxy at \(place), could be made."
+        default: "The proxy at \(place), does not answer. Check that it runs."
+        }
+    }
+}
+
+extension EasyHandle {
+    /// The status of the proxy's answer to CONNECT; 0 when there was none.
+    fileprivate var connectStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
+}

@@ -1,0 +1,66 @@
+/// When a server's certificate is good enough.
+public enum TrustPolicy: Sendable, Equatable {
+    /// When it verifies.
+    case verify
+    /// When its key is this one, whatever else is wrong; only together with an identity.
+    case leaf(spkiSha256: [UInt8])
+    /// Never: a new connection is made, and fails with the facts even if the certificate verifies.
+    case ask
+}
+
+/// What a server has shown of itself, and what is wrong with it.
+public struct ServerTrustFacts: Sendable, Equatable {
+    public enum Problem: String, Sendable, CaseIterable {
+        /// The leaf is its own issuer.
+        case selfSigned
+        /// No chain to an issuer that is trusted, or a chain that may not be used for a server.
+        case untrustedIssuer
+        case expired, notYetValid
+        /// None of the alternative names is the host's (RFC 9525; the subject does not count).
+        case hostMismatch
+        /// Only as far as revocation lists are at hand.
+        case revoked
+        /// A key or a signature below OpenSSL's security level.
+        case weakKey
+    }
+
+    /// The leaf first, then as far as issuers were found.
+    public var chain: [CertificateFacts]
+    public var problems: Set<Problem>
+
+    public init(chain: [CertificateFacts], problems: Set<Problem>) {
+        self.chain = chain
+        self.problems = problems
+    }
+}
+
+/// One certificate, in the parts that people and programs look at.
+public struct CertificateFacts: Sendable, Equatable {
+    public var pem: String
+    /// As RFC 4514 writes it; so is `issuer`.
+    public var subject: String
+    public var issuer: String
+    /// `2026-01-31T12:00:00Z`; empty when it is not a time. So is `notAfter`.
+    public var notBefore: String
+    public var notAfter: String
+    /// Of the whole certificate in DER.
+    public var sha256: [UInt8]
+    /// Of its SubjectPublicKeyInfo in DER: the same for the same key.
+    public var spkiSha256: [UInt8]
+    /// `DNS:name`, `IP:address`; other kinds are left out.
+    public var subjectAltNames: [String]
+
+    public init(
+        pem: String, subject: String, issuer: String, notBefore: String, notAfter: String, sha256: [UInt8],
+        spkiSha256: [UInt8], subjectAltNames: [String]
+    ) {
+        self.pem = pem
+        self.subject = subject
+        self.issuer = issuer
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.sha256 = sha256
+        self.spkiSha256 = spkiSha256
+        self.subjectAltNames = subjectAltNames
+    }
+}

@@ -1,0 +1,103 @@
+public import WatchwordProtocol
+
+/// Whose connections a transfer may use. What marks a connection (an NTLM or Negotiate login, a client certificate, a trust
+/// exception, a tunnel for which a proxy was given a credential) has a number of its own, so that nobody else gets it.
+public enum ConnectionIdentity: Hashable, Sendable {
+    /// The connections that carry no identity; everybody may use them.
+    case none
+    /// The connections of one identity; HTTP/1.1 only. The number is the core's to choose.
+    case number(Int)
+}
+
+/// The proxy that an exchange goes through. Nothing of it is ever sent to the origin.
+public struct ProxyRequest: Sendable, Equatable {
+    public enum Kind: String, Sendable {
+        /// `https` is HTTP over TLS to the proxy; `socks5h` leaves name resolution to it (RFC 1928).
+        case http, https, socks5h
+    }
+
+    public var kind: Kind
+    /// A name or an address; an IPv6 address with its brackets.
+    public var host: String
+    public var port: Int
+    /// The whole value of the `Proxy-Authorization` field. A tunnel stays authorised: give each such credential an identity.
+    public var authorization: Secret?
+    /// For SOCKS5 (RFC 1929).
+    public var user: Secret?
+    public var password: Secret?
+
+    public init(
+        kind: Kind, host: String, port: Int, authorization: Secret? = nil, user: Secret? = nil, password: Secret? = nil
+    ) {
+        self.kind = kind
+        self.host = host
+        self.port = port
+        self.authorization = authorization
+        self.user = user
+        self.password = password
+    }
+
+    /// Reads `kind://host:port`. What cannot be read leads nowhere: port 0 fails, instead of going without the proxy.
+    public init(url: String) {
+        self.init(kind: .http, host: url, port: 0)
+        guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://"),
+            let kind = Kind(rawValue: String(url[..<colon]))
+        else { return }
+        let place = url[url.index(colon, offsetBy: 3)...].split(separator: "/", omittingEmptySubsequences: true)
+        guard place.count == 1, let end = place[0].lastIndex(of: ":"),
+            let port = UInt16(place[0][place[0].index(after: end)...]), end > place[0].startIndex
+        else { return }
+        self.init(kind: kind, host: String(place[0][..<end]), port: Int(port))
+    }
+}
+
+/// A login that belongs to the connection and takes several rounds, which the adapter makes by itself.
+public struct Handshake: Sendable, Equatable {
+    public enum Scheme: String, Sendable { case ntlm, negotiate }
+    public enum Target: String, Sendable { case origin, proxy }
+
+    public var scheme: Scheme
+    public var target: Target
+    /// For NTLM. Negotiate uses the tickets of the user that the broker runs as.
+    public var user: String
+    /// Empty for none.
+    public var domain: String
+    public var password: Secret?
+
+    public init(scheme: Scheme, target: Target, user: String = "", domain: String = "", password: Secret? = nil) {
+        self.scheme = scheme
+        self.target = target
+        self.user = user
+        self.domain = domain
+        self.password = password
+    }
+}
+
+/// What is shown to a server that asks for a certificate.
+public struct ClientCertificate: Sendable, Equatable {
+    /// Bytes that may hold a key are a secret.
+    public enum Material: Sendable, Equatable {
+        case bytes(Secret)
+        case file(String)
+    }
+
+    /// PEM (the leaf first, then its issuers; its key too when `privateKey` is `nil`), or PKCS#12.
+    public var certificate: Material
+    /// PEM; `nil` when `certificate` holds it.
+    public var privateKey: Material?
+    public var passphrase: Secret?
+
+    public init(certificate: Material, privateKey: Material? = nil, passphrase: Secret? = nil) {
+        self.certificate = certificate
+        self.privateKey = privateKey
+        self.passphrase = passphrase
+    }
+}
+
+/// That the server has asked for a certificate (RFC 8446 section 4.3.2).
+public struct ClientCertificateRequest: Sendable, Equatable {
+    /// The issuers that it accepts, as RFC 4514 writes them; empty when it does not say.
+    public var distinguishedNames: [String]
+
+    public init(distinguishedNames: [String]) { self.distinguishedNames = distinguishedNames }
+}

@@ -1,0 +1,129 @@
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Transfers
+
+/// What a proxy hears and says, byte for byte.
+@Suite struct ProxyTests {
+    private static let refusal: ScriptedServer.Reply = .bytes(
+        "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 4\r\n\r\nbody")
+
+    private func request(
+        _ url: String, _ server: ScriptedServer, _ kind: ProxyRequest.Kind = .http, authorization: String? = nil
+    ) -> TransferRequest {
+        var request = TransfersTests.request(url, authorization: "Basic b3JpZ2lu")
+        request.proxy = ProxyRequest(
+            kind: kind, host: "127.0.0.1", port: server.port, authorization: authorization.map(secret))
+        return request
+    }
+
+    @Test func aPlainRequestCarriesBothLogins() async throws {
+        let server = ScriptedServer([okay])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let request = request("http://o.invalid/a", server, authorization: "Basic cHJveHk=")
+            #expect(await engine.exchange(request).text == "ok")
+        }
+        let expected =
+            "GET http://o.invalid/a HTTP/1.1\r\nHost: o.invalid\r\nUser-Agent: watchword\r\nAccept: */*\r\n"
+            + "Proxy-Connection: Keep-Alive\r\nAuthorization: Basic b3JpZ2lu\r\nProxy-Authorization: Basic cHJveHk=\r\n\r\n"
+        #expect(server.heard == [expected])
+    }
+
+    @Test func aPlainRefusalIsFromTheProxy() async throws {
+        let server = ScriptedServer([Self.refusal])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let response = try await engine.exchange(request("http://o.invalid/a", server)).get()
+            #expect(response.status == 407 && response.isFromProxy)
+            #expect(response.headers.first == HeaderField("Proxy-Authenticate", "Basic realm=\"p\""))
+            #expect(response.body == Array("body".utf8))
+            // The same answer of an origin is not.
+            var direct = request(server.url, server)
+            direct.proxy = nil
+            let answer = try await engine.exchange(direct).get()
+            #expect(answer.status == 407 && !answer.isFromProxy)
+        }
+    }
+
+    @Test(arguments: [nil, "Basic cHJveHk="])
+    func aRefusedTunnelIsAResponse(authorization: String?) async throws {
+        let server = ScriptedServer([Self.refusal])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let request = request("https://o.invalid/a", server, authorization: authorization)
+            let response = try await engine.exchange(request).get()
+            #expect(response.status == 407 && response.isFromProxy)
+            #expect(response.headers.first == HeaderField("Proxy-Authenticate", "Basic realm=\"p\""))
+        }
+        let login = authorization.map { "Proxy-Authorization: \($0)\r\n" } ?? ""
+        let head =
+            "CONNECT o.invalid:443 HTTP/1.1\r\nHost: o.invalid:443\r\nUser-Agent: watchword\r\n"
+            + "Proxy-Connection: Keep-Alive\r\n\(login)\r\n"
+        #expect(server.heard == [head])
+    }
+
+    @Test(arguments: [301, 401, 403, 502])
+    func anotherAnswerToConnectIsAFailure(status: Int) async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 \(status) No\r\nContent-Length: 0\r\n\r\n")])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let failure = try #require(await engine.exchange(request("https://o.invalid/", server)).failure)
+            #expect(failure.kind == .cannotConnect && failure.cause == .proxyRefused(status: status))
+        }
+    }
+
+    @Test func aTunnelThatLeadsNowhereIsALostConnection() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nX: proxy\r\n\r\n"), .close])
+        defer { server.stop() }
+        try await withEngine { engine in
+            var request = request("https://o.invalid/", server)
+            request.timeout = .seconds(5)
+            let failure = try #require(await engine.exchange(request).failure)
+            #expect(failure.kind == .tlsFailed || failure.kind == .timedOut)
+        }
+    }
+
+    @Test(arguments: [ProxyRequest.Kind.http, .https, .socks5h])
+    func anAbsentProxyIsItsOwnFailure(kind: ProxyRequest.Kind) async throws {
+        try await withEngine { engine in
+            for url in ["http://127.0.0.1:2/", "https://127.0.0.1:2/"] {
+                var absent = TransfersTests.request(url)
+                absent.proxy = ProxyRequest(kind: kind, host: "127.0.0.1", port: 1)
+                let failure = try #require(await engine.exchange(absent).failure)
+                #expect(failure.kind == .cannotConnect && failure.cause == .proxyUnreachable)
+                absent.proxy = ProxyRequest(kind: kind, host: "p.invalid", port: 1)
+                #expect(await engine.exchange(absent).failure?.cause == .proxyUnreachable)
+            }
+        }
+    }
+
+    @Test func aProxyThatDoesNotSpeakTLSIsItsOwnFailure() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 400 No\r\n\r\n")])
+        defer { server.stop() }
+        try await withEngine { engine in
+            var request = request("https://o.invalid/", server, .https)
+            request.timeout = .seconds(2)
+            let failure = try #require(await engine.exchange(request).failure)
+            #expect(failure.kind == .timedOut || failure.cause == .proxyTLSFailed)
+        }
+    }
+
+    @Test(arguments: ["", "http://", "http://h", "http://h:x", "ftp://h:1", "http://h:0", "http://u@h:1", "h:1"])
+    func anAddressThatCannotBeReadGoesNowhere(url: String) async throws {
+        let server = ScriptedServer([okay])
+        defer { server.stop() }
+        try await withEngine { engine in
+            var request = TransfersTests.request(server.url)
+            request.proxy = ProxyRequest(url: url)
+            #expect(await engine.exchange(request).failureKind == .internalError)
+        }
+        #expect(server.heard.isEmpty)
+    }
+
+    @Test func anAddressIsReadInItsParts() {
+        #expect(ProxyRequest(url: "http://p.example:3128") == ProxyRequest(kind: .http, host: "p.example", port: 3128))
+        #expect(ProxyRequest(url: "https://[::1]:8/") == ProxyRequest(kind: .https, host: "[::1]", port: 8))
+    }
+}
