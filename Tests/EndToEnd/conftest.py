@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from rig import leaks, schemas, servers  # noqa: E402
 from rig.broker import Broker  # noqa: E402
 from rig.client import Client  # noqa: E402
+from rig.fixtures import *  # noqa: E402, F403
 from rig.keyring import Keyring, build_git_helper  # noqa: E402
 from rig.scripted import ScriptedServer  # noqa: E402
 

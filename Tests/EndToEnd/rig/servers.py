@@ -40,9 +40,40 @@ class Server:
     def log(self):
         return self.log_path.read_text() if self.log_path.exists() else ""
 
+    @property
+    def wire(self):
+        """What the server has written down of what it heard, to be searched for secrets."""
+        return self.log.encode()
+
+    def wait_for_log(self, text, seconds=5):
+        """The log, once `text` is in it: servers write a line when a request or a tunnel has ended."""
+        end = time.monotonic() + seconds
+        while text not in (log := self.log):
+            assert time.monotonic() < end, f"{text!r} is not in {log!r}"
+            time.sleep(0.02)
+        return log
+
     def stop(self):
         self.process.terminate()
         self.process.wait(20)
+
+
+def wait_for_port(port, seconds=20):
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert time.monotonic() < end, f"nothing listens on {port}"
+            time.sleep(0.02)
+
+
+def hand_to(account, *paths):
+    """Servers that root starts serve as `account`, who then owns the files that only they may read."""
+    for path in paths:
+        pathlib.Path(path).chmod(0o600)
+        if os.geteuid() == 0:
+            shutil.chown(path, account)
 
 
 def password_line(user, password):
