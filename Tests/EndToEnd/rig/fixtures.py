@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from . import kerberos as krb
+from . import ntlm as rig_ntlm
 
 
 @contextlib.contextmanager
@@ -52,3 +53,28 @@ def kerberos_apache(realm, tls):
 def silent_kdc(tmp_path):
     with contextlib.closing(krb.SilentKdc(tmp_path)) as kdc:
         yield kdc
+
+
+@pytest.fixture
+def ntlm_users():
+    return {"alice": new_password(), "bob": new_password()}
+
+
+@pytest.fixture
+def ntlm(tmp_path, ntlm_users):
+    """Demands NTLM for everything. `ntlm.handler.served` tells whom each request was served as."""
+    with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users)) as server:
+        yield server
+
+
+@pytest.fixture
+def ntlm_in_disguise(tmp_path, ntlm_users):
+    """Says Negotiate and means NTLM."""
+    with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users, scheme="Negotiate")) as server:
+        yield server
+
+
+@pytest.fixture
+def ntlm_proxy(tmp_path, ntlm_users):
+    with contextlib.closing(rig_ntlm.ntlm_proxy(tmp_path, ntlm_users)) as server:
+        yield server
