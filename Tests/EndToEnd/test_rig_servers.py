@@ -1,11 +1,18 @@
 """The rig's own servers, each shown to work with curl: what the broker's tests rely on."""
 import base64
+import contextlib
+import hashlib
 import http.client
 import os
+import ssl
 import subprocess
 import time
 
-from rig import ntlm as ntlm_module
+import pytest
+
+from rig import ntlm as rig_ntlm
+from rig import tls as rig_tls
+from rig import tokens
 from rig.servers import find
 
 
@@ -63,8 +70,8 @@ def test_ntlm_in_disguise(ntlm_in_disguise, ntlm_users):
     """curl without gss-ntlmssp does not speak this, so the client is pyspnego's: wrapped as SPNEGO, and bare."""
     host = ("127.0.0.1", ntlm_in_disguise.port)
     for number, protocol in enumerate(["negotiate", "ntlm"], 1):
-        client = ntlm_module.spnego.client(
-            "TESTDOM\\alice", ntlm_users["alice"], protocol=protocol, options=ntlm_module.spnego.NegotiateOptions.use_ntlm)
+        client = rig_ntlm.spnego.client(
+            "TESTDOM\\alice", ntlm_users["alice"], protocol=protocol, options=rig_ntlm.spnego.NegotiateOptions.use_ntlm)
         connection, token = http.client.HTTPConnection(*host, timeout=10), None
         while not client.complete and (token := client.step(token)):
             connection.request("GET", f"/{protocol}", headers={"Authorization": "Negotiate " + base64.b64encode(token).decode()})
@@ -84,3 +91,143 @@ def test_a_proxy_that_demands_ntlm(ntlm_proxy, ntlm_users, nginx, nginx_tls, tls
     assert ntlm_proxy.handler.served == [
         (1, f"http://127.0.0.1:{nginx.port}/open.txt", "TESTDOM\\alice"), (2, f"localhost:{nginx_tls.port}", "TESTDOM\\alice")]
     assert len(ntlm_proxy.tunnelled) > 300 and b"open.txt" not in ntlm_proxy.tunnelled
+
+
+PROXY_LOGINS = {"open": [], "basic": [], "digest": ["--proxy-digest"], "both": ["--proxy-anyauth"], "negotiate": ["--proxy-negotiate"]}
+
+
+@pytest.mark.parametrize("kind", ["", "tls-"])
+def test_squid(squid, kind, account, realm, kerberos_users, nginx, nginx_tls, tls):
+    environment = realm.log_in("alice", kerberos_users["alice"])
+    urls = [f"http://localhost:{nginx.port}/open.txt", f"https://localhost:{nginx_tls.port}/open.txt"]
+    who = {"open": "-", "negotiate": "alice@WATCHWORD.TEST"}
+    for way, option in PROXY_LOGINS.items():
+        login = {"open": [], "negotiate": ["-U", ":"]}.get(way, ["-U", ":".join(account)])
+        trust = ["--proxy-cacert", tls / "ca.pem", "--cacert", tls / "ca.pem"]
+        for url, method in zip(urls, ["GET", "CONNECT"]):
+            assert curl("-x", squid.url(kind + way), *option, *login, *trust, url, environment=environment) == (200, "open page\n")
+            target = url if method == "GET" else url.split("/")[2]
+            squid.wait_for_log(f"200 {method} {target} {who.get(way, account[0])} port={squid.ports[kind + way]}")
+
+
+def test_squid_refuses(squid, nginx):
+    url = f"http://intranet.test:{nginx.port}/open.txt"
+    assert curl("-x", squid.url("open"), url) == (200, "open page\n")
+    for way, schemes in {"basic": ["Basic"], "digest": ["Digest"], "both": ["Basic", "Digest"], "negotiate": ["Negotiate"]}.items():
+        status, head = curl("-x", squid.url(way), "-U", "bob:wrong", "-I", url)
+        offered = [line.split()[1] for line in head.splitlines() if line.startswith("Proxy-Authenticate")]
+        assert status == 407 and offered == schemes
+    assert curl("-x", squid.url("open"), "http://nowhere.test/")[0] in (502, 503)
+
+
+def test_socks(dante, socks, account, nginx, nginx_tls, tls):
+    urls = [f"http://localhost:{nginx.port}/open.txt", f"https://localhost:{nginx_tls.port}/open.txt"]
+    for url in urls:
+        assert curl("--cacert", tls / "ca.pem", "-x", f"socks5h://127.0.0.1:{dante.port}", url) == (200, "open page\n")
+        dante.wait_for_log(f"127.0.0.1.{url.split(':')[2].split('/')[0]}")
+        assert curl("--cacert", tls / "ca.pem", "-x", f"socks5h://{':'.join(account)}@127.0.0.1:{socks.port}", url) == (200, "open page\n")
+    assert curl("-x", f"socks5://{':'.join(account)}@127.0.0.1:{socks.port}", urls[0])[0] == 200
+    assert curl("-x", f"socks5h://bob:wrong@127.0.0.1:{socks.port}", urls[0], code=97)[0] == 0
+    assert curl("-x", f"socks5h://127.0.0.1:{socks.port}", urls[0], code=97)[0] == 0
+    assert socks.asked == [("bob", "localhost", nginx.port), ("bob", "localhost", nginx_tls.port), ("bob", "127.0.0.1", nginx.port)]
+    assert socks.refused == [("user", "bob"), ("methods", [0, 1])]
+
+
+CERTIFICATE_PROBLEMS = {
+    "self-signed": "self-signed certificate", "expired": "certificate has expired", "not-yet-valid": "certificate is not yet valid",
+    "wrong-name": "no alternative certificate subject name matches", "unknown-issuer": "unable to get local issuer certificate",
+    "weak-key": "EE certificate key too weak", "incomplete-chain": "unable to get local issuer certificate"}
+
+
+def test_certificates(certificates, tls_server):
+    good = tls_server("good")
+    assert curl("--cacert", certificates / "ca.pem", good.url) == (200, "secure page\n")
+    for kind, problem in CERTIFICATE_PROBLEMS.items():
+        server = tls_server(kind)
+        done = subprocess.run(
+            [find("curl"), "-q", "-sS", "--cacert", str(certificates / "ca.pem"), server.url], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 60 and problem in done.stderr, (kind, done.stderr)
+        assert server.connections == 1 and not server.requests
+        assert curl("-k", "--ciphers", "DEFAULT@SECLEVEL=0", server.url) == (200, "secure page\n")
+
+
+def test_a_certificate_that_changes(certificates, tls_server):
+    server = tls_server("good")
+    trust = ["--cacert", certificates / "ca.pem"]
+    for kind in ["good", "other-good", "wrong-name"]:
+        server.leaf = kind
+        presented = ssl.get_server_certificate(("127.0.0.1", server.port))
+        assert hashlib.sha256(ssl.PEM_cert_to_DER_cert(presented)).hexdigest() == certificates.fingerprint(kind)
+        curl(*trust, server.url, code=60 if kind == "wrong-name" else 0)
+    assert len(server.requests) == 2
+
+
+def test_stapled_status(certificates, tmp_path):
+    for leaf, code in {"stapled": 0, "revoked": 91}.items():
+        (tmp_path / leaf).mkdir()
+        server = rig_tls.stapling_nginx(tmp_path / leaf, certificates, leaf)
+        try:
+            curl("--cert-status", "--cacert", certificates / "ca.pem", server.url + "/page.txt", code=code)
+        finally:
+            server.stop()
+
+
+@pytest.mark.parametrize("verify", ["on", "optional"])
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_client_certificates(client_nginx, certificates, verify, version):
+    server = client_nginx(verify, version)
+    page = ["--cacert", certificates / "ca.pem", server.url + "/page.txt"]
+    client = certificates / "client.pem"
+    right = [["--cert", client, "--key", certificates / "client.key"],
+             ["--cert", client, "--key", certificates / "client-locked.key", "--pass", rig_tls.PASSPHRASE],
+             ["--cert", certificates / "client-both.pem"],
+             ["--cert-type", "P12", "--cert", f"{certificates / 'client.p12'}:{rig_tls.PASSPHRASE}"],
+             ["--cert-type", "P12", "--cert", certificates / "client-open.p12"]]
+    for words in right:
+        assert curl(*words, *page) == (200, "page for you\n")
+    server.wait_for_log(f'200 SUCCESS "CN=Alice Client" {version} ', times=len(right))
+    assert curl(*page)[0] == (400 if verify == "on" else 200)
+    for kind in ["stranger", "expired-client"]:
+        assert curl("--cert", certificates / f"{kind}.pem", "--key", certificates / f"{kind}.key", *page)[0] == 400
+    assert curl("--cert", client, "--key", certificates / "mismatch.key", *page, code=58)[0] == 0
+    assert curl("--cert", client, "--key", certificates / "client-locked.key", "--pass", "wrong", *page, code=58)[0] == 0
+    server.wait_for_log("400 FAILED", times=2)
+    server.wait_for_log("400 NONE" if verify == "on" else "200 NONE")
+
+
+def test_a_server_that_ends_the_handshake(certificates, tls_server):
+    for version, code in {ssl.TLSVersion.TLSv1_2: 35, ssl.TLSVersion.TLSv1_3: 56}.items():
+        server = tls_server(client_authority=certificates / "ca.pem", minimum=version, maximum=version)
+        page = ["--cacert", certificates / "ca.pem", server.url]
+        assert curl(*page, code=code)[0] == 0 and not server.requests and len(server.failures) == 1
+        words = ["--cert", certificates / "other-client.pem", "--key", certificates / "other-client.key"]
+        assert curl(*words, *page) == (200, "secure page\n") and server.peers == {2: "Bob Client"}
+
+
+def test_bearer():
+    with contextlib.closing(tokens.bearer_server("abc")) as server:
+        assert curl("--oauth2-bearer", "abc", server.url) == (200, "for the bearer\n")
+        assert 'error="invalid_token"' in curl("-i", "--oauth2-bearer", "old", server.url)[1]
+        assert 'Bearer realm="api"\n' in curl("-i", server.url)[1]
+        assert curl("--oauth2-bearer", "abc", server.url + "/wider")[0] == 403
+
+
+def test_a_scheme_nobody_knows():
+    with contextlib.closing(tokens.rounds_server([("challenge=one", "first"), ("challenge=two", "second")], ending="done")) as server:
+        first = ["-H", "Authorization: Hoba first", server.url]
+        second = ["-w", "\n%{http_code}", "-H", "Authorization: Hoba second", server.url]
+        status, said = curl("-w", "\n", "-i", server.url, "--next", "-si", "-w", "\n", *first, "--next", "-si", *second)
+        assert [line for line in said.splitlines() if line.startswith(("WWW", "Authentication-Info"))] == [
+            "WWW-Authenticate: Hoba challenge=one", "WWW-Authenticate: Hoba challenge=two", "Authentication-Info: done"]
+        assert status == 200 and said.endswith("after all rounds\n")
+
+
+def test_a_token(token, client_nginx, certificates):
+    assert "Private Key Object" in token.objects() and "Certificate Object" in token.objects()
+    server = client_nginx("on", "TLSv1.3")
+    words = ["--engine", "pkcs11", "--cert-type", "ENG", "--cert", token.certificate_url, "--key-type", "ENG"]
+    page = ["--cacert", certificates / "ca.pem", server.url + "/page.txt"]
+    before = server.log.count("Alice")
+    assert curl(*words, "--key", f"{token.key_url};pin-value={token.pin}", *page, environment=token.environment)[0] == 200
+    server.wait_for_log("200 SUCCESS \"CN=Alice Client\"", times=before + 1)
+    curl(*words, "--key", f"{token.key_url};pin-value=0000", *page, environment=token.environment, code=58)

@@ -7,8 +7,10 @@ import tempfile
 
 import pytest
 
+from . import forwarding, proxies, softhsm
 from . import kerberos as krb
 from . import ntlm as rig_ntlm
+from . import tls as rig_tls
 
 
 @contextlib.contextmanager
@@ -78,3 +80,58 @@ def ntlm_in_disguise(tmp_path, ntlm_users):
 def ntlm_proxy(tmp_path, ntlm_users):
     with contextlib.closing(rig_ntlm.ntlm_proxy(tmp_path, ntlm_users)) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def squid(account, tls, realm):
+    """`squid.url("basic")` and so on, `squid.url("tls-basic")` and so on. The user is `account`, for Negotiate one of the realm."""
+    with reachable_folder("squid") as folder, running(
+            proxies.Squid(folder, *account, tls=tls, realm=realm, names=["intranet.test"])) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def dante(tmp_path_factory):
+    with running(proxies.dante(tmp_path_factory.mktemp("dante"))) as server:
+        yield server
+
+
+@pytest.fixture
+def socks(account):
+    """SOCKS5 with a password."""
+    with contextlib.closing(forwarding.Socks5Server(dict([account]))) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    """A folder of certificates good and bad: see rig.tls.Certificates."""
+    return rig_tls.Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def tls_server(certificates):
+    """`tls_server("expired")` is a running server with that certificate; further words are TlsServer's."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *words, **more: stack.enter_context(contextlib.closing(rig_tls.TlsServer(certificates, *words, **more)))
+
+
+@pytest.fixture(scope="session")
+def client_nginx(tmp_path_factory, certificates):
+    """`client_nginx("optional", "TLSv1.2")` asks for a client certificate; the same words give the same server."""
+    with contextlib.ExitStack() as stack:
+        started = {}
+
+        def start(verify="on", protocols="TLSv1.2 TLSv1.3"):
+            if (verify, protocols) not in started:
+                server = rig_tls.client_certificate_nginx(tmp_path_factory.mktemp("nginx-client"), certificates, verify, protocols)
+                started[verify, protocols] = stack.enter_context(running(server))
+            return started[verify, protocols]
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def token(tmp_path_factory, certificates):
+    """A PKCS#11 token with the certificate "client" and its key."""
+    return softhsm.Token(tmp_path_factory.mktemp("token"), certificates.pairs["client"])

@@ -45,10 +45,10 @@ class Server:
         """What the server has written down of what it heard, to be searched for secrets."""
         return self.log.encode()
 
-    def wait_for_log(self, text, seconds=5):
-        """The log, once `text` is in it: servers write a line when a request or a tunnel has ended."""
+    def wait_for_log(self, text, times=1, seconds=5):
+        """The log, once `text` is in it so many times: servers write a line when a request or a tunnel has ended."""
         end = time.monotonic() + seconds
-        while text not in (log := self.log):
+        while (log := self.log).count(text) < times:
             assert time.monotonic() < end, f"{text!r} is not in {log!r}"
             time.sleep(0.02)
         return log
