@@ -37,6 +37,12 @@ def test_kerberos_names_the_user(kerberos_apache, realm, kerberos_users, tls):
     assert curl(*negotiate, unknown_service + page, environment=alice)[0] == 401
     log = kerberos_apache.wait_for_log("200 bob@WATCHWORD.TEST /kerberos/page.txt port=%d" % kerberos_apache.tls_port)
     assert "200 alice@WATCHWORD.TEST /kerberos/page.txt port=%d" % kerberos_apache.port in log
+    assert not list(kerberos_apache.delegated.iterdir())
+    assert curl(*negotiate, "--delegation", "always", kerberos_apache.url + page, environment=alice)[0] == 200
+    assert [path.name for path in kerberos_apache.delegated.iterdir()] == ["alice@WATCHWORD.TEST"]
+    kerberos_apache.forget_delegated()
+    late = realm.expired("bob", kerberos_users["bob"])
+    assert curl(*negotiate, kerberos_apache.url + page, environment=late)[0] == 401
     password = f"bob:{kerberos_users['bob']}"
     assert curl("-u", password, kerberos_apache.url + "/either/page.txt") == (200, "either page\n")
 

@@ -7,20 +7,21 @@ import pathlib
 import socket
 import subprocess
 import threading
+import time
 
-from .servers import Server, find, free_port, hand_to
+from .servers import INSTALL, Server, find, free_port, hand_to
 
 NAME = "WATCHWORD.TEST"
 WORDS = '%>s %u %U port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i" "%{Cookie}i"'
 MODULES = "/usr/lib/apache2/modules"
 
 
-def write_configuration(path, kdc_port, realm=NAME):
-    """A krb5.conf that asks no name server and knows one KDC."""
+def write_configuration(path, kdc_port, realm=NAME, skew=300):
+    """A krb5.conf that asks no name server and knows one KDC. `skew` is by how many seconds clocks may differ."""
     path = pathlib.Path(path)
     path.write_text(
         f"[libdefaults]\ndefault_realm = {realm}\nrdns = false\ndns_canonicalize_hostname = false\nqualify_shortname = \"\"\n"
-        f"dns_lookup_kdc = false\ndns_lookup_realm = false\ndns_uri_lookup = false\n"
+        f"forwardable = true\nclockskew = {skew}\ndns_lookup_kdc = false\ndns_lookup_realm = false\ndns_uri_lookup = false\n"
         f"default_ccache_name = FILE:{path.parent}/tickets.default\ndefault_keytab_name = FILE:{path.parent}/none.keytab\n"
         f"default_client_keytab_name = FILE:{path.parent}/none.keytab\n"
         f"[realms]\n{realm} = {{\nkdc = 127.0.0.1:{kdc_port}\n}}\n[domain_realm]\nlocalhost = {realm}\n")
@@ -81,12 +82,21 @@ class Realm:
         assert done.returncode == 0, done.stderr
         return environment
 
+    def expired(self, user, password):
+        """The environment of who has a ticket that was good for a second, which is over. MIT forgives five minutes."""
+        environment = self.log_in(user, password, f"{user}.expired", lifetime="1s")
+        time.sleep(2.1)
+        return {**environment, "KRB5_CONFIG": str(write_configuration(self.folder / "krb5.strict.conf", self.port, skew=1))}
+
     def stop(self):
         self.kdc.stop()
 
 
 class GssapiApache(Server):
-    """Kerberos alone at /kerberos/, Kerberos or Basic at /either/, everything open at /. The log names the user."""
+    """Kerberos alone at /kerberos/, Kerberos or Basic at /either/, everything open at /. The log names the user.
+
+    The folder `delegated` fills with the tickets of clients who hand theirs over.
+    """
 
     def __init__(self, folder, realm, tls):
         folder = pathlib.Path(folder)
@@ -100,12 +110,15 @@ class GssapiApache(Server):
         for path in [folder, *folder.rglob("*"), realm.folder, realm.configuration]:
             path.chmod(0o755 if path.is_dir() else 0o644)
         hand_to("www-data", realm.keytab)
+        self.delegated = folder / "delegated"
+        self.delegated.mkdir()
+        self.delegated.chmod(0o777)
         names = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_gssapi", "ssl"]
         loads = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in names)
-        assert pathlib.Path(f"{MODULES}/mod_auth_gssapi.so").exists(), "mod_auth_gssapi is missing: run contrib/install-dependencies --test"
+        assert pathlib.Path(f"{MODULES}/mod_auth_gssapi.so").exists(), f"mod_auth_gssapi is missing: run {INSTALL}"
         account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
         protected = (f"AuthType GSSAPI\nAuthName Kerberos\nGssapiAllowedMech krb5\nGssapiLocalName Off\n"
-                     f"GssapiCredStore keytab:{realm.keytab}\nRequire valid-user\n")
+                     f"GssapiCredStore keytab:{realm.keytab}\nGssapiDelegCcacheDir {self.delegated}\nRequire valid-user\n")
         (folder / "apache.conf").write_text(
             f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\nListen 127.0.0.1:{self.tls_port}\n"
             f"{loads}{account}StartServers 1\nErrorLog {folder}/error.log\nLogFormat '{WORDS}' short\n"
@@ -117,6 +130,10 @@ class GssapiApache(Server):
             [find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log",
             env=realm.service_environment)
         self.url, self.tls_url = f"http://localhost:{port}", f"https://localhost:{self.tls_port}"
+
+    def forget_delegated(self):
+        for path in self.delegated.iterdir():
+            path.unlink()
 
 
 class SilentKdc:

@@ -16,6 +16,7 @@ class Token:
 
     def __init__(self, folder, pair, label="watchword", name="client"):
         assert pathlib.Path(MODULE).exists(), f"{MODULE} is missing: run {INSTALL}"
+        assert list(pathlib.Path("/usr/lib").glob("*/engines-3/pkcs11.so")), f"OpenSSL's engine pkcs11 is missing: run {INSTALL}"
         self.folder, self.label = pathlib.Path(folder), label
         self.pin, officer = secrets.token_hex(6), secrets.token_hex(6)
         (self.folder / "tokens").mkdir(mode=0o700)
