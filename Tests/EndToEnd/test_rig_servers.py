@@ -218,14 +218,35 @@ def test_bearer():
         assert curl("--oauth2-bearer", "abc", server.url + "/wider")[0] == 403
 
 
-def test_a_scheme_nobody_knows():
-    with contextlib.closing(tokens.rounds_server([("challenge=one", "first"), ("challenge=two", "second")], ending="done")) as server:
-        first = ["-H", "Authorization: Hoba first", server.url]
-        second = ["-w", "\n%{http_code}", "-H", "Authorization: Hoba second", server.url]
-        status, said = curl("-w", "\n", "-i", server.url, "--next", "-si", "-w", "\n", *first, "--next", "-si", *second)
-        assert [line for line in said.splitlines() if line.startswith(("WWW", "Authentication-Info"))] == [
-            "WWW-Authenticate: Hoba challenge=one", "WWW-Authenticate: Hoba challenge=two", "Authentication-Info: done"]
-        assert status == 200 and said.endswith("after all rounds\n")
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_scheme_nobody_knows(bound):
+    rounds = [("challenge=one", "first"), ("challenge=two", "second")]
+    with contextlib.closing(tokens.rounds_server(rounds, ending="done", bound=bound)) as server:
+        steps = [["-i", *header, server.url] for header in [[], ["-H", "Authorization: Hoba first"], ["-H", "Authorization: Hoba second"]]]
+        said = [curl(*step) for step in steps]
+        assert [status for status, _ in said] == [401, 401, 401 if bound else 200]
+        assert "WWW-Authenticate: Hoba challenge=one\n" in said[0][1]
+        assert ("WWW-Authenticate: Hoba challenge=two\n" in said[1][1]) and ("Authentication-Info: done\n" in said[2][1]) != bound
+        together = [word for step in steps for word in [*step, "--next", "-s", "-w", "\n%{http_code}"]][:-4]
+        assert curl(*together)[1].endswith("after all rounds\n")
+
+
+def test_what_servers_heard_is_searched(stage, nginx, squid, apache, kerberos_apache, client_nginx, certificates):
+    with pytest.raises(AssertionError, match="a secret was found"):
+        secret = stage.secret()
+        open_page = f"http://127.0.0.1:{nginx.port}/open.txt"
+        heard = ["-k", "--cert", certificates / "client-both.pem", "-H", f"Authorization: Hoba {secret}"]
+        curl(*heard, "-x", squid.url("open"), open_page)
+        for server in [apache, kerberos_apache, client_nginx("on")]:
+            curl(*heard, getattr(server, "url", f"http://127.0.0.1:{server.port}"))
+        for server in [nginx, squid, apache, kerberos_apache, client_nginx("on")]:
+            end = time.monotonic() + 5
+            while secret.encode() not in server.wire:
+                assert time.monotonic() < end, f"{server.log_path} does not say it"
+                time.sleep(0.02)
+        stage.watch(nginx)
+        stage.end()
+    stage.secrets.clear()
 
 
 def test_a_token(token, client_nginx, certificates):

@@ -22,6 +22,10 @@ def new_key(bits=None):
     return rsa.generate_private_key(65537, bits) if bits else ec.generate_private_key(ec.SECP256R1())
 
 
+def encryption(passphrase):
+    return serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
+
+
 def name(text):
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
@@ -37,13 +41,11 @@ class Pair:
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     def key_pem(self, passphrase=None):
-        protection = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
-        return self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
+        return self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption(passphrase))
 
     def pkcs12(self, passphrase, issuer=None):
-        protection = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
         others = [issuer.certificate] if issuer else None
-        return pkcs12.serialize_key_and_certificates(b"client", self.key, self.certificate, others, protection)
+        return pkcs12.serialize_key_and_certificates(b"client", self.key, self.certificate, others, encryption(passphrase))
 
     def fingerprint(self):
         """SHA-256, in lower-case hexadecimal."""
@@ -88,13 +90,13 @@ class Authority(Pair):
 
     def status(self, leaf, revoked=False):
         """An OCSP response, DER."""
-        return ocsp.OCSPResponseBuilder().add_response(
+        builder = ocsp.OCSPResponseBuilder().add_response(
             cert=leaf.certificate, issuer=self.certificate, algorithm=hashes.SHA1(),
             cert_status=ocsp.OCSPCertStatus.REVOKED if revoked else ocsp.OCSPCertStatus.GOOD,
             this_update=now() - DAY, next_update=now() + DAY, revocation_time=now() - DAY if revoked else None,
-            revocation_reason=x509.ReasonFlags.key_compromise if revoked else None,
-        ).responder_id(ocsp.OCSPResponderEncoding.NAME, self.certificate).certificates([self.certificate]).sign(self.key, hashes.SHA256()).public_bytes(
-            serialization.Encoding.DER)
+            revocation_reason=x509.ReasonFlags.key_compromise if revoked else None)
+        builder = builder.responder_id(ocsp.OCSPResponderEncoding.NAME, self.certificate).certificates([self.certificate])
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
 
 
 def general_name(text):

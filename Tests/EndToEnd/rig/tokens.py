@@ -20,23 +20,24 @@ def bearer_server(token, realm="api", scope=None, body=b"for the bearer\n"):
     return ScriptedServer(handle)
 
 
-def rounds_server(rounds, scheme="Hoba", ending=None, proxy=False, body=b"after all rounds\n"):
+def rounds_server(rounds, scheme="Hoba", ending=None, proxy=False, bound=False, body=b"after all rounds\n"):
     """A scheme in several rounds. `rounds` are (what the challenge says after the scheme's name, what answers it).
 
     Anything else than an answer in its turn gets the first challenge. `ending` is what the response with the body says
-    in Authentication-Info. As in the schemes with rounds, a turn counts for its connection alone.
+    in Authentication-Info. With `bound` a turn counts for its connection alone, as in NTLM.
     """
     asks, answers, ends = [("WWW-Authenticate", "Authorization", "Authentication-Info"),
                            ("Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info")][proxy]
     turns = {}
 
     def handle(request):
-        turn = turns.pop(request.connection, 0)
+        key = request.connection if bound else None
+        turn = turns.pop(key, 0)
         said = request.header(answers)
         turn = turn + 1 if said == f"{scheme} {rounds[turn][1]}" else 1 if said == f"{scheme} {rounds[0][1]}" else 0
         if turn == len(rounds):
             return response(200, body, *([f"{ends}: {ending}"] if ending else []))
-        turns[request.connection] = turn
+        turns[key] = turn
         return response(407 if proxy else 401, b"please log in", f"{asks}: {scheme} {rounds[turn][0]}")
 
     return ScriptedServer(handle)
