@@ -102,7 +102,7 @@ let package = Package(
         .testTarget(
             name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),
         .testTarget(
-            name: "TransfersTests", dependencies: ["Transfers", "WatchwordCore", "WatchwordProtocol"],
+            name: "TransfersTests", dependencies: ["Transfers", "WatchwordCore", "WatchwordProtocol", "COpenSSL"],
             swiftSettings: strict),
         .testTarget(
             name: "KeyringTests", dependencies: ["Keyring", "WatchwordCore", "WatchwordProtocol"],

@@ -1,0 +1,139 @@
+import COpenSSL
+import Glibc
+import Synchronization
+
+/// A server that speaks TLS with the certificate it is given, and answers every request with the same bytes.
+final class TLSServer: Sendable {
+    struct Options: Sendable {
+        /// Clients must show a certificate of this issuer.
+        var clientIssuer: TestCertificate?
+        var isClientOptional = false
+        var version: Int32?
+        /// Where the bytes of a tunnel go, if this is a proxy.
+        var answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    }
+
+    let port: Int
+    private let listener: Int32
+    // `nonisolated(unsafe)`: made once, and used by OpenSSL under its own locks.
+    nonisolated(unsafe) private let context: OpaquePointer
+    private let options: Options
+    private let state = Mutex((heard: [String](), issuers: [String?]()))
+
+    init(_ certificate: TestCertificate, chain: [TestCertificate] = [], _ options: Options = Options()) {
+        (listener, port) = Loopback.listen()
+        self.options = options
+        context = SSL_CTX_new(TLS_server_method())
+        SSL_CTX_set_security_level(context, 0)
+        let stack = OPENSSL_sk_new_null()
+        for one in chain { OPENSSL_sk_push(stack, UnsafeRawPointer(one.certificate)) }
+        precondition(SSL_CTX_use_cert_and_key(context, certificate.certificate, certificate.key, stack, 1) == 1)
+        if let issuer = options.clientIssuer {
+            let mode = SSL_VERIFY_PEER | (options.isClientOptional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT)
+            SSL_CTX_set_verify(context, mode, nil)
+            SSL_CTX_add_client_CA(context, issuer.certificate)
+            X509_STORE_add_cert(SSL_CTX_get_cert_store(context), issuer.certificate)
+        }
+        if let version = options.version {
+            SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(version), nil)
+            SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
+        }
+        Loopback.onThread { self.accept() }
+    }
+
+    /// What each connection has said, in the order in which they came; an empty text when the handshake failed.
+    var heard: [String] { state.withLock { $0.heard } }
+
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    private func accept() {
+        while true {
+            let connection = Glibc.accept(listener, nil, nil)
+            guard connection >= 0 else { return }
+            let number = state.withLock { state in
+                state.heard.append("")
+                return state.heard.count - 1
+            }
+            Loopback.onThread { self.serve(connection, number) }
+        }
+    }
+
+    private func serve(_ connection: Int32, _ number: Int) {
+        defer { close(connection) }
+        guard let tls = SSL_new(context) else { return }
+        defer { SSL_free(tls) }
+        SSL_set_fd(tls, connection)
+        guard SSL_accept(tls) == 1 else {
+            // The alert is on its way: closing with bytes unread would overtake it.
+            shutdown(connection, Int32(SHUT_WR))
+            var rest = [UInt8](repeating: 0, count: 4096)
+            while recv(connection, &rest, rest.count, 0) > 0 {}
+            return
+        }
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = SSL_read(tls, &buffer, Int32(buffer.count))
+            guard count > 0 else { return }
+            let isRequest = state.withLock { state in
+                state.heard[number] += String(decoding: buffer[..<Int(count)], as: UTF8.self)
+                return state.heard[number].hasSuffix("\r\n\r\n")
+            }
+            if isRequest { SSL_write(tls, options.answer, Int32(options.answer.utf8.count)) }
+        }
+    }
+}
+
+/// Sockets and threads of the test servers.
+enum Loopback {
+    static func listen() -> (listener: Int32, port: Int) {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && Glibc.listen(listener, 512) == 0
+                    && getsockname(listener, $0, &length) == 0
+            }
+        }
+        precondition(bound, "no loopback port for a test")
+        return (listener, Int(UInt16(bigEndian: address.sin_port)))
+    }
+
+    static func connect(to port: Int) -> Int32 {
+        let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(port).bigEndian
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(connection, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        precondition(status == 0, "nothing listens on the test's port \(port)")
+        return connection
+    }
+
+    static func onThread(_ body: @escaping @Sendable () -> Void) {
+        let box = Unmanaged.passRetained(ThreadBody(body))
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil,
+            { argument in
+                Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
+                return nil
+            }, box.toOpaque())
+        pthread_detach(thread)
+    }
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
