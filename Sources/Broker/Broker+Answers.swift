@@ -118,7 +118,9 @@ extension Broker {
     // MARK: Yes or no
 
     func consult(_ consultation: Consultation, for fetch: RunningFetch) {
-        guard let owner = fetch.owner, let connection = connections[owner.connection], connection.isSubscribed else {
+        guard let owner = fetch.owner, let connection = connections[owner.connection], connection.isSubscribed,
+            !connection.hasInputEnded
+        else {
             return perform(table.consulted(false, for: fetch.id, environment))
         }
         let names = JSON.object(["fetchId": .string("\(fetch.id)")])

@@ -83,7 +83,10 @@ extension Broker {
     private func startDeadline(of challengeID: String) -> Task<Void, Never> {
         let (clock, limit) = (clock, options.challengeDeadline)
         return Task {
-            guard (try? await clock.sleep(for: limit)) != nil, questions[challengeID] != nil else { return }
+            // Cancelled in the moment in which it ran out, it is not the deadline of whoever has the question now.
+            guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled, questions[challengeID] != nil else {
+                return
+            }
             counters.challengesTimedOut += 1
             log.info("challenge timed out", metadata: ["challenge": "\(challengeID)"])
             passOn(challengeID, because: .deadline)
@@ -185,7 +188,14 @@ extension Broker {
             guard let question = questions[challenge.challengeID], isMeant(question.place) else { continue }
             passOn(challenge.challengeID, because: .deadline)
         }
-        for (request, id) in connection.consultations { settle(id, of: connection, request, answer: false) }
+    }
+
+    /// It can say neither yes nor no any longer.
+    func settleConsultations(of connection: ClientConnection) {
+        for (request, id) in connection.consultations {
+            connection.withdraw(request: request)
+            settle(id, of: connection, request, answer: false)
+        }
     }
 }
 

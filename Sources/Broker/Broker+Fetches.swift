@@ -11,11 +11,7 @@ extension Broker {
         if let problem = FetchRunParams.unsupported(in: json) { throw RPCError(.notSupported, problem) }
         let params = try FetchRunParams(json)
         let plan = try FetchPlan(params, subscription: connection.isSubscribed ? connection.subscription : nil)
-        guard options.hosts.allow(plan.url.origin) else {
-            throw RPCError(
-                .denied,
-                "The configuration does not allow fetches from \(plan.url.origin.text) (fetch.allow, fetch.deny).")
-        }
+        try options.hosts.check(plan.url.origin)
         noteSuspension()
         let id = table.add(plan, of: connection.id.tag)
         let owner = RunningFetch.Owner(

@@ -9,7 +9,7 @@ extension Broker {
     private static let tickInterval = Duration.seconds(5)
 
     func tickIfNeeded() {
-        guard !isTicking, table.sessionCount > 0 || table.waitingCount > 0 else { return }
+        guard !isTicking, table.keepsCredentials || table.waitingCount > 0 else { return }
         isTicking = true
         let clock = clock
         Task {

@@ -14,6 +14,7 @@ extension Broker {
     func unsubscribe(_ connection: ClientConnection) -> JSON {
         connection.subscription = nil
         settleQuestions(of: connection) { place in if case .client = place { true } else { false } }
+        settleConsultations(of: connection)
         return [:]
     }
 

@@ -57,7 +57,9 @@ public actor Broker {
     }
 
     var environment: FetchEnvironment {
-        FetchEnvironment(now: clock.now, proxy: options.proxy, makeClientNonce: { RandomText.make128Bits() })
+        FetchEnvironment(
+            now: clock.now, proxy: options.proxy, hosts: options.hosts,
+            makeClientNonce: { RandomText.make128Bits() })
     }
 
     /// Ends the service: tells the clients, lets running fetches, and what is being written into the keyring, finish for at
@@ -95,6 +97,7 @@ public actor Broker {
         guard let connection = connections[id] else { return }
         connection.hasInputEnded = true
         settleQuestions(of: connection)
+        settleConsultations(of: connection)
         connection.closeIfDone()
     }
 
@@ -103,8 +106,8 @@ public actor Broker {
         counters.ignoredReplies += connection.ignoredReplies
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
-        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         cancelFetches(of: connection)
+        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         table.forgetClient(id.tag)
     }
 }

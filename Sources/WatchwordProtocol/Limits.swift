@@ -60,6 +60,8 @@ public enum Limits {
     public static let challengeDeadline = Duration.seconds(120)
     /// How long a fetch waits for the question of another one; room for a client, an agent and the attempt.
     public static let turnWait = Duration.seconds(600)
+    /// How long a credential that is under way keeps others from theirs.
+    public static let verdictWait = Duration.seconds(60)
     /// How long a held body waits for the next read.
     public static let heldBodyIdle = Duration.seconds(60)
 

@@ -28,7 +28,8 @@ enum ExitStatus {
         case .connectionLost: 56
         case .serverNotTrusted: 60
         case .tooLarge: 63
-        case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied: loginDenied
+        case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied, .serverNotAuthentic:
+            loginDenied
         case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError, .busy, .shuttingDown,
             .unknownFetch, .protocolViolation, .locked, .unknownCredential, .keyringUnavailable, .unknownResume:
             failedToStart

@@ -160,4 +160,41 @@ import WatchwordProtocol
         #expect(agents?[0]["name"]?.string == "desk")
         #expect(agents?[0]["locale"]?.string == "de_DE")
     }
+
+    @Test func anAgentThatUnregistersIsStillAClient() {
+        let both = agent("both")
+        _ = both.call("auth/subscribe", #"{"asksCanAuthenticate":true}"#)
+        _ = both.fetch()
+        stage.transfers.challenge()
+        let can = both.hear().of("auth/canAuthenticate")
+        #expect(can.count == 1)
+        _ = both.call("agent/unregister")
+        #expect(both.answer(can[0], #"{"answer":true}"#).of("auth/challenge").count == 1)
+    }
+
+    @Test func aClientThatDiesWhileItIsConsultedShowsNoWindow() {
+        let desk = agent("desk")
+        let client = stage.connect(nil)
+        _ = client.call("auth/subscribe", #"{"asksUseStorage":true}"#)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        #expect(client.hear().of("auth/useStorage").count == 1)
+        client.leave()
+        #expect(desk.hear().isEmpty)
+    }
+
+    @Test func rule9TheDeadlineOfOneAgentIsNotThatOfTheNext() async {
+        let (slow, heir) = (agent("slow", priority: 1), agent("heir"))
+        _ = stage.connect(nil).fetch()
+        stage.transfers.challenge()
+        let asked = challenges(slow)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        stage.clock.advance(by: Limits.challengeDeadline)
+        // Read in the moment in which the time is up.
+        _ = slow.answer(asked[0], #"{"action":"default"}"#)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        await stage.settle { !stage.broker.hasQuestions }
+        #expect(stage.broker.hasQuestions)
+        #expect(heir.hear().map(\.method) == ["auth/challenge"])
+    }
 }

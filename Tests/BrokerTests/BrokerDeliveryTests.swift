@@ -181,4 +181,14 @@ import WatchwordProtocol
         #expect(said.map(\.method) == ["$/cancelRequest", nil])
         #expect(said.last?["error"]?["code"]?.integer == -32800)
     }
+
+    @Test func whoHasShutDownItsSideIsNotConsulted() {
+        let client = stage.connect(nil)
+        _ = client.call("auth/subscribe", #"{"delivery":"result","asksCanAuthenticate":true}"#)
+        _ = client.fetch()
+        stage.broker.inputEnded(client.id)
+        stage.transfers.challenge()
+        #expect(client.hear().map(\.status) == [401])
+        #expect(client.link.isClosed)
+    }
 }

@@ -210,6 +210,16 @@ import WatchwordProtocol
         #expect(client.hear().map(\.kind) == ["cancelled"])
         #expect(client.link.isClosed)
     }
+
+    @Test func rule23ARedirectDoesNotLeadToADeniedHost() throws {
+        let denied = try HostPattern("secret.example")
+        let stage = Stage { $0.hosts = HostRules(denied: [denied]) }
+        let client = stage.connect(nil)
+        _ = client.fetch()
+        stage.transfers.respond(302, [HeaderField("Location", "http://secret.example/")])
+        #expect(client.hear().map(\.kind) == ["denied"])
+        #expect(stage.transfers.requests.count == 1)
+    }
 }
 
 extension Broker {

@@ -211,4 +211,13 @@ import WatchwordProtocol
         await done.value
         #expect(entries(client) == 0)
     }
+
+    @Test func whatWasHandedOverAndNeverUsedIsForgottenInTime() async {
+        _ = store(stage.connect(nil), "bob", "forSession")
+        #expect(stage.broker.keepsCredentials)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        stage.clock.advance(by: Limits.sessionIdle)
+        await stage.settle { !stage.broker.keepsCredentials }
+        #expect(!stage.broker.keepsCredentials)
+    }
 }

@@ -66,10 +66,10 @@ import WatchwordProtocol
     }
 
     @Test func waitsForTheUserLongerThanForTheService() async throws {
-        try await withKeyring(callLimit: .seconds(1), windowLimit: .seconds(2)) { keyring, bus in
+        try await withKeyring(callLimit: .seconds(2), windowLimit: .seconds(4)) { keyring, bus in
             try bus.startRig("locked")
-            #expect(await keyring.unlock(limit: .seconds(2)).failureKind(after: .seconds(2)) == .timedOut)
-            #expect(await keyring.store("s", ["a": "b"]).failureKind(after: .seconds(2)) == .timedOut)
+            #expect(await keyring.unlock(limit: .seconds(4)).failureKind(after: .seconds(4)) == .timedOut)
+            #expect(await keyring.store("s", ["a": "b"]).failureKind(after: .seconds(4)) == .timedOut)
         }
     }
 

@@ -252,4 +252,56 @@ import WatchwordProtocol
         #expect(run.failures[ids[1]]?.kind == .challengeTimedOut)
         #expect(run.asking == [ids[0]])
     }
+
+    @Test func rule3WithSharingByClientStoredCredentialsStayFromWhoDoesWithout() throws {
+        var run = TableRun()
+        run.table = FetchTable(isKeyringEnabled: true, sharing: .client)
+        let storing = try run.fetch()
+        let without = try run.fetch { $0.useStorage = false }
+        for id in [storing, without] { run.challenge(id) }
+        run.found(storing, [item("1", exact("bob"), "pw")])
+        run.respond(storing, 200)
+        #expect(run.sent == [basic("bob", "pw")])
+        #expect(run.asking == [without])
+    }
+
+    @Test func waitingForOneVerdictAfterTheOtherHasAnEnd() throws {
+        var run = TableRun()
+        let ids = try (1...3).map { client in
+            try run.fetch(client: client) {
+                $0.useStorage = false
+                $0.credential = password("bob", "pw")
+            }
+        }
+        for id in ids { run.challenge(id) }
+        run.now = Limits.turnWait - .seconds(1)
+        run.tick()
+        run.fail(ids[0])
+        #expect(run.request(ids[1]) != nil)
+        #expect(run.isWaiting(ids[2]))
+        run.now = Limits.turnWait
+        run.tick()
+        #expect(run.failures[ids[2]]?.kind == .challengeTimedOut)
+        #expect(run.request(ids[1]) != nil)
+    }
+
+    @Test func aResponseThatTakesLongKeepsNobodyFromTheServer() throws {
+        var run = TableRun()
+        let ids = try (1...3).map { client in
+            try run.fetch(client: client) { $0.credential = password("bob", "pw") }
+        }
+        for id in ids { run.challenge(id) }
+        let asked = try run.fetch(client: 4)
+        run.challenge(asked)
+        run.answer(asked, user: "bob", "pw")
+        #expect(run.transferring == [ids[0]])
+        run.now = Limits.verdictWait
+        run.tick()
+        #expect(run.transferring == [ids[0], asked])
+        run.respond(asked, 200)
+        #expect(run.transferring == [ids[0], ids[1]])
+        run.serve(password: "pw")
+        #expect(run.results.count == 4)
+        #expect(run.table.waitingCount == 0)
+    }
 }

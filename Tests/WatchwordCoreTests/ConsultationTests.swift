@@ -181,4 +181,16 @@ import WatchwordProtocol
             #expect(run.respondents.first == respondent)
         }
     }
+
+    @Test func rule3WhoWasNotAskedAboutStorageForALockKeepsNothingAfterIt() throws {
+        var run = TableRun()
+        run.take(run.table.lock())
+        let fetch = try run.fetch(subscription: Subscription(delivery: .request, asksUseStorage: true))
+        run.challenge(fetch)
+        #expect(run.question(fetch) != nil)
+        run.table.unlock()
+        run.answer(fetch, user: "bob", "pw")
+        run.respond(fetch, 200)
+        #expect(run.table.sessionCount == 0)
+    }
 }

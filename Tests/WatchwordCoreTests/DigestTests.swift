@@ -3,97 +3,69 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
+/// Which challenges are answered, and how often each nonce is used: RFC 7616 sections 3.3 and 3.4, rules D1, D3 to D6 and
+/// D16 to D18.
 @Suite struct DigestTests {
-    private func parsed(_ parameters: String) -> DigestChallenge? {
-        ChallengeHeader.parse(fields: ["Digest \(parameters)"]).first.flatMap { DigestChallenge($0) }
-    }
-
-    private let bob = PasswordCredential(user: "Mufasa", password: secret("Circle of Life"))
-
-    /// RFC 7616 section 3.9.1; the SHA-512-256 value is the one that SHA-512/256 really gives for the data of section 3.9.2.
-    @Test(arguments: [
-        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
-        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
-    ])
-    func givesTheResponsesOfTheRFC(algorithm: String, response: String) throws {
-        let challenge = try #require(
-            parsed(
-                """
-                realm="http-auth@example.org", qop="auth, auth-int", algorithm=\(algorithm), \
-                nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
-                """))
-        let answer = DigestResponse(
-            challenge: challenge, nonceCount: 1, clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
-        #expect(answer.response(for: bob, method: "GET", requestTarget: "/dir/index.html").revealed == response)
-        #expect(
-            answer.authorization(for: bob, method: "GET", requestTarget: "/dir/index.html").revealed == """
-                Digest username="Mufasa", realm="http-auth@example.org", \
-                nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", uri="/dir/index.html", algorithm=\(algorithm), \
-                qop=auth, nc=00000001, cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", \
-                opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", response="\(response)"
-                """)
-    }
-
-    @Test func sha512t256IsFIPSAndNotATruncatedSHA512() throws {
-        let challenge = try #require(
-            parsed(
-                """
-                realm="api@example.org", qop="auth", algorithm=SHA-512-256, \
-                nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS"
-                """))
-        let jason = PasswordCredential(user: "Jäsøn Doe", password: secret("Secret, or not?"))
-        let answer = DigestResponse(
-            challenge: challenge, nonceCount: 1, clientNonce: "NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v")
-        #expect(
-            answer.response(for: jason, method: "GET", requestTarget: "/doe.json").revealed
-                == "3798d4131c277846293534c3edc11bd8a5e4cdcbff78b05db9d95eeb1cec68a5")
-    }
-
     @Test(arguments: [
         ("MD5", true), ("md5-SESS", true), ("SHA-256", true), ("sha-256-sess", true), ("SHA-512-256", true),
-        ("SHA-1", false), ("MD5-x", false), ("", false),
+        ("SHA-512-256-sess", true), ("SHA-1", false), ("MD5-x", false), ("", false), ("-sess", false),
     ])
     func d1KnowsTheAlgorithms(name: String, isKnown: Bool) {
-        #expect((DigestAlgorithm(name: name) != nil) == isKnown)
+        #expect((digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=\"\(name)\"") != nil) == isKnown)
     }
 
     @Test func d1AMissingAlgorithmIsMD5AndIsNotWrittenBack() throws {
-        let challenge = try #require(parsed("realm=\"r\", nonce=\"n\", qop=\"auth\""))
-        let text = DigestResponse(challenge: challenge, nonceCount: 1, clientNonce: "c")
-            .authorization(for: bob, method: "GET", requestTarget: "/").revealed
+        let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
         #expect(challenge.algorithm.name == "MD5")
-        #expect(!text.contains("algorithm"))
+        #expect(digestField("realm=\"r\", nonce=\"n\", qop=\"auth\"")?.contains("algorithm") == false)
     }
 
     @Test(arguments: [
-        "nonce=\"n\", qop=\"auth\"", "realm=\"r\", qop=\"auth\"", "realm=\"r\", nonce=\"n\"",
-        "realm=\"r\", nonce=\"n\", qop=\"auth-int\"", "realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-1",
+        "nonce=\"n\", qop=\"auth\"", "realm=\"r\", qop=\"auth\"", "qop=auth", "realm=\"r\"", "realm=, nonce=, qop=",
     ])
-    func d3AndD17ChallengesThatCannotBeAnsweredAreNot(parameters: String) {
-        #expect(parsed(parameters) == nil)
+    func d17WithoutARealmOrANonceThereIsNoAnswer(parameters: String) {
+        #expect(digestChallenge(parameters) == nil)
+        #expect(digestChallenge(parameters, allowsLegacy: true) == nil)
     }
 
-    @Test func d3UnknownQopOptionsAreIgnored() {
-        #expect(parsed("realm=\"r\", nonce=\"n\", qop=\"foo , AUTH\"") != nil)
+    @Test(
+        arguments: [
+            ("auth", .auth), ("foo , AUTH", .auth), ("auth-int,auth", .auth), (",\tauth-int ,", .authInt),
+            ("AUTH-INT", .authInt), ("foo, auth-int", .authInt), ("foo", nil), ("", nil), (" , ", nil),
+            ("authint", nil),
+            ("legacy", nil),
+        ] as [(String, DigestChallenge.Protection?)])
+    func d3AndD4AuthIsPreferredAndUnknownOptionsAreIgnored(qop: String, protection: DigestChallenge.Protection?) {
+        let parameters = "realm=\"r\", nonce=\"n\", qop=\"\(qop)\""
+        #expect(digestChallenge(parameters)?.protection == protection)
+        #expect(digestChallenge(parameters, allowsLegacy: true)?.protection == protection)
+    }
+
+    @Test func d3WithoutQopOnlyWhereTheSwitchAllowsIt() {
+        let parameters = "realm=\"r\", nonce=\"n\""
+        #expect(!DigestChallenge.allowsLegacy)
+        #expect(digestChallenge(parameters) == nil)
+        #expect(digestChallenge(parameters, allowsLegacy: true)?.protection == .legacy)
+        #expect(digestChallenge(parameters + ", algorithm=MD5-sess", allowsLegacy: true) == nil)
     }
 
     @Test func d5CountsUpForEachNonceAndNeverTwice() throws {
-        let challenge = try #require(parsed("realm=\"r\", nonce=\"n\", qop=\"auth\""))
+        let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
         let origin = try FetchURL("http://h/").origin
         var nonces = DigestNonces()
         #expect(!nonces.remembers(challenge, at: origin))
         let counts = (1...300).map { _ in nonces.nextResponse(to: challenge, at: origin, clientNonce: "c").nonceCount }
         #expect(counts == Array(1...300))
         let text = DigestResponse(challenge: challenge, nonceCount: 300, clientNonce: "c")
-            .authorization(for: bob, method: "GET", requestTarget: "/").revealed
+            .authorization(for: Mufasa.credential, Mufasa.request).revealed
         #expect(text.contains("nc=0000012c,"))
         let elsewhere = try FetchURL("http://other/").origin
         #expect(nonces.nextResponse(to: challenge, at: elsewhere, clientNonce: "c").nonceCount == 1)
     }
 
     @Test func d6TheClientNonceOfASessionStays() throws {
-        let session = try #require(parsed("realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5-sess"))
-        let plain = try #require(parsed("realm=\"r\", nonce=\"m\", qop=\"auth\""))
+        let session = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5-sess"))
+        let plain = try #require(digestChallenge("realm=\"r\", nonce=\"m\", qop=\"auth\""))
         let origin = try FetchURL("http://h/").origin
         var nonces = DigestNonces()
         let used = ["a", "b"].map { nonces.nextResponse(to: session, at: origin, clientNonce: $0).clientNonce }
@@ -102,28 +74,82 @@ import WatchwordProtocol
         #expect(fresh == ["a", "b"])
     }
 
-    @Test func d9QuotesAreEscapedAndBareValuesAreNotQuoted() throws {
-        let challenge = try #require(parsed("realm=\"a\\\"b\\\\c\", nonce=\"n\", qop=\"auth\""))
-        let text = DigestResponse(challenge: challenge, nonceCount: 1, clientNonce: "c")
-            .authorization(
-                for: PasswordCredential(user: "x\"y\\", password: secret("p")), method: "GET", requestTarget: "/?\""
-            )
-            .revealed
-        #expect(text.contains("username=\"x\\\"y\\\\\""))
-        #expect(text.contains("realm=\"a\\\"b\\\\c\""))
-        #expect(text.contains("qop=auth, nc=00000001,"))
+    @Test func d6AndD14ASessionOutlivesTheServersNonce() throws {
+        let first = try #require(digestChallenge("realm=\"r\", nonce=\"one\", qop=\"auth\", algorithm=MD5-sess"))
+        let origin = try FetchURL("http://h/").origin
+        var nonces = DigestNonces()
+        var response = nonces.nextResponse(to: first, at: origin, clientNonce: "a")
+        for nonce in ["two", "three"] {
+            let next = nonces.follow(response, with: nonce, at: origin)
+            #expect(nonces.remembers(next, at: origin))
+            response = nonces.nextResponse(to: next, at: origin, clientNonce: "b")
+            #expect(response.challenge.nonce == nonce)
+            #expect((response.nonceCount, response.clientNonce) == (1, "a"))
+            #expect(response.sessionNonce == "one")
+        }
+    }
+
+    @Test func d14ANonceThatIsAnnouncedTwiceGoesOnCounting() throws {
+        let first = try #require(digestChallenge("realm=\"r\", nonce=\"one\", qop=\"auth\""))
+        let origin = try FetchURL("http://h/").origin
+        var nonces = DigestNonces()
+        var response = nonces.nextResponse(to: first, at: origin, clientNonce: "a")
+        for count in 1...3 {
+            let next = nonces.follow(response, with: "two", at: origin)
+            response = nonces.nextResponse(to: next, at: origin, clientNonce: "b")
+            #expect((response.nonceCount, response.clientNonce) == (count, "b"))
+        }
+        #expect(nonces.follow(response, with: "one", at: origin) == first)
+    }
+
+    @Test(
+        arguments: [
+            ("/a", "/a", 2), ("/a", "/a/b", 2), ("/a/ /a/b", "/a/b/c", 4), ("/a", "/b", nil), ("/a/./x/..", "/a/b", 3),
+            ("http://h/a", "/a/b", 2), ("HTTP://H:80/a", "/a/b", 2), ("http://h", "/a/b", 1), ("//h/a", "/a/b", nil),
+            ("http://other/a", "/a/b", nil), ("https://h/a", "/a/b", nil), ("http://h:81/a", "/a/b", nil),
+            ("http://other/ /b", "/b", 2), ("a", "/a", nil), ("/a?x", "/a", nil), ("http://u@h/a /a\\\\b", "/a", nil),
+            ("*", "/a", nil), ("ftp://h/a", "/a", nil), ("\t/c   /a  ", "/a/b", 2),
+        ] as [(String, String, Int?)])
+    func d16ADomainIsPlacesOfTheSameOrigin(list: String, path: String, length: Int?) throws {
+        let challenge = digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", domain=\"\(list)\"")
+        let domain = try #require(challenge?.domain)
+        #expect(domain.matchLength(of: path, at: try FetchURL("http://h/").origin) == length)
+    }
+
+    @Test(arguments: ["", ", domain=\"\"", ", domain=\"  \""])
+    func d16WithoutADomainItIsTheWholeServer(domain: String) throws {
+        let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\"" + domain))
+        #expect(challenge.domain == nil)
+    }
+
+    @Test func d18TheStrongestAlgorithmComesFirstAndTheServersOrderAmongEquals() {
+        let fields = [
+            "Basic realm=\"b\"",
+            """
+            Digest realm="1", nonce="n", qop="auth", Digest realm="2", nonce="n", qop="auth", algorithm=SHA-1, \
+            Digest realm="3", nonce="n", qop="auth-int", algorithm=SHA-256
+            """,
+            """
+            Digest realm="4", nonce="n", qop="auth", algorithm=SHA-512-256-sess, \
+            Digest realm="5", nonce="n", qop="auth", algorithm=SHA-256
+            """,
+        ]
+        let list = OfferList(ChallengeHeader.parse(fields: fields), allowed: nil)
+        #expect(list.answerable.map(\.realm) == ["4", "3", "5", "1", "b"])
+        #expect(list.offers.map(\.supported) == [true, true, false, true, true, true])
     }
 
     @Test func nonceTableIsBoundedAndForgetsTheOldest() throws {
         let origin = try FetchURL("http://h/").origin
         var nonces = DigestNonces()
-        let first = try #require(parsed("realm=\"r\", nonce=\"first\", qop=\"auth\""))
-        _ = nonces.nextResponse(to: first, at: origin, clientNonce: "c")
+        let first = try #require(digestChallenge("realm=\"r\", nonce=\"first\", qop=\"auth\""))
+        var response = nonces.nextResponse(to: first, at: origin, clientNonce: "c")
         for number in 0..<1024 {
-            let other = try #require(parsed("realm=\"r\", nonce=\"\(number)\", qop=\"auth\""))
-            _ = nonces.nextResponse(to: other, at: origin, clientNonce: "c")
+            response = nonces.nextResponse(
+                to: nonces.follow(response, with: "\(number)", at: origin), at: origin, clientNonce: "c")
         }
         #expect(!nonces.remembers(first, at: origin))
+        #expect(nonces.remembers(first.followed(by: "0"), at: origin))
     }
 }
 

@@ -102,7 +102,8 @@ import WatchwordProtocol
     @Test func rule17NothingIsWrittenBeforeTheServerAccepted() throws {
         for (status, persistence, count) in [
             (200, Persistence.forSession, 1), (403, .forSession, 1), (302, .permanent, 1), (200, .none, 0),
-            (503, .forSession, 0),
+            (503, .forSession, 0), (408, .permanent, 0), (421, .forSession, 0), (425, .forSession, 0),
+            (429, .permanent, 0),
         ] {
             var run = try MachineRun()
             run.start()

@@ -205,4 +205,31 @@ import WatchwordProtocol
         #expect(failure.kind == .locked)
         #expect(run.question(fetch)?.persistenceAllowed == [.none, .forSession])
     }
+
+    @Test func rule17AServerThatSaysStaleForEverCostsNoStoredPassword() throws {
+        var attributes = exact("bob")
+        attributes["authtype"] = "digest"
+        var run = try MachineRun(keyring: [item("1", attributes, "pw")])
+        run.start()
+        run.challengeDigest(nonce: "1")
+        for number in 2...3 { run.challengeDigest(nonce: "\(number)", stale: true) }
+        #expect(run.challenges.last?.previousFailureCount == 1)
+        #expect(!run.effects.contains { if case .remove = $0 { true } else { false } })
+    }
+
+    @Test func anItemOfOnePathIsNotUsedAtAnotherAfterARedirect() throws {
+        var attributes = exact("bob")
+        attributes["object"] = "/a"
+        var run = try MachineRun(
+            subscription: Subscription(delivery: .request, mode: .everything), keyring: [item("1", attributes, "pw")])
+        run.start()
+        run.challengeBasic()
+        #expect(run.challenges.last?.proposedCredential?.user == "bob")
+        run.answer(user: "carol", "other", .none)
+        run.respond(302, ("Location", "/b/page"))
+        run.challengeBasic()
+        #expect(run.challenges.last?.proposedCredential == nil)
+        run.answer(.useDefault)
+        #expect(!run.authorizations.contains(basic("bob", "pw")))
+    }
 }

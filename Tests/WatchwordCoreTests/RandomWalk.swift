@@ -24,6 +24,8 @@ struct RandomWalk {
     private var now = Duration.zero
     private var fetches: [FetchID: Fetch] = [:]
     private var pending: [FetchID: FetchTable.Command] = [:]
+    /// When each request was sent.
+    private var sentAt: [FetchID: Duration] = [:]
     private var passwords: [String: Int] = [:]
     /// By host, the credentials that were ever given for it.
     private var meant: [String: Set<String>] = [:]
@@ -229,9 +231,12 @@ struct RandomWalk {
             switch order.command {
             case .finish, .fail:
                 pending[fetch] = nil
+                sentAt[fetch] = nil
                 fetches[fetch] = nil
                 ended += 1
-            default: pending[fetch] = order.command
+            default:
+                pending[fetch] = order.command
+                if case .transfer = order.command { sentAt[fetch] = now }
             }
         }
         if let id, fetches[id] != nil, pending[id] == nil { problem = "\(id) waits for nothing" }
@@ -248,9 +253,9 @@ struct RandomWalk {
             case .ask where fetch.sharesStorage && !fetch.namesUser && !isPrivate.contains(id):
                 if !questions.insert(fetch.host).inserted { problem = "two questions about \(fetch.host)" }
             case .transfer(let request):
-                guard let sent = request.authorization?.revealed, !accepted.contains(fetch.host + sent) else {
-                    continue
-                }
+                guard let sent = request.authorization?.revealed, !accepted.contains(fetch.host + sent),
+                    now - (sentAt[id] ?? now) < Limits.verdictWait
+                else { continue }
                 if !trials.insert(fetch.host + sent).inserted {
                     problem = "a password of \(fetch.host) is tried twice at once"
                 }

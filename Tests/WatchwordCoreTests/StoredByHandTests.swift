@@ -174,4 +174,52 @@ import WatchwordProtocol
         #expect(run.table.sessionCredentials(of: client, now: .zero).isEmpty)
         #expect(run.table.sessionCount == 0)
     }
+
+    @Test func afterALockAWaitingFetchDoesNotFollowAStoredCredential() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let (first, second) = (try run.fetch(client: 1), try run.fetch(client: 2))
+        for id in [first, second] { run.challenge(id) }
+        run.found(first, [item("1", exact("bob"), "pw")])
+        run.take(run.table.lock())
+        run.respond(first, 200)
+        #expect(run.sent == [basic("bob", "pw")])
+        #expect(run.asking == [second])
+    }
+
+    @Test func afterALockWhatWasProposedIsNotSent() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let fetch = try run.fetch(subscription: Subscription(delivery: .request, mode: .everything))
+        run.challenge(fetch)
+        run.found(fetch, [item("1", exact("bob"), "pw")])
+        #expect(run.question(fetch)?.proposedCredential?.source == .keyring)
+        run.take(run.table.lock())
+        run.answer(fetch, .credential(.proposed))
+        #expect(run.sent.isEmpty)
+        #expect(run.question(fetch)?.error == .nothingProposed)
+    }
+
+    @Test func afterALockAStoredCredentialThatWaitedForAVerdictIsNotSent() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let own = try run.fetch(client: 1) {
+            $0.credential = .password(PasswordCredential(user: "bob", password: secret("pw")))
+        }
+        let second = try run.fetch(client: 2)
+        for id in [own, second] { run.challenge(id) }
+        run.found(second, [item("1", exact("bob"), "pw")])
+        #expect(run.isWaiting(second))
+        run.take(run.table.lock())
+        run.fail(own)
+        #expect(run.sent == [basic("bob", "pw")])
+        #expect(run.asking == [second])
+    }
+
+    @Test func rule19RealmsThatSwiftTakesForEqualHaveTheirOwnCredentials() {
+        var run = TableRun()
+        for realm in ["\u{E9}", "e\u{301}"] {
+            var pattern = pattern
+            pattern.realm = realm
+            _ = run.table.give(credential("bob", realm), for: pattern, of: client, now: .zero)
+        }
+        #expect(run.table.sessionCredentials(of: client, now: .zero).count == 2)
+    }
 }

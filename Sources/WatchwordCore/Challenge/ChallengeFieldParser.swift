@@ -22,6 +22,14 @@ struct ChallengeFieldParser {
         return challenges
     }
 
+    /// Reads a field that is `#auth-param` and nothing else (RFC 7615 section 3). `nil` when it is malformed.
+    mutating func parseParameterList() -> [SchemeChallenge.Parameter]? {
+        var parameters: [SchemeChallenge.Parameter] = []
+        skipListSeparators()
+        guard parseParameters(into: &parameters, end: position) != nil, position >= bytes.count else { return nil }
+        return parameters
+    }
+
     private mutating func parseChallenge() -> SchemeChallenge? {
         let start = position
         guard let scheme = parseToken() else { return nil }

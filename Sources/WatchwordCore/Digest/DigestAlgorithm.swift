@@ -66,41 +66,7 @@ struct DigestAlgorithm: Sendable, Equatable {
     }
 }
 
-/// A piece of what is hashed, or of a header: text for all to see, or a secret.
-enum Part: Sendable {
-    case text(String)
-    case secret(Secret)
-
-    func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
-        switch self {
-        case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
-        case .secret(let secret): secret.withUnsafeBytes { body($0) }
-        }
-    }
-
-    var count: Int {
-        switch self {
-        case .text(let text): text.utf8.count
-        case .secret(let secret): secret.count
-        }
-    }
-}
-
 extension Secret {
-    /// All parts in a row.
-    init(joining parts: [Part]) {
-        self.init(capacity: parts.reduce(0) { $0 + $1.count }) { destination in
-            var count = 0
-            for part in parts {
-                part.withUnsafeBytes { bytes in
-                    UnsafeMutableRawBufferPointer(rebasing: destination[count...]).copyMemory(from: bytes)
-                    count += bytes.count
-                }
-            }
-            return count
-        }
-    }
-
     /// Each byte as two small hexadecimal digits.
     fileprivate var hex: Secret {
         let digits = Array("0123456789abcdef".utf8)

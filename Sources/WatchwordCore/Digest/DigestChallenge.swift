@@ -2,31 +2,74 @@ internal import WatchwordProtocol
 
 /// What answering a Digest challenge takes (RFC 7616 section 3.3).
 struct DigestChallenge: Sendable, Equatable {
+    /// What the response covers (section 3.4, `qop`).
+    enum Protection: String, Sendable {
+        /// Method and request target.
+        case auth
+        /// The body, too.
+        case authInt = "auth-int"
+        /// As `auth`, without a count and a nonce of the client: RFC 2069.
+        case legacy
+
+        /// `nil` for an option that is not known.
+        init?(option: String) {
+            self.init(rawValue: option.asciiLowercased)
+            if self == .legacy { return nil }
+        }
+    }
+
+    /// Whether servers of RFC 2069, which know no `qop`, are answered. Who listens can try passwords against such an answer
+    /// with tables made before, and send it again.
+    static let allowsLegacy = false
+
     let realm: String
-    let nonce: String
+    private(set) var nonce: String
     let opaque: String?
     let algorithm: DigestAlgorithm
     /// Whether the server wrote the algorithm's name: what it left out is left out in the answer too.
     let namesAlgorithm: Bool
+    let protection: Protection
+    let charset: DigestCharset
+    /// The user's name travels as a hash (section 3.4.4).
+    let hashesUser: Bool
+    /// `nil` for the whole server.
+    let domain: DigestDomain?
     /// The credential of the last attempt was right, and only its nonce too old.
-    let isStale: Bool
+    private(set) var isStale: Bool
 
-    /// `nil` when something needed is missing, or nothing offered is known here. Without `qop` a server follows RFC 2069,
-    /// which protects the request's method and body less; that is not answered.
-    init?(_ challenge: SchemeChallenge) {
+    /// `nil` when something needed is missing, or nothing offered is known here.
+    init?(_ challenge: SchemeChallenge, allowsLegacy: Bool = Self.allowsLegacy) {
         guard let realm = challenge.realm, let nonce = challenge["nonce"],
             let algorithm = DigestAlgorithm(name: challenge["algorithm"]),
-            let qop = challenge["qop"], Self.options(qop).contains("auth")
+            let protection = Self.protection(challenge["qop"], algorithm, allowsLegacy: allowsLegacy)
         else { return nil }
         self.realm = realm
         self.nonce = nonce
         self.opaque = challenge["opaque"]
         self.algorithm = algorithm
         self.namesAlgorithm = challenge["algorithm"] != nil
+        self.protection = protection
+        self.charset = DigestCharset(name: challenge["charset"])
+        self.hashesUser = challenge["userhash"]?.equalsIgnoringASCIICase("true") ?? false
+        self.domain = DigestDomain(challenge["domain"])
         self.isStale = challenge["stale"]?.equalsIgnoringASCIICase("true") ?? false
     }
 
-    private static func options(_ qop: String) -> [String] {
-        qop.split { $0 == "," || $0 == " " || $0 == "\t" }.map(\.asciiLowercased)
+    /// The same with the nonce that the server has announced for the next request (section 3.5, `nextnonce`).
+    func followed(by nonce: String) -> DigestChallenge {
+        var next = self
+        next.nonce = nonce
+        next.isStale = false
+        return next
+    }
+
+    /// `auth` wherever it is offered: hashing the body keeps nobody from reading it, and servers have to hold it back.
+    private static func protection(
+        _ qop: String?, _ algorithm: DigestAlgorithm, allowsLegacy: Bool
+    ) -> Protection? {
+        // `-sess` needs a nonce of the client, which RFC 2069 has not.
+        guard let qop else { return allowsLegacy && !algorithm.isSession ? .legacy : nil }
+        let options = qop.split { $0 == "," || $0 == " " || $0 == "\t" }.compactMap { Protection(option: String($0)) }
+        return [Protection.auth, .authInt].first { options.contains($0) }
     }
 }

@@ -10,11 +10,16 @@ struct DigestNonces: Sendable {
 
     private struct Use {
         var count = 0
-        /// With a `-sess` algorithm the first client nonce is part of the key of the whole session (RFC 7616 section 3.4.2).
+        /// With a `-sess` algorithm the first nonces of both sides are part of the key of the whole session (RFC 7616
+        /// section 3.4.2), which a new nonce of the server's does not end (section 3.6).
         let sessionClientNonce: String
+        var sessionNonce: String?
     }
 
     private static let capacity = 1024
+
+    /// Kept like the nonces: for every fetch, whatever it lets the broker keep.
+    var accepted = AcceptedStrength()
 
     private var uses: [Key: Use] = [:]
     private var order: [Key] = []
@@ -28,13 +33,29 @@ struct DigestNonces: Sendable {
     mutating func nextResponse(to challenge: DigestChallenge, at origin: Origin, clientNonce: String) -> DigestResponse
     {
         let key = Key(origin: origin, nonce: challenge.nonce)
-        if uses[key] == nil { order.append(key) }
         var use = uses[key] ?? Use(sessionClientNonce: clientNonce)
         use.count += 1
-        uses[key] = use
-        if order.count > Self.capacity { uses[order.removeFirst()] = nil }
+        note(use, for: key)
+        let isSession = challenge.algorithm.isSession
         return DigestResponse(
             challenge: challenge, nonceCount: use.count,
-            clientNonce: challenge.algorithm.isSession ? use.sessionClientNonce : clientNonce)
+            clientNonce: isSession ? use.sessionClientNonce : clientNonce, sessionNonce: use.sessionNonce)
+    }
+
+    /// The challenge for the next request after one whose answer carried `nextnonce` (RFC 7616 section 3.5). Counting starts
+    /// at one, unless the server has announced the same nonce before.
+    mutating func follow(_ response: DigestResponse, with nonce: String, at origin: Origin) -> DigestChallenge {
+        let next = response.challenge.followed(by: nonce)
+        let key = Key(origin: origin, nonce: nonce)
+        if uses[key] == nil {
+            let sessionNonce = response.sessionNonce ?? response.challenge.nonce
+            note(Use(sessionClientNonce: response.clientNonce, sessionNonce: sessionNonce), for: key)
+        }
+        return next
+    }
+
+    private mutating func note(_ use: Use, for key: Key) {
+        if uses.updateValue(use, forKey: key) == nil { order.append(key) }
+        if order.count > Self.capacity { uses[order.removeFirst()] = nil }
     }
 }

@@ -8,12 +8,13 @@ extension Attempt {
     }
 
     /// The same credential once more, when only the nonce was too old (RFC 7616 section 3.3, `stale`). `nil` when that was
-    /// so before: a server that says it for ever is not believed.
+    /// so before: a server that says it for ever is not believed, nor one that asks for a weaker algorithm with it.
     func retry(_ offers: OfferList) -> Attempt? {
-        guard case .digest = challenge, staleAnswers + 1 < Limits.staleNonces else { return nil }
+        guard case .digest(let used) = challenge, staleAnswers + 1 < Limits.staleNonces else { return nil }
         let fresh = offers.answerable.first { offer in
             guard case .digest(let digest) = offer else { return false }
-            return digest.isStale && digest.realm == challenge.realm && digest.nonce != self.challenge.digest?.nonce
+            return digest.isStale && digest.realm == challenge.realm && digest.nonce != used.nonce
+                && digest.algorithm.strength >= used.algorithm.strength && offer.canCarry(credential)
         }
         guard let fresh else { return nil }
         var retry = self
@@ -22,18 +23,27 @@ extension Attempt {
         return retry
     }
 
-    /// The value of the `Authorization` field.
+    /// The server found fault with the nonce, and has said nothing about the password.
+    func isCalledStale(by offers: OfferList) -> Bool {
+        offers.answerable.contains { $0.digest?.isStale == true && $0.realm == challenge.realm }
+    }
+
+    /// The value of the `Authorization` field. `exchange` is set to what the server's proof will be about.
     func authorization(
-        for hop: HopRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces
+        for hop: HopRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces,
+        exchange: inout DigestExchange?
     ) -> Secret {
+        exchange = nil
         switch challenge {
         case .basic:
             return BasicScheme.authorization(for: credential)
         case .digest(let digest):
             let response = nonces.nextResponse(
                 to: digest, at: hop.url.origin, clientNonce: environment.makeClientNonce())
-            return response.authorization(
-                for: credential, method: hop.method, requestTarget: hop.url.requestTarget)
+            let request = DigestRequest(
+                method: hop.method, target: hop.requestTarget(environment.proxy), body: hop.body ?? [])
+            exchange = DigestExchange(response: response, requestTarget: request.target)
+            return response.authorization(for: credential, request)
         }
     }
 
@@ -44,8 +54,24 @@ extension Attempt {
             || [.client, .agent, .session, .keyring].contains(source)
     }
 
+    /// Takes over the nonce that the server has announced for the next request (RFC 7616 section 3.5).
+    mutating func follow(
+        _ exchange: DigestExchange, _ info: AuthenticationInfo, at origin: Origin, nonces: inout DigestNonces
+    ) {
+        guard let nonce = info.nextNonce else { return }
+        challenge = .digest(nonces.follow(exchange.response, with: nonce, at: origin))
+    }
+
     var authentication: FetchRunResult.Authentication {
         .init(method: space.authenticationMethod, source: source, user: credential.user)
+    }
+}
+
+extension HopRequest {
+    /// What the request line holds: a proxy is given the whole URL (RFC 9112 section 3.2.2), but a tunnel through one leads
+    /// to the origin itself.
+    fileprivate func requestTarget(_ proxy: ProxyRule) -> String {
+        url.origin.scheme == .http && proxy.url(for: url.origin) != nil ? url.text : url.requestTarget
     }
 }
 
@@ -74,17 +100,25 @@ extension AnswerableChallenge {
     func canCarry(_ credential: PasswordCredential) -> Bool {
         switch self {
         case .basic: BasicScheme.canCarry(credential)
-        case .digest: true
+        case .digest(let challenge): challenge.charset.canCarry(credential)
         }
     }
 }
 
 extension TransferResponse {
-    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it.
-    var showsAcceptance: Bool { status != 401 && status != 407 && status < 500 }
+    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it, and neither has
+    /// one that did not want this request now, or here (408, 421, 425, 429).
+    var showsAcceptance: Bool { ![401, 407, 408, 421, 425, 429].contains(status) && status < 500 }
 }
 
 extension FetchFailure {
+    static func serverNotAuthentic(_ origin: Origin) -> FetchFailure {
+        FetchFailure(
+            .serverNotAuthentic,
+            "\(origin.text) gave a wrong proof that it knows the password (rspauth). Its response is not to be trusted, and nothing of it was kept. Look at what is between you and the server."
+        )
+    }
+
     init(_ failure: TransferFailure) {
         let kind: ErrorKind =
             switch failure.kind {

@@ -13,6 +13,8 @@ struct Question: Sendable {
     var proposed: Candidate?
     /// What is to be tried once the verdict on the same credential of another fetch is known.
     var deferred: Candidate?
+    /// For other fetches, until the wait of now.
+    var waited = Duration.zero
 
     init(offers: OfferList, response: TransferResponse) {
         self.offers = offers
@@ -37,7 +39,7 @@ extension FetchMachine {
         learnRefusals(for: asked, in: space, deferred: question.deferred, memory)
         if let deferred = question.deferred {
             question.deferred = nil
-            if !target.hasRefused(deferred.credential, in: space) {
+            if mayUse(deferred.source, memory), !target.hasRefused(deferred.credential, in: space) {
                 return attempt(deferred, for: asked, in: space, question, environment, &memory)
             }
         }
@@ -73,7 +75,7 @@ extension FetchMachine {
         guard mayUseStorage(memory) || respondent != nil else { return finish(question.response, nil, &memory) }
         let key = turnKey(for: space, .find, memory)
         guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
-        if mayUseStorage(memory), target.keyring[space] == nil, memory.keyring.isWorthAsking(now: environment.now) {
+        if mayUseStorage(memory), target.keyringItems == nil, memory.keyring.isWorthAsking(now: environment.now) {
             state = .lookingUp(question)
             return FetchStep(.lookUp(KeyringAttributes.queries(for: hop.url.origin)))
         }
@@ -130,7 +132,9 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         let space = asked.protectionSpace(at: hop.url.origin)
-        if let proposed = question.proposed, !target.hasRefused(proposed.credential, in: space) {
+        if let proposed = question.proposed, mayUse(proposed.source, memory),
+            !target.hasRefused(proposed.credential, in: space)
+        {
             return attempt(proposed, for: asked, in: space, question, environment, &memory)
         }
         if let refused = target.lastRefused, refused.space == space {
@@ -147,8 +151,8 @@ extension FetchMachine {
         guard let asked = question.asked else { return choose(question, environment, &memory) }
         let space = asked.protectionSpace(at: hop.url.origin)
         let own = ownCandidate(for: asked, in: space)
-        guard !target.hasRefused(credential, in: space), asked.canCarry(credential),
-            own.map({ $0.credential.isSame(as: credential) }) ?? true
+        guard mayUse(own?.source ?? source, memory), !target.hasRefused(credential, in: space),
+            asked.canCarry(credential), own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return choose(question, environment, &memory) }
         let candidate = own ?? Candidate(credential: credential, source: source)
         return transfer(Attempt(asked, space, candidate), environment, &memory)
@@ -181,13 +185,24 @@ extension FetchMachine {
     func nextConsultation(for space: ProtectionSpace, _ memory: CredentialMemory) -> Consultation? {
         guard let subscription = plan.subscription, subscription.mode == .classic else { return nil }
         if subscription.asksCanAuthenticate, target.canAuthenticate[space] == nil { return .canAuthenticate(space) }
-        if subscription.asksUseStorage, plan.useStorage, !memory.isLocked, storageAnswer == nil { return .useStorage }
+        if subscription.asksUseStorage, mightUseStorage(memory), storageAnswer == nil { return .useStorage }
         return nil
     }
 
-    /// Whether anything may be read or written for this fetch.
-    func mayUseStorage(_ memory: CredentialMemory) -> Bool {
+    /// Whether anything may be read or written for this fetch, as far as is known: its client may still say no.
+    func mightUseStorage(_ memory: CredentialMemory) -> Bool {
         plan.useStorage && !memory.isLocked && (storageAnswer ?? true)
+    }
+
+    /// Whether anything may be read or written for this fetch. Not before its client was asked, which a lock puts off.
+    func mayUseStorage(_ memory: CredentialMemory) -> Bool {
+        let isAsked = plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
+        return mightUseStorage(memory) && (storageAnswer != nil || !isAsked)
+    }
+
+    /// What is stored may have been locked away since it was found.
+    private func mayUse(_ source: CredentialSource, _ memory: CredentialMemory) -> Bool {
+        source != .session && source != .keyring || mayUseStorage(memory)
     }
 
     // MARK: Turns
@@ -195,8 +210,10 @@ extension FetchMachine {
     private func turnKey(
         for space: ProtectionSpace, _ purpose: SpaceTurns.Key.Purpose, _ memory: CredentialMemory
     ) -> SpaceTurns.Key {
-        SpaceTurns.Key(
-            space: space, purpose: purpose, user: namedUserHere, client: mayUseStorage(memory) ? owner : client)
+        let usesStorage = mayUseStorage(memory)
+        return SpaceTurns.Key(
+            space: space, purpose: purpose, user: namedUserHere, client: usesStorage ? owner : client,
+            usesStorage: usesStorage)
     }
 
     private mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {

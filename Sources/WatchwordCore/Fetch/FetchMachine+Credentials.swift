@@ -20,7 +20,7 @@ extension FetchMachine {
 
     /// Before a challenge only the session cache may speak (semantics rule 16).
     func preemptiveEntry(_ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
-        guard plan.preemptive, mayUseStorage(memory) else { return nil }
+        guard plan.preemptive, mightUseStorage(memory) else { return nil }
         let entry = memory.session.preemptiveEntry(
             for: hop.url, user: namedUserHere, owner: owner, now: now)
         guard let entry, plan.methods?.contains(entry.space.authenticationMethod) ?? true,
@@ -64,7 +64,7 @@ extension FetchMachine {
     func acceptedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
-        guard mayUseStorage(memory) else { return nil }
+        guard mayUseStorage(memory), !isDowngrade(challenge, memory) else { return nil }
         let credential = memory.session.credential(
             for: space, user: namedUserHere, owner: owner, at: hop.url.origin, now: now)
         let candidate = credential.map { Candidate(credential: $0, source: .session) }
@@ -75,17 +75,22 @@ extension FetchMachine {
     func storedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
-        guard mayUseStorage(memory) else { return nil }
+        guard mayUseStorage(memory), !isDowngrade(challenge, memory) else { return nil }
         let given = memory.session.givenCredential(for: space, user: namedUserHere, owner: owner, now: now)
         if let given {
             let candidate = Candidate(credential: given, source: .session)
             if isUsable(candidate, for: challenge, in: space) { return candidate }
         }
-        guard case .credential(let credential, let item, let isExact)? = target.keyring[space],
+        let finding = KeyringFinding(target.keyringItems ?? [], for: space, at: hop.url, user: namedUserHere)
+        guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
         let candidate = Candidate(credential: credential, source: .keyring, item: isExact ? item : nil)
         return isUsable(candidate, for: challenge, in: space) ? candidate : nil
+    }
+
+    private func isDowngrade(_ challenge: AnswerableChallenge, _ memory: CredentialMemory) -> Bool {
+        memory.session.nonces.accepted.isDowngrade(challenge, at: hop.url.origin)
     }
 
     private func isUsable(
@@ -113,7 +118,9 @@ extension FetchMachine {
         }
         if attempt.source == .keyring {
             memory.keyring.noteRefusal(of: attempt.credential, in: attempt.space, now: now)
-            if let item = attempt.item { memory.add(.remove(item: item, attempt.credential)) }
+            if let item = attempt.item, !attempt.isCalledStale(by: offers) {
+                memory.add(.remove(item: item, attempt.credential))
+            }
         }
     }
 
@@ -127,7 +134,7 @@ extension FetchMachine {
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
             memory.keyring.forgetRefusals(in: attempt.space)
-            memory.turns.credentialArrived(for: attempt.space)
+            memory.turns.credentialArrived(for: attempt.space, owner: owner)
         }
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
         guard isNews || heldTurn != nil else { return }

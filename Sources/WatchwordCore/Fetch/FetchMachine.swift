@@ -48,6 +48,8 @@ struct FetchMachine: Sendable {
     var rounds = 0
     private var redirects = 0
     private var hasAuthenticated = false
+    /// What the last request said in Digest.
+    private var digestExchange: DigestExchange?
 
     init(_ plan: FetchPlan, id: FetchID, client: ClientTag, owner: ClientTag?, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
@@ -146,9 +148,8 @@ struct FetchMachine: Sendable {
     mutating func found(
         _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .lookingUp(let question) = state, let asked = question.asked else { return unexpected(&memory) }
-        let space = asked.protectionSpace(at: hop.url.origin)
-        target.keyring[space] = KeyringFinding(items, for: space, at: hop.url, user: namedUserHere)
+        guard case .lookingUp(let question) = state else { return unexpected(&memory) }
+        target.keyringItems = items
         return choose(question, environment, &memory)
     }
 
@@ -156,9 +157,10 @@ struct FetchMachine: Sendable {
     mutating func resumed(
         _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .waiting(var question, let place, _) = state, let asked = question.asked else {
+        guard case .waiting(var question, let place, let since) = state, let asked = question.asked else {
             return unexpected(&memory)
         }
+        question.waited += environment.now - since
         if case .line(let key) = place, wake.news == .turn { heldTurn = key }
         question.declined.formUnion(wake.declined)
         switch wake.news {
@@ -179,7 +181,15 @@ struct FetchMachine: Sendable {
 
     /// Time has passed. `nil` unless that ends the fetch.
     mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
-        guard case .waiting(_, _, let since) = state, environment.now - since >= Limits.turnWait else { return nil }
+        if case .transferring(_?, let since) = state, environment.now - since >= Limits.verdictWait {
+            // A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
+            memory.turns.endTrial(by: id)
+            release(.passed(declined: []), &memory)
+            return nil
+        }
+        guard case .waiting(let question, _, let since) = state,
+            question.waited + environment.now - since >= Limits.turnWait
+        else { return nil }
         return fail(
             FetchFailure(
                 .challengeTimedOut,
@@ -216,9 +226,17 @@ struct FetchMachine: Sendable {
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         memory.turns.endTrial(by: id)
-        let accepted = attempt.flatMap { response.showsAcceptance ? $0 : nil }
+        var accepted = attempt.flatMap { response.showsAcceptance ? $0 : nil }
+        if let attempt, let exchange = digestExchange {
+            let info = AuthenticationInfo(fields: response.headers.values(of: "Authentication-Info"))
+            guard exchange.isProven(by: info, for: attempt.credential, body: response.body) else {
+                return fail(.serverNotAuthentic(hop.url.origin), &memory)
+            }
+            accepted?.follow(exchange, info, at: hop.url.origin, nonces: &memory.session.nonces)
+        }
         if let accepted {
             hasAuthenticated = true
+            memory.session.nonces.accepted.note(accepted.challenge, at: hop.url.origin)
             remember(accepted, environment.now, &memory)
             release(.accepted(accepted.credential, accepted.source), &memory)
         }
@@ -229,6 +247,7 @@ struct FetchMachine: Sendable {
             release(.passed(declined: []), &memory)
             redirects += 1
             guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
+            try environment.hosts.check(next.url.origin)
             let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
             hop = next
             return startHop(environment, &memory, events: [event])
@@ -249,7 +268,9 @@ struct FetchMachine: Sendable {
         }
         state = .transferring(attempt, since: environment.now)
         exchanges += 1
-        let authorization = attempt?.authorization(for: hop, environment, nonces: &memory.session.nonces)
+        digestExchange = nil
+        let authorization = attempt?.authorization(
+            for: hop, environment, nonces: &memory.session.nonces, exchange: &digestExchange)
         return FetchStep(
             .transfer(
                 TransferRequest(

@@ -59,12 +59,16 @@ public struct FetchEnvironment: Sendable {
     public var makeClientNonce: @Sendable () -> String
     /// Of the configuration.
     public var proxy: ProxyRule
+    /// Of the configuration.
+    public var hosts: HostRules
 
     public init(
-        now: Duration, proxy: ProxyRule = ProxyRule(), makeClientNonce: @escaping @Sendable () -> String
+        now: Duration, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
+        makeClientNonce: @escaping @Sendable () -> String
     ) {
         self.now = now
         self.proxy = proxy
+        self.hosts = hosts
         self.makeClientNonce = makeClientNonce
     }
 }

@@ -17,6 +17,9 @@ extension FetchTable {
 
     public var sessionCount: Int { memory.session.count }
 
+    /// Whether anything of the session grows old, what was handed over for later included.
+    public var keepsCredentials: Bool { !memory.session.isEmpty }
+
     public var isLocked: Bool { memory.isLocked }
 
     public func sessionCredentials(of client: ClientTag, now: Duration) -> [SessionCredential] {

@@ -155,9 +155,8 @@ public struct FetchTable: Sendable {
     private mutating func run(
         _ id: FetchID, _ environment: FetchEnvironment, _ step: FetchStep?
     ) -> [Order] {
-        guard let step else { return [] }
         var orders: [Order] = []
-        append(step, of: id, to: &orders)
+        if let step { append(step, of: id, to: &orders) }
         var wakes = memory.turns.takeWakes()[...]
         while let wake = wakes.popFirst() {
             guard let next = machines[wake.fetch]?.resumed(wake, environment, &memory) else { continue }

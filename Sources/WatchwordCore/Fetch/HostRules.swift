@@ -12,7 +12,14 @@ public struct HostRules: Sendable, Equatable {
         self.denied = denied
     }
 
-    public func allow(_ origin: Origin) -> Bool {
+    /// - Throws: `FetchFailure` of kind `denied`.
+    public func check(_ origin: Origin) throws(FetchFailure) {
+        guard !allow(origin) else { return }
+        throw FetchFailure(
+            .denied, "The configuration does not allow fetches from \(origin.text) (fetch.allow, fetch.deny).")
+    }
+
+    private func allow(_ origin: Origin) -> Bool {
         func matches(_ pattern: HostPattern) -> Bool { pattern.matches(host: origin.host, port: origin.port) }
         return !denied.contains(where: matches) && (allowed?.contains(where: matches) ?? true)
     }

@@ -22,8 +22,8 @@ struct TargetRecord: Sendable, Equatable {
     private var rejected: Set<ProtectionSpace> = []
     /// What the client said to `canAuthenticate`.
     var canAuthenticate: [ProtectionSpace: Bool] = [:]
-    /// What the keyring has; looked up at most once.
-    var keyring: [ProtectionSpace: KeyringFinding] = [:]
+    /// What the keyring has for the server; looked up at most once. What fits depends on the space, and on the path of the hop.
+    var keyringItems: [KeyringItem]?
 
     var lastRefused: Attempt? { refused.last }
 

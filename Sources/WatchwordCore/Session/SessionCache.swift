@@ -14,6 +14,8 @@ public struct SessionCache: Sendable {
     var nonces = DigestNonces()
     /// How many servers' credentials are remembered; those handed over for later are not among them.
     public private(set) var count = 0
+    /// Neither of them.
+    var isEmpty: Bool { count == 0 && given.isEmpty }
     private var lastNumber = 0
     public var limits: SessionLimits
 

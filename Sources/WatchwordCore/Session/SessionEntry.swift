@@ -9,7 +9,8 @@ struct SessionEntry: Sendable {
     let owner: ClientTag?
     let credential: PasswordCredential
     /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
-    /// 2.2); Digest is good for the whole server (RFC 7616 section 3.3), and they only say which space fits better.
+    /// 2.2); Digest is good for the places that its challenge names, else for the whole server (RFC 7616 section 3.3), and
+    /// they only say which space fits better.
     var directories: [String]
     /// The challenge that the credential was last accepted for.
     var digest: DigestChallenge?
@@ -24,8 +25,10 @@ struct SessionEntry: Sendable {
 
     /// How much of `path` the entry is good for; `nil` when it is outside.
     func matchLength(of path: String) -> Int? {
-        let matches = directories.filter { path.hasPrefix($0) }.map(\.utf8.count)
-        return matches.max() ?? (space.authenticationMethod == .httpDigest ? 0 : nil)
+        let match = directories.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
+        guard space.authenticationMethod == .httpDigest else { return match }
+        guard let domain = digest?.domain else { return match ?? 0 }
+        return domain.matchLength(of: path, at: origin).map { max($0, match ?? 0) }
     }
 
     mutating func note(_ directory: String, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {

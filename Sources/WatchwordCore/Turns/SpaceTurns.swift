@@ -20,6 +20,8 @@ struct SpaceTurns: Sendable {
         var user: String?
         /// Set where a fetch shares nothing with other clients.
         var client: ClientTag?
+        /// What is stored is not for a fetch without storage, also where both are of one client.
+        var usesStorage: Bool
     }
 
     /// Where a fetch waits.
@@ -172,8 +174,9 @@ struct SpaceTurns: Sendable {
     }
 
     /// The session has got a credential for `space` past the line: those who wait may use it.
-    mutating func credentialArrived(for space: ProtectionSpace) {
-        for key in Array(lines.keys) where key.space == space && key.purpose == .find && key.client == nil {
+    mutating func credentialArrived(for space: ProtectionSpace, owner: ClientTag?) {
+        for key in Array(lines.keys)
+        where key.space == space && key.purpose == .find && key.usesStorage && key.client == owner {
             guard let waiters = lines[key]?.waiters, !waiters.isEmpty else { continue }
             lines[key]?.waiters = []
             for waiter in waiters { wake(waiter, .lookAgain) }

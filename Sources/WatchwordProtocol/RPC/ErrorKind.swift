@@ -5,7 +5,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case parseError, invalidRequest, methodNotFound, invalidParams, internalError, cancelled
     case badURL, invalidHeader, invalidMethod, notSupported, tooLarge, busy, shuttingDown, unknownFetch
     case challengeCancelled, challengeTimedOut, tooManyAttempts, invalidAnswer, denied, locked, unknownCredential
-    case keyringUnavailable, unknownResume
+    case keyringUnavailable, unknownResume, serverNotAuthentic
     case nameNotResolved, cannotConnect, timedOut, connectionLost, malformedResponse, tlsFailed, serverNotTrusted
     case tooManyRedirects, insecureRedirect, badRedirect
     case protocolViolation
@@ -51,6 +51,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
         case .unknownCredential: (1016, .never, nil)
         case .keyringUnavailable: (1017, .later, nil)
         case .unknownResume: (1018, .never, nil)
+        case .serverNotAuthentic: (1019, .never, nil)
         case .nameNotResolved: (1020, .later, nil)
         case .cannotConnect: (1021, .later, nil)
         case .timedOut: (1022, .later, nil)

@@ -29,6 +29,18 @@ public struct SpacePattern: Sendable, Hashable {
             authenticationMethod: space.authenticationMethod)
     }
 
+    /// Realms compare byte for byte, as those of `ProtectionSpace` do.
+    public static func == (left: SpacePattern, right: SpacePattern) -> Bool {
+        left.contains(right) && right.contains(left)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(scheme)
+        hasher.combine(host)
+        hasher.combine(port)
+        hasher.combine(authenticationMethod)
+    }
+
     public func matches(_ space: ProtectionSpace) -> Bool {
         scheme == space.scheme && host == space.host && port == space.port
             && (authenticationMethod ?? space.authenticationMethod) == space.authenticationMethod

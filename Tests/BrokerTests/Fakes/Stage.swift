@@ -105,4 +105,6 @@ extension Broker {
     nonisolated var hasQuestions: Bool { assumeIsolated { !$0.questions.isEmpty } }
 
     nonisolated var sessionCount: Int { assumeIsolated { $0.table.sessionCount } }
+
+    nonisolated var keepsCredentials: Bool { assumeIsolated { $0.table.keepsCredentials } }
 }

@@ -3,6 +3,7 @@ import hashlib
 import re
 import socket
 import threading
+import urllib.parse
 
 
 class Request:
@@ -95,45 +96,96 @@ def basic_server(user, password, realm="Staff", body=b"welcome"):
 
 
 class DigestCheck:
-    """The server's side of RFC 7616, computed here with hashlib and not by anything of ours."""
+    """The server's side of RFC 7616, computed here with hashlib and not by anything of ours.
+
+    `proof` is what becomes of the server's own (rspauth): None sends none, "right", "wrong", or "of another body".
+    """
 
     FUNCTIONS = {"MD5": "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256"}
 
-    def __init__(self, user, password, realm="Staff", algorithm="MD5", opaque=None, stale_times=0, one_use=False):
+    def __init__(
+            self, user, password, realm="Staff", algorithm="MD5", opaque=None, stale_times=0, one_use=False,
+            qop="auth,auth-int", charset=None, userhash=False, domain=None, announces=False, proof=None, body=b"welcome"):
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm
         self.opaque, self.stale_left, self.one_use = opaque, stale_times, one_use
-        self.nonces, self.counts, self.problems = 0, {}, []
+        self.qop, self.charset, self.userhash, self.domain = qop, charset, userhash, domain
+        self.announces, self.proof, self.body = announces, proof, body
+        self.nonces, self.counts, self.problems, self.client_nonces = 0, {}, [], []
+        self.sessions = {}  # nonce: (first nonce, first client nonce)
 
-    def _hash(self, text):
-        return hashlib.new(self.FUNCTIONS[self.algorithm.removesuffix("-sess")], text.encode()).hexdigest()
+    def _hash(self, data):
+        data = data if isinstance(data, bytes) else data.encode()
+        return hashlib.new(self.FUNCTIONS[self.algorithm.removesuffix("-sess")], data).hexdigest()
+
+    def _encoded(self, text):
+        return text.encode("utf-8" if self.charset == "UTF-8" else "latin-1")
+
+    def _new_nonce(self):
+        self.nonces += 1
+        return f"nonce{self.nonces}"
 
     def challenge(self, stale=False):
-        self.nonces += 1
-        parts = [f'realm="{self.realm}"', f'nonce="nonce{self.nonces}"', 'qop="auth,auth-int"', f"algorithm={self.algorithm}"]
-        if self.opaque:
-            parts.append(f'opaque="{self.opaque}"')
-        if stale:
-            parts.append("stale=true")
+        parts = [f'realm="{self.realm}"', f'nonce="{self._new_nonce()}"', f"algorithm={self.algorithm}"]
+        given = {"qop": self.qop, "opaque": self.opaque, "charset": self.charset, "domain": self.domain}
+        parts += [f'{name}="{value}"' for name, value in given.items() if value]
+        parts += ["userhash=true"] * self.userhash + ["stale=true"] * stale
         return response(401, b"please log in", "WWW-Authenticate: Digest " + ", ".join(parts))
+
+    def _expect(self, what, found, right):
+        if found != right:
+            self.problems.append(f"{what}: {found!r} and not {right!r}")
+
+    def _check_user(self, found):
+        name = self._encoded(self.user)
+        if self.userhash:
+            right = {"username": self._hash(name + f":{self.realm}".encode()), "userhash": "true"}
+        elif self.charset == "UTF-8" and not self.user.isascii():
+            right = {"username*": "UTF-8''" + urllib.parse.quote(self.user, safe="!#$&+-.^_`|~")}
+        else:
+            right = {"username": name.decode("latin-1")}
+        self._expect("user", {key: found[key] for key in ("username", "username*", "userhash") if key in found}, right)
+        return self.problems == []
+
+    def _session_key(self, nonce, client_nonce):
+        key = self._hash(self._encoded(self.user) + f":{self.realm}:".encode() + self._encoded(self.password))
+        if not self.algorithm.endswith("-sess"):
+            return key
+        first = self.sessions.setdefault(nonce, (nonce, client_nonce))
+        return self._hash(f"{key}:{first[0]}:{first[1]}")
 
     def __call__(self, request):
         text = request.authorization
         if not text or not text.startswith("Digest "):
             return self.challenge()
-        found = {key: quoted or bare for key, quoted, bare in re.findall(r'(\w+)=(?:"([^"]*)"|([^\s,]*))', text)}
-        nonce, count = found.get("nonce"), found.get("nc", "")
+        pairs = re.findall(r'([\w*]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s,]*))', text)
+        found = {key: re.sub(r"\\(.)", r"\1", quoted) or bare for key, quoted, bare in pairs}
+        self._expect("parameters", len(found), len(pairs))
+        nonce, count, client_nonce = found.get("nonce"), found.get("nc", ""), found.get("cnonce")
         if self.stale_left > 0:
             self.stale_left -= 1
             return self.challenge(stale=True)
         if not re.fullmatch(r"[0-9a-f]{8}", count) or int(count, 16) <= self.counts.get(nonce, 0):
             self.problems.append(f"nc {count} after {self.counts.get(nonce, 0)} for {nonce}")
         self.counts[nonce] = int(count or "0", 16)
-        if found.get("uri") != request.target or found.get("opaque") != self.opaque:
-            self.problems.append(f"uri {found.get('uri')} opaque {found.get('opaque')}")
-        key = self._hash(f"{self.user}:{self.realm}:{self.password}")
-        if self.algorithm.endswith("-sess"):
-            key = self._hash(f"{key}:{nonce}:{found.get('cnonce')}")
-        rest = f"{nonce}:{count}:{found.get('cnonce')}:{found.get('qop')}:" + self._hash(f"{request.method}:{request.target}")
-        if found.get("username") == self.user and found.get("response") == self._hash(f"{key}:{rest}"):
-            return response(200, b"welcome")
-        return self.challenge()
+        self.client_nonces.append(client_nonce)
+        self._expect("uri", found.get("uri"), request.target)
+        self._expect("opaque", found.get("opaque"), self.opaque)
+        protection = "auth" if "auth" in self.qop.split(",") else "auth-int"
+        self._expect("qop", found.get("qop"), protection)
+        key = self._session_key(nonce, client_nonce)
+
+        def digest(method, body):
+            covered = f"{method}:{request.target}" + (f":{self._hash(body)}" if protection == "auth-int" else "")
+            return self._hash(f"{key}:{nonce}:{count}:{client_nonce}:{protection}:{self._hash(covered)}")
+
+        if found.get("response") != digest(request.method, request.body) or not self._check_user(found):
+            return self.challenge()
+        info = []
+        if self.announces:
+            info.append(f'nextnonce="{self._new_nonce()}"')
+            self.sessions[f"nonce{self.nonces}"] = self.sessions.get(nonce)
+        if self.proof:
+            proven = digest("", b"another" if self.proof == "of another body" else self.body)
+            proven = "0" * len(proven) if self.proof == "wrong" else proven
+            info.append(f'qop={protection}, rspauth="{proven}", cnonce="{client_nonce}", nc={count}')
+        return response(200, self.body, *(["Authentication-Info: " + ", ".join(info)] if info else []))

@@ -1,0 +1,150 @@
+"""RFC 7616 over the real socket, against a server that computes everything with hashlib."""
+import pytest
+
+from rig.client import password_answer
+from rig.scripted import DigestCheck
+from rig.terminal import Shell
+
+ALGORITHMS = ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess", "SHA-512-256", "SHA-512-256-sess"]
+
+
+class Site:
+    """One server, and one client that answers its challenges."""
+
+    def __init__(self, stage, user="bob", password=None, **more):
+        password = password or stage.secret()
+        self.check = DigestCheck(user, password, **more)
+        self.server = stage.server(self.check)
+        self.asked = []
+        self.client = stage.client(answer=lambda params: self.asked.append(params) or password_answer(user, password))
+
+    def fetch(self, path="/x", **more):
+        return self.client.fetch(self.server.url + path, **more)
+
+    def statuses(self, paths, **more):
+        replies = [self.fetch(path, **more)["result"] for path in paths]
+        assert self.check.problems == []
+        return [(reply["status"], reply["exchanges"]) for reply in replies]
+
+
+@pytest.fixture
+def site(stage):
+    return lambda **more: Site(stage, **more)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("body", [None, "", "Grüße\r\n" * 1000])
+def test_d4_auth_int_covers_the_body(site, algorithm, body):
+    place = site(algorithm=algorithm, qop="auth-int")
+    more = {} if body is None else {"method": "POST", "body": {"type": "string", "value": body}}
+    assert place.statuses(["/a?b=c", "/a?b=d"], **more) == [(200, 2), (200, 1)]
+    assert [request.body for request in place.server.requests] == [(body or "").encode()] * 3
+
+
+def test_d4_auth_is_preferred(site):
+    assert site(qop="auth-int,other,auth").statuses(["/x"]) == [(200, 2)]
+
+
+@pytest.mark.parametrize("qop", [None, "other"])
+def test_d3_unknown_and_missing_qop_is_not_answered(site, qop):
+    place = site(qop=qop)
+    assert place.fetch()["result"]["status"] == 401
+    assert place.server.authorizations == [None] and place.asked == []
+
+
+def test_d1_an_unknown_algorithm_is_not_answered(site):
+    place = site(algorithm="SHA-1024")
+    assert place.fetch()["result"]["status"] == 401
+    assert place.server.authorizations == [None]
+
+
+def test_d5_each_request_has_a_client_nonce_of_its_own(site):
+    place = site()
+    place.statuses(["/x"] * 5)
+    assert len(set(place.check.client_nonces)) == 5
+    assert all(len(nonce) >= 32 for nonce in place.check.client_nonces)
+
+
+def test_d7_a_proxy_sees_the_whole_url_in_both_places(stage):
+    password = stage.secret()
+    check = DigestCheck("bob", password)
+    proxy = stage.server(check)
+    path = stage.folder / "config.toml"
+    path.write_text(f'[proxy]\nurl = "{proxy.url}"\n')
+    path.chmod(0o600)
+    stage.broker("--config", str(path))
+    client = stage.client(answer=lambda params: password_answer("bob", password))
+    assert client.fetch("http://elsewhere.example:80/a/../b?c=%22d")["result"]["status"] == 200
+    assert check.problems == []
+    assert 'uri="http://elsewhere.example/b?c=%22d"' in proxy.authorizations[-1]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("charset", ["UTF-8", None])
+@pytest.mark.parametrize("userhash", [False, True])
+def test_d10_and_d11_users_and_passwords_beyond_ascii(site, algorithm, charset, userhash):
+    place = site(user="Jäsøn Doe", password="Sécret, or nöt?", algorithm=algorithm, charset=charset, userhash=userhash)
+    assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
+
+
+def test_d11_beyond_iso_8859_1_only_with_utf_8(stage, site):
+    place = site(user="Łukasz \"日\"", password="€uro", charset="UTF-8")
+    assert place.statuses(["/x"]) == [(200, 2)]
+    silent = site(user="bob", password="€uro")
+    credential = {"type": "password", "user": "bob", "password": "€uro"}
+    assert stage.client(delivery=None).fetch(silent.server.url, credential=credential)["result"]["status"] == 401
+    assert silent.server.authorizations == [None]
+
+
+def test_d14_each_answer_announces_the_next_nonce(site):
+    for algorithm in ALGORITHMS:
+        place = site(algorithm=algorithm, announces=True)
+        assert place.statuses(["/x"] * 4) == [(200, 2), (200, 1), (200, 1), (200, 1)]
+        assert place.check.counts == {f"nonce{number}": 1 for number in range(1, 5)}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("qop", ["auth", "auth-int"])
+def test_d15_a_right_proof_is_accepted(site, algorithm, qop):
+    place = site(algorithm=algorithm, qop=qop, proof="right", announces=True, user="é", charset="UTF-8")
+    assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
+
+
+@pytest.mark.parametrize("qop, proof", [("auth", "wrong"), ("auth-int", "wrong"), ("auth-int", "of another body")])
+def test_d15_a_wrong_proof_ends_the_fetch_and_nothing_is_remembered(site, qop, proof):
+    place = site(qop=qop, proof=proof)
+    for number in [1, 2]:
+        error = place.fetch()["error"]
+        assert (error["code"], error["data"]["kind"], error["data"]["retry"]) == (1019, "serverNotAuthentic", "never")
+        assert len(place.asked) == number
+    assert place.client.call("credential/list")["result"]["credentials"] == []
+
+
+def test_d15_an_answer_to_head_has_no_body_to_prove(stage):
+    password = stage.secret()
+    check = DigestCheck("bob", password, qop="auth-int", proof="right", body=b"")
+    server = stage.server(check)
+    client = stage.client(answer=lambda params: password_answer("bob", password))
+    assert client.fetch(server.url, method="HEAD")["result"]["status"] == 200
+
+
+def test_d16_outside_of_the_domain_nothing_is_sent_unasked(site):
+    place = site(domain="/a http://other.example/ /c/d")
+    paths = ["/x", "/a/1", "/c/d", "/c/", "/x", "/%61/../a"]
+    assert place.statuses(paths) == [(200, 2), (200, 1), (200, 1), (200, 2), (200, 2), (200, 1)]
+    assert len(place.asked) == 1
+
+
+def test_d16_a_domain_of_other_servers_only_covers_nothing(site):
+    assert site(domain="http://other.example/").statuses(["/x", "/x"]) == [(200, 2), (200, 2)]
+
+
+def test_d15_the_shell_helper_says_so_and_ends_with_67(stage):
+    password = stage.secret()
+    server = stage.server(DigestCheck("bob", password, proof="wrong"))
+    shell = Shell(stage.broker())
+    store = ["credentials", "store", server.url, "--user", "bob", "--password-stdin"]
+    assert shell.run(*store, input=password.encode()).returncode == 0
+    done = shell.run("fetch", server.url)
+    assert (done.returncode, done.stdout) == (67, b"")
+    assert b"rspauth" in done.stderr

@@ -1,0 +1,194 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Digest through whole fetches: what follows from a challenge, and from `Authentication-Info`; rules D4, D5, D7 and D12 to
+/// D19.
+@Suite struct DigestFetchTests {
+    private static let plain = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
+    /// Of bob's first request for `/a/page`, and of the body `welcome`.
+    private static let proof = "11acb0c36eb90e564cd74f1c8a47a001"
+    private static let bodyProof = "9092671dedebfa67e8d6966c371ecfce"
+
+    /// A fetch in which bob has just answered `challenge`.
+    private func answered(
+        _ challenge: String = plain, session: SessionCache = SessionCache(),
+        change: (inout FetchRunParams) -> Void = { _ in }
+    ) throws -> MachineRun {
+        var run = try MachineRun(session: session, change: change)
+        run.start()
+        run.respond(401, ("WWW-Authenticate", challenge))
+        run.answer(user: "bob", "pw")
+        return run
+    }
+
+    /// What a fetch of `url` says first.
+    private func preemptive(_ url: String, _ session: SessionCache) throws -> String? {
+        var run = try MachineRun(url, session: session)
+        run.start()
+        return run.authorizations[0]
+    }
+
+    @Test func d4TheRequestsBodyIsCoveredAndSoIsNone() throws {
+        let challenge = "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\""
+        let post = try answered(challenge) {
+            $0.method = "POST"
+            $0.body = Array("body".utf8)
+        }
+        #expect(post.authorizations[1]?.hasSuffix("response=\"0d82179da7567ebbb3dc363cd29dd418\"") == true)
+        let get = try answered(challenge)
+        #expect(get.authorizations[1]?.hasSuffix("response=\"011f2b9ef52d80b838b9f9e78876f4dc\"") == true)
+    }
+
+    @Test func d5TwoFetchesOfOneSessionNeverShareACount() throws {
+        var run = try answered()
+        run.respond(200)
+        for count in 2...4 {
+            var next = try MachineRun("http://h/b", session: run.session)
+            next.start()
+            #expect(next.authorizations[0]?.contains("nc=0000000\(count), ") == true)
+            run.session = next.session
+        }
+    }
+
+    @Test(arguments: [
+        (nil, "http://h/a?b=%22", "uri=\"/a?b=%22\""), ("http://p:1", "http://h/a?b", "uri=\"http://h/a?b\""),
+        ("http://p:1", "http://h:80/", "uri=\"http://h/\""), ("http://p:1", "https://h/a", "uri=\"/a\""),
+    ])
+    func d7TheURIIsWhatTheRequestLineHolds(proxy: String?, url: String, uri: String) throws {
+        let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
+        let hop = HopRequest(url: try FetchURL(url), method: "GET", headers: [], body: nil)
+        let asked = AnswerableChallenge.digest(challenge)
+        let attempt = Attempt(
+            asked, asked.protectionSpace(at: hop.url.origin),
+            Candidate(credential: Mufasa.credential, source: .client))
+        var nonces = DigestNonces()
+        var exchange: DigestExchange?
+        let environment = FetchEnvironment(now: .zero, proxy: ProxyRule(url: proxy), makeClientNonce: { "c" })
+        let text = attempt.authorization(for: hop, environment, nonces: &nonces, exchange: &exchange).revealed
+        #expect(text.contains("\(uri), "))
+        #expect(exchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
+    }
+
+    @Test func d11WhatCannotBeSentIsNotAndWhoAnsweredHearsSo() throws {
+        var run = try MachineRun()
+        run.start()
+        run.respond(401, ("WWW-Authenticate", Self.plain))
+        run.answer(user: "Łukasz", "pw")
+        #expect(run.requests.count == 1)
+        #expect(run.challenges.last?.error == .credentialNotUsable)
+    }
+
+    @Test(arguments: ["true", "TRUE", "True"])
+    func d12StaleTakesTheNewNonceAndAsksNobodyButOnlyTwice(value: String) throws {
+        var run = try answered()
+        for number in 1...2 {
+            let challenge = "Digest realm=\"r\", nonce=\"\(number)\", qop=\"auth\", stale=\(value)"
+            run.respond(401, ("WWW-Authenticate", challenge))
+            #expect(run.requests.count == min(2 + number, 3))
+        }
+        #expect(run.authorizations[2]?.contains("nonce=\"1\"") == true)
+        #expect(run.challenges.count == 2)
+    }
+
+    /// Else whoever stands between could have the same password hashed as it likes.
+    @Test(arguments: [("algorithm=SHA-256", "pw"), ("charset=UTF-8", "日")])
+    func d12StaleDoesNotChangeToWhatIsWeakerOrCannotCarryThePassword(parameter: String, password: String) throws {
+        var run = try MachineRun()
+        run.start()
+        run.respond(401, ("WWW-Authenticate", "\(Self.plain), \(parameter)"))
+        run.answer(user: "bob", password)
+        run.respond(401, ("WWW-Authenticate", "Digest realm=\"r\", nonce=\"m\", qop=\"auth\", stale=true"))
+        #expect(run.requests.count == 2)
+        #expect(run.isAsking)
+    }
+
+    @Test(arguments: ["", ", stale=false", ", stale=\"\""])
+    func d13WithoutStaleThePasswordWasWrong(stale: String) throws {
+        var run = try answered()
+        run.respond(401, ("WWW-Authenticate", "Digest realm=\"r\", nonce=\"m\", qop=\"auth\"\(stale)"))
+        #expect(run.requests.count == 2)
+        #expect(run.challenges.last?.previousFailureCount == 1)
+    }
+
+    @Test func d14TheNextRequestUsesTheAnnouncedNonceAndCountsFromOne() throws {
+        var run = try answered()
+        run.respond(200, ("Authentication-Info", "qop=auth, nextnonce=\"a, \\\"b\\\"\""))
+        let text = try #require(try preemptive("http://h/b", run.session))
+        #expect(text.contains("nonce=\"a, \\\"b\\\"\", uri=\"/b\", qop=auth, nc=00000001, "))
+    }
+
+    @Test(arguments: ["nextnonce=\"\"", "nextnonce=a, nextnonce=b", "nextnonce=\"a", "Digest nextnonce=a", ""])
+    func d14WhatIsNoNonceIsNotUsed(info: String) throws {
+        var run = try answered()
+        run.respond(200, ("Authentication-Info", info))
+        #expect(run.result?.response.status == 200)
+        let text = try #require(try preemptive("http://h/b", run.session))
+        #expect(text.contains("nonce=\"n\", uri=\"/b\", qop=auth, nc=00000002"))
+    }
+
+    @Test(arguments: [
+        (proof, ""), (proof, ", qop=auth, nc=00000001"), (bodyProof, ", qop=auth-int"),
+        (bodyProof, ", qop=\"AUTH-INT\""),
+        ("11ACB0C36EB90E564CD74F1C8A47A001", ", unknown=1"),
+    ])
+    func d15ARightProofIsAccepted(rspauth: String, more: String) throws {
+        var run = try answered()
+        run.respond(200, ("Authentication-Info", "rspauth=\"\(rspauth)\"\(more)"), body: "welcome")
+        #expect(run.result?.response.status == 200)
+        #expect(run.session.count == 1)
+    }
+
+    private static let wrongProofs = [
+        "rspauth=\"\(bodyProof)\"", "rspauth=\"\(proof)\", qop=auth-int", "rspauth=\"\(proof)\", qop=other",
+        "rspauth=\"\"", "rspauth=\"\(proof)0\"", "rspauth=\(proof), rspauth=\(bodyProof)",
+        "nextnonce=\"m\", rspauth=\"0\"",
+    ]
+
+    @Test(arguments: wrongProofs, [200, 302, 500])
+    func d15AWrongProofEndsTheFetchAndNothingIsRemembered(info: String, status: Int) throws {
+        var run = try answered()
+        run.respond(status, ("Authentication-Info", info), ("Location", "/elsewhere"), body: "welcome")
+        #expect(run.failure == .serverNotAuthentic)
+        #expect(run.requests.count == 2)
+        #expect(run.session.count == 0)
+        #expect(run.effects.isEmpty)
+    }
+
+    @Test func d15AChangedBodyIsNotAccepted() throws {
+        var run = try answered("Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")
+        run.respond(200, ("Authentication-Info", "rspauth=\"\(Self.bodyProof)\""), body: "Welcome")
+        #expect(run.failure == .serverNotAuthentic)
+    }
+
+    @Test func d15WhatWasRememberedBeforeStaysAndBasicKnowsNoProof() throws {
+        var run = try answered()
+        run.respond(200)
+        var next = try MachineRun(session: run.session)
+        next.start()
+        next.respond(200, ("Authentication-Info", "rspauth=\"\(Self.proof)\""))
+        #expect(next.failure == .serverNotAuthentic)
+        #expect(next.session.count == 1)
+        var basic = try answered("Basic realm=\"r\"")
+        basic.respond(200, ("Authentication-Info", "rspauth=\"0\""))
+        #expect(basic.result?.response.status == 200)
+    }
+
+    @Test func d16OutsideOfItsDomainNothingIsSentBeforeAChallenge() throws {
+        var run = try answered(Self.plain + ", domain=\"/a http://h/c/ http://other/\"")
+        run.respond(200)
+        for url in ["http://h/a/x", "http://h/c/"] { #expect(try preemptive(url, run.session) != nil) }
+        for url in ["http://h/b", "http://h/", "http://other/"] { #expect(try preemptive(url, run.session) == nil) }
+    }
+
+    @Test func d19NoStoredCredentialGoesToAWeakerScheme() throws {
+        var run = try answered()
+        run.respond(200)
+        var next = try MachineRun("http://h/a/x", session: run.session)
+        next.start()
+        next.respond(401, ("WWW-Authenticate", "Basic realm=\"r\""))
+        #expect(next.requests.count == 1)
+        #expect(next.isAsking)
+    }
+}

@@ -1,0 +1,160 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// What is computed: RFC 7616 section 3.4, rules D2, D4 and D6 to D11.
+@Suite struct DigestResponseTests {
+    @Test(arguments: [
+        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+    ])
+    func d2GivesTheResponsesOfTheRFC(algorithm: String, response: String) throws {
+        let answer = try #require(Mufasa.response(algorithm))
+        #expect(answer.response(for: Mufasa.credential, Mufasa.request).revealed == response)
+        #expect(
+            answer.authorization(for: Mufasa.credential, Mufasa.request).revealed == """
+                Digest username="Mufasa", realm="http-auth@example.org", nonce="\(Mufasa.nonce)", \
+                uri="/dir/index.html", algorithm=\(algorithm), qop=auth, nc=00000001, cnonce="\(Mufasa.clientNonce)", \
+                opaque="\(Mufasa.opaque)", response="\(response)"
+                """)
+    }
+
+    /// What section 3.9.2 prints is a SHA-512 cut short.
+    @Test func d2SHA512T256IsFIPSAndNotATruncatedSHA512() throws {
+        let challenge = try #require(
+            digestChallenge(
+                """
+                realm="api@example.org", qop="auth", algorithm=SHA-512-256, charset=UTF-8, userhash=true, \
+                nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS"
+                """))
+        let jason = PasswordCredential(user: "Jäsøn Doe", password: secret("Secret, or not?"))
+        let answer = DigestResponse(
+            challenge: challenge, nonceCount: 1, clientNonce: "NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v")
+        let text = answer.authorization(for: jason, DigestRequest(method: "GET", target: "/doe.json")).revealed
+        #expect(text.contains("username=\"793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b\", "))
+        #expect(text.hasSuffix("response=\"3798d4131c277846293534c3edc11bd8a5e4cdcbff78b05db9d95eeb1cec68a5\""))
+    }
+
+    @Test(arguments: [
+        ("MD5", "", "35ec75c6389a8fd8412c13222b3affe8"),
+        ("MD5", "Hakuna matata", "4b1500ee056a7308257dee735f689175"),
+        ("SHA-256", "", "322f218d701da7c7ef51e3ba6fa2551a2bf36425e1218fc1508c6bf65cbd4448"),
+        ("SHA-256", "Hakuna matata", "15b642370fd995aabbd9940296f96807ec250e1b534c643c37d5e4d21d4d8497"),
+        ("SHA-512-256", "", "722f41f4e8b637e9faa8d59bdece9e91bac819cda5ff57f6e6b21a78b9d5e5b9"),
+        ("SHA-512-256", "Hakuna matata", "09a2eaee09abab7ecc066b854303646e868632bf4980e21fa004138e93f45795"),
+    ])
+    func d4AuthIntCoversTheBody(algorithm: String, body: String, response: String) throws {
+        let answer = try #require(Mufasa.response(algorithm, qop: "auth-int"))
+        let request = DigestRequest(method: "POST", target: "/dir/index.html", body: Array(body.utf8))
+        #expect(answer.response(for: Mufasa.credential, request).revealed == response)
+        #expect(answer.authorization(for: Mufasa.credential, request).revealed.contains("qop=auth-int, nc="))
+    }
+
+    @Test(arguments: [
+        ("MD5-sess", nil, "e783283f46242139c486a698fec7211d"),
+        ("SHA-256-sess", nil, "2fd51b3a77ad75bad6afad6003e818d767133c46d9e2749e7f5232ae1ea3efd7"),
+        ("SHA-512-256-sess", nil, "3f2a34f923c38b0fb26dce2fdfc2ce326c23cecf86fbb1444f3e51fbbc2cb92e"),
+        ("MD5-sess", "next", "024890dca8a922796bd6a8324bc748c2"),
+        ("SHA-256-sess", "next", "7cd72319fac9ebd5e69582b8298e4769d9f4c1633c2e2d06b914a9d3ca5a8e78"),
+        ("SHA-512-256-sess", "next", "5a03e73ba65897edb363519c0ce18ddd1d2e6731ba991c3fd08e9447520f6fea"),
+    ])
+    func d6TheKeyOfASessionIsMadeOfItsFirstNonces(algorithm: String, next: String?, response: String) throws {
+        let answer = try #require(
+            Mufasa.response(algorithm, sessionNonce: next.map { _ in Mufasa.nonce }, nonce: next ?? Mufasa.nonce))
+        #expect(answer.response(for: Mufasa.credential, Mufasa.request).revealed == response)
+    }
+
+    @Test(arguments: [
+        ("MD5", "7b2cc3b30e75b4777ea31027084363fd"),
+        ("SHA-256", "a1306b0595a6c7fe96c448631fb5cfbd5107bd1fe1da729d978dd7446b812363"),
+    ])
+    func d3TheAnswerOfRFC2069HasNoCountAndNoClientNonce(algorithm: String, response: String) throws {
+        let answer = try #require(Mufasa.response(algorithm, qop: nil))
+        #expect(
+            answer.authorization(for: Mufasa.credential, Mufasa.request).revealed == """
+                Digest username="Mufasa", realm="http-auth@example.org", nonce="\(Mufasa.nonce)", \
+                uri="/dir/index.html", algorithm=\(algorithm), opaque="\(Mufasa.opaque)", response="\(response)"
+                """)
+    }
+
+    @Test func d8OpaqueIsReturnedUnchangedAndLeftOutWhenThereWasNone() throws {
+        let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\""
+        #expect(digestField(parameters)?.contains("opaque") == false)
+        #expect(digestField(parameters + ", opaque=\"\"")?.contains("opaque=\"\"") == true)
+        #expect(digestField(parameters + ", opaque=\" a=\\\"b\\\\ ,\"")?.contains("opaque=\" a=\\\"b\\\\ ,\"") == true)
+    }
+
+    @Test func d9QuotesAreEscapedAndBareValuesAreNotQuoted() throws {
+        let parameters = "realm=\"a\\\"b\\\\c\", nonce=\"n\\\"\", qop=\"auth\", algorithm=\"md5\""
+        let text = try #require(digestField(parameters, user: "x\"y\\", target: "/?\""))
+        #expect(text.contains("username=\"x\\\"y\\\\\", realm=\"a\\\"b\\\\c\", nonce=\"n\\\"\", uri=\"/?\\\"\""))
+        #expect(text.contains("algorithm=MD5, qop=auth, nc=00000001, cnonce="))
+    }
+
+    @Test(arguments: [("true", true), ("TRUE", true), ("false", false), ("1", false)])
+    func d10TheUserIsHashedWhereTheServerAsksForIt(value: String, isHashed: Bool) throws {
+        let parameters = "realm=\"http-auth@example.org\", nonce=\"n\", qop=\"auth\", userhash=\(value)"
+        let text = try #require(digestField(parameters, user: "Mufasa"))
+        #expect(text.contains("username=\"Mufasa\"") == !isHashed)
+        #expect(text.contains("username=\"4238f3a16167373febb9bc4d43db9cc4\"") == isHashed)
+        #expect(text.contains("userhash=true") == isHashed)
+        #expect(!text.contains("username*"))
+    }
+
+    @Test(arguments: [
+        ("Jäsøn Doe", "UTF-8''J%C3%A4s%C3%B8n%20Doe"), ("\u{1}%'*\u{7F}é", "UTF-8''%01%25%27%2A%7F%C3%A9"),
+        ("日a!#$&+-.^_`|~Z9", "UTF-8''%E6%97%A5a!#$&+-.^_`|~Z9"),
+    ])
+    func d10WhatFitsInNoQuotedStringIsAnExtendedValue(user: String, value: String) throws {
+        let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\", charset=UTF-8"
+        let text = try #require(digestField(parameters, user: user))
+        #expect(text.hasPrefix("Digest username*=\(value), realm="))
+        #expect(!text.contains("username="))
+        let hashed = try #require(digestField(parameters + ", userhash=true", user: user))
+        #expect(hashed.hasPrefix("Digest username=\"") && !hashed.contains("username*"))
+        #expect(digestField(parameters, user: "bob \"x\"")?.hasPrefix("Digest username=\"bob \\\"x\\\"\"") == true)
+    }
+
+    private static let inUTF8 = (
+        name: "username*=UTF-8''J%C3%A4s%C3%B8n%20Doe",
+        response: "bf53262cedf7e9a907bd05ebc687d97068480884fb9d65f75acf095d92ed3e9c"
+    )
+
+    /// The choice is documented at `DigestCharset`.
+    @Test(arguments: [
+        ("utf-8", inUTF8.name, inUTF8.response),
+        ("UTF-8", inUTF8.name, inUTF8.response),
+        (nil, "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
+        ("utf-16", "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
+    ])
+    func d11TheCharsetDecidesOnTheBytes(charset: String?, name: String, response: String) throws {
+        let parameters = "realm=\"api@example.org\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
+        let text = try #require(
+            digestField(
+                parameters + (charset.map { ", charset=\"\($0)\"" } ?? ""), user: "Jäsøn Doe",
+                password: "Sécret, or not?", target: "/doe.json"))
+        #expect(text.hasPrefix("Digest \(name), realm="))
+        #expect(text.hasSuffix("response=\"\(response)\""))
+    }
+
+    @Test(arguments: [
+        ("bob", "pw", true, true), ("ÿ", "\u{80}ÿ~", true, true), ("Zoë", "€", false, true), ("Ā", "pw", false, true),
+        ("e\u{301}", "pw", false, true), ("a\u{1}", "pw", false, true), ("bob", "日本", false, true),
+        ("", "", true, true),
+    ])
+    func d11WithoutACharsetOnlyISO88591IsSent(user: String, password: String, fits: Bool, fitsUTF8: Bool) throws {
+        let credential = PasswordCredential(user: user, password: secret(password))
+        let plain = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
+        let utf8 = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", charset=UTF-8"))
+        #expect(AnswerableChallenge.digest(plain).canCarry(credential) == fits)
+        #expect(AnswerableChallenge.digest(utf8).canCarry(credential) == fitsUTF8)
+    }
+
+    @Test(arguments: [[0xC2], [0xC3, 0x41], [0xE4], [0xC4, 0x80], [0x41, 0xFF, 0xFE]] as [[UInt8]])
+    func d11APasswordThatIsNoTextIsNotSentAsISO88591(bytes: [UInt8]) {
+        let password = bytes.withUnsafeBytes { Secret(copying: $0) }
+        #expect(DigestCharset.latin1.bytes(of: password) == nil)
+        #expect(DigestCharset.utf8.bytes(of: password) == password)
+    }
+}
