@@ -103,6 +103,11 @@ final class LoadedCertificate {
     }
 }
 
+/// `pem_password_cb`, which is imported without its convention.
+private typealias PassphraseFunction = @convention(c) (
+    UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
+) -> Int32
+
 /// Answers OpenSSL when it asks for a passphrase; without an answer it would ask at the terminal.
 private final class Passphrase {
     private let secret: Secret?
@@ -110,7 +115,7 @@ private final class Passphrase {
 
     init(_ secret: Secret?) { self.secret = secret }
 
-    func lend<Value>(_ body: (@escaping pem_password_cb, UnsafeMutableRawPointer) -> Value) -> Value {
+    func lend<Value>(_ body: (PassphraseFunction, UnsafeMutableRawPointer) -> Value) -> Value {
         withExtendedLifetime(self) {
             body(
                 { buffer, size, _, user in
