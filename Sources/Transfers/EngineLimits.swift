@@ -17,6 +17,8 @@ enum EngineLimits {
     static let shownIssuers = 256
     /// A file with a client certificate or its key.
     static let certificateFileBytes = 1 << 20
+    /// Identities whose files, tokens or tickets are waited for at once; each has a thread that may hang.
+    static let preparations = 64
     /// How long the engine's thread sleeps at most when nothing happens.
     static let pollMilliseconds: Int32 = 60_000
 }

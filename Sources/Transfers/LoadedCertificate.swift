@@ -3,7 +3,9 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// A client certificate with its key, as OpenSSL wants them. Contexts that use it hold on to its parts by themselves.
-final class LoadedCertificate {
+///
+/// `@unchecked Sendable`: nothing changes after `init`, and OpenSSL counts references atomically.
+final class LoadedCertificate: @unchecked Sendable {
     private var certificate: OpaquePointer?
     private var key: OpaquePointer?
     /// The issuers, in order.
@@ -104,9 +106,10 @@ final class LoadedCertificate {
 }
 
 /// `pem_password_cb`, which is imported without its convention.
-private typealias PassphraseFunction = @convention(c) (
-    UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
-) -> Int32
+private typealias PassphraseFunction =
+    @convention(c) (
+        UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
+    ) -> Int32
 
 /// Answers OpenSSL when it asks for a passphrase; without an answer it would ask at the terminal.
 private final class Passphrase {

@@ -67,7 +67,7 @@ extension EasyHandle {
 
 extension TransferRequest {
     /// What would mark connections that others use, or log in twice, is a mistake of the caller's.
-    fileprivate func checkCombination() throws(TransferFailure) {
+    func checkCombination() throws(TransferFailure) {
         let marksConnections = trust.isException || clientCertificate != nil || handshake != nil
         guard identity != .none || !marksConnections else {
             throw TransferFailure(.internalError, "What marks a connection needs an identity.")

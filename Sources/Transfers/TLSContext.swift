@@ -19,6 +19,7 @@ extension TLSRecord {
         }
         // A certificate is shown, and asked for, once: when the connection is made.
         SSL_CTX_set_options(context, watchword_ssl_no_renegotiation)
+        SSL_CTX_set_post_handshake_auth(context, 0)
         SSL_CTX_set_cert_verify_callback(
             context,
             { store, _ in

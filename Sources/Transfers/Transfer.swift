@@ -29,11 +29,11 @@ final class Transfer {
     private(set) var stopped: TransferFailure.Kind?
 
     init(
-        id: TransferID, _ request: TransferRequest, caFile: String?, completion: @escaping Completion
+        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, caFile: String?,
+        completion: @escaping Completion
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
-        certificate = try request.clientCertificate.map { given throws(TransferFailure) in try LoadedCertificate(given)
-        }
+        certificate = prepared.certificate
         var lines = try HeaderLines(request, hasBody: hasBody)
         let easy: EasyHandle
         do throws(TransferFailure) { easy = try EasyHandle.make() } catch {

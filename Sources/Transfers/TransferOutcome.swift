@@ -45,6 +45,7 @@ extension Transfer {
         if let proxy = request.proxy, let (kind, cause) = proxyFailure(code, proxy) {
             failure = TransferFailure(
                 kind, "\(cause.sentence(request, proxy)) (\(String(cString: errorText).shortened))", cause: cause)
+            if cause == .proxyTLSFailed { failure.serverTrust = proxyTLS?.refusal }
         }
         if let facts = originTLS?.refusal {
             failure = TransferFailure(.serverNotTrusted, for: request, facts)

@@ -75,7 +75,8 @@ import WatchwordProtocol
     @Test func theFactsAreThoseOfTheCertificates() async throws {
         let certificate = Self.leaf("DNS:a.example,IP:10.0.0.1,IP:fe80::1,email:x@y", issuer: nil)
         let facts = try #require(try await exchange(certificate).outcome.failure?.serverTrust?.chain.first)
-        #expect(facts.subject == "CN=127.0.0.1,O=Watchword\\, Tests" && facts.issuer == facts.subject)
+        #expect(facts.subject == #"CN=127.0.0.1,O=Watchword\, Tests"#)
+        #expect(facts.issuer == facts.subject)
         #expect(facts.subjectAltNames == ["DNS:a.example", "IP:10.0.0.1", "IP:fe80:0:0:0:0:0:0:1"])
         #expect(facts.notBefore.utf8.count == 20 && facts.notBefore < facts.notAfter && facts.notAfter.hasSuffix("Z"))
         #expect(facts.sha256.count == 32 && facts.spkiSha256.count == 32 && facts.sha256 != facts.spkiSha256)
@@ -119,6 +120,51 @@ import WatchwordProtocol
         // Without an identity others would get the connection.
         let shared = try await exchange(certificate, trust: .leaf(spkiSha256: key))
         #expect(shared.outcome.failureKind == .internalError && shared.heard.isEmpty)
+    }
+
+    @Test func aWeakKeyIsAcceptedWhenItIsTheOne() async throws {
+        let certificate = Self.leaf(key: .weakRSA)
+        let facts = try await exchange(certificate).outcome.failure?.serverTrust
+        let key = try #require(facts?.chain.first?.spkiSha256)
+        #expect(
+            try await exchange(certificate, trust: .leaf(spkiSha256: key), identity: .number(1)).outcome.text == "ok")
+    }
+
+    @Test func anExceptionIsOfNoUseToAnybodyElse() async throws {
+        let server = TLSServer(Self.leaf(issuer: nil))
+        defer { server.stop() }
+        try await withEngine { engine in
+            var request = request("https://127.0.0.1:\(server.port)/")
+            let key = try #require(await engine.exchange(request).failure?.serverTrust?.chain.first?.spkiSha256)
+            request.trust = .leaf(spkiSha256: key)
+            request.identity = .number(1)
+            #expect(await engine.exchange(request).text == "ok")
+            request.trust = .verify
+            for identity in [.none, .number(1), .number(2)] as [ConnectionIdentity] {
+                request.identity = identity
+                #expect(await engine.exchange(request).failure?.serverTrust?.problems == [.selfSigned])
+            }
+        }
+        #expect(server.heard.filter { !$0.isEmpty }.count == 1)
+    }
+
+    @Test func aLeafThatHasChangedIsAskedAboutAgain() async throws {
+        let server = TLSServer(Self.leaf(issuer: nil))
+        var request = request("https://127.0.0.1:\(server.port)/")
+        request.identity = .number(1)
+        try await withEngine { engine in
+            let key = try #require(await engine.exchange(request).failure?.serverTrust?.chain.first?.spkiSha256)
+            request.trust = .leaf(spkiSha256: key)
+            #expect(await engine.exchange(request).text == "ok")
+            server.stop()
+            engine.forget(.number(1))
+            // The same names and the same host: only the key is another.
+            let other = TLSServer(Self.leaf(issuer: nil), port: server.port)
+            defer { other.stop() }
+            let failure = try #require(await engine.exchange(request).failure)
+            #expect(failure.kind == .serverNotTrusted && failure.serverTrust?.chain.first?.spkiSha256 != key)
+            #expect(other.heard == [""])
+        }
     }
 
     @Test(arguments: [TLS1_VERSION, TLS1_1_VERSION])

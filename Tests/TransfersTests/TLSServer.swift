@@ -9,7 +9,10 @@ final class TLSServer: Sendable {
         var clientIssuer: TestCertificate?
         var isClientOptional = false
         var version: Int32?
-        /// Where the bytes of a tunnel go, if this is a proxy.
+        /// Asks for a certificate once more, after the first request.
+        var asksLate = false
+        /// The port to which a tunnel leads, if this is a proxy.
+        var tunnel: Int?
         var answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     }
 
@@ -20,8 +23,13 @@ final class TLSServer: Sendable {
     private let options: Options
     private let state = Mutex((heard: [String](), issuers: [String?]()))
 
-    init(_ certificate: TestCertificate, chain: [TestCertificate] = [], _ options: Options = Options()) {
-        (listener, port) = Loopback.listen()
+    /// - Parameter port: 0 for any.
+    init(
+        _ certificate: TestCertificate, chain: [TestCertificate] = [], _ options: Options = Options(), port: Int = 0
+    ) {
+        // OpenSSL writes to sockets that may be closed.
+        signal(SIGPIPE, SIG_IGN)
+        (listener, self.port) = Loopback.listen(on: port)
         self.options = options
         context = SSL_CTX_new(TLS_server_method())
         SSL_CTX_set_security_level(context, 0)
@@ -66,33 +74,81 @@ final class TLSServer: Sendable {
         guard let tls = SSL_new(context) else { return }
         defer { SSL_free(tls) }
         SSL_set_fd(tls, connection)
-        guard SSL_accept(tls) == 1 else {
-            // The alert is on its way: closing with bytes unread would overtake it.
-            shutdown(connection, Int32(SHUT_WR))
-            var rest = [UInt8](repeating: 0, count: 4096)
-            while recv(connection, &rest, rest.count, 0) > 0 {}
-            return
-        }
+        guard SSL_accept(tls) == 1 else { return Self.drain(connection) }
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
             let count = SSL_read(tls, &buffer, Int32(buffer.count))
-            guard count > 0 else { return }
-            let isRequest = state.withLock { state in
-                state.heard[number] += String(decoding: buffer[..<Int(count)], as: UTF8.self)
-                return state.heard[number].hasSuffix("\r\n\r\n")
+            // The alert of a certificate that comes after the handshake is on its way as well.
+            guard count > 0 else { return Self.drain(connection) }
+            guard hear(buffer[..<Int(count)], number) else { continue }
+            if let port = options.tunnel {
+                let reply = "HTTP/1.1 200 OK\r\n\r\n"
+                SSL_write(tls, reply, Int32(reply.utf8.count))
+                return Self.relay(tls, connection, Loopback.connect(to: port))
             }
-            if isRequest { SSL_write(tls, options.answer, Int32(options.answer.utf8.count)) }
+            if options.asksLate { askLate(tls, number) }
+            SSL_write(tls, options.answer, Int32(options.answer.utf8.count))
+        }
+    }
+
+    /// Whether a request is complete.
+    private func hear(_ bytes: ArraySlice<UInt8>, _ number: Int) -> Bool {
+        state.withLock { state in
+            state.heard[number] += String(decoding: bytes, as: UTF8.self)
+            return state.heard[number].hasSuffix("\r\n\r\n")
+        }
+    }
+
+    private func askLate(_ tls: OpaquePointer, _ number: Int) {
+        SSL_set_verify(tls, SSL_VERIFY_PEER) { _, _ in 1 }
+        if SSL_version(tls) == TLS1_3_VERSION {
+            SSL_verify_client_post_handshake(tls)
+        } else {
+            SSL_renegotiate(tls)
+        }
+        SSL_do_handshake(tls)
+        var byte: UInt8 = 0
+        SSL_peek(tls, &byte, 1)
+        if SSL_get0_peer_certificate(tls) != nil { state.withLock { $0.heard[number] += "late certificate" } }
+    }
+
+    /// An alert is on its way: closing with bytes unread would overtake it.
+    private static func drain(_ connection: Int32) {
+        shutdown(connection, Int32(SHUT_WR))
+        var rest = [UInt8](repeating: 0, count: 4096)
+        while recv(connection, &rest, rest.count, 0) > 0 {}
+    }
+
+    private static func relay(_ tls: OpaquePointer, _ connection: Int32, _ target: Int32) {
+        defer { close(target) }
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            var ready = [
+                pollfd(fd: connection, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: target, events: Int16(POLLIN), revents: 0),
+            ]
+            if SSL_pending(tls) == 0 { poll(&ready, 2, -1) }
+            if SSL_pending(tls) > 0 || ready[0].revents != 0 {
+                let count = SSL_read(tls, &buffer, Int32(buffer.count))
+                guard count > 0, send(target, buffer, Int(count), Int32(MSG_NOSIGNAL)) == Int(count) else { return }
+            } else {
+                let count = recv(target, &buffer, buffer.count, 0)
+                guard count > 0, SSL_write(tls, buffer, Int32(count)) == Int32(count) else { return }
+            }
         }
     }
 }
 
 /// Sockets and threads of the test servers.
 enum Loopback {
-    static func listen() -> (listener: Int32, port: Int) {
+    static func listen(on port: Int = 0) -> (listener: Int32, port: Int) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var yes: Int32 = 1
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(port).bigEndian
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let bound = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

@@ -25,7 +25,7 @@ struct TestCertificate: @unchecked Sendable {
         X509_gmtime_adj(X509_getm_notAfter(certificate), validity.upperBound)
         let subject = X509_get_subject_name(certificate)
         for (field, text) in [("O", "Watchword, Tests"), ("CN", commonName)] {
-            X509_NAME_add_entry_by_txt(subject, field, MBSTRING_UTF8, Array(text.utf8), -1, -1, 0)
+            X509_NAME_add_entry_by_txt(subject, field, MBSTRING_UTF8, Array(text.utf8), Int32(text.utf8.count), -1, 0)
         }
         X509_set_issuer_name(certificate, issuer.map { X509_get_subject_name($0.certificate) } ?? subject)
         X509_set_pubkey(certificate, key)

@@ -98,13 +98,15 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case clientCertificateRefused
         /// The server does not go on without a certificate.
         case clientCertificateRequired
+        /// So many logins wait for a file, a token or a ticket that no more are begun.
+        case tooManyWaiting
     }
 
     public var kind: Kind
     /// For people: what happened, to what. Never holds a header's value.
     public var detail: String
     public var cause: Cause?
-    /// For kind `serverNotTrusted`: what the server has shown.
+    /// For kind `serverNotTrusted` what the server has shown, for cause `proxyTLSFailed` the proxy.
     public var serverTrust: ServerTrustFacts?
     /// That the server has asked for a certificate, if it has.
     public var clientCertificateRequest: ClientCertificateRequest?
