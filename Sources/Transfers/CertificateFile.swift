@@ -8,6 +8,7 @@ extension ClientCertificate.Material {
         switch self {
         case .bytes(let bytes): return bytes
         case .file(let path): return try Self.read(path)
+        case .token: throw LoadedCertificate.failure("A token holds no file.", .clientCertificateUnreadable)
         }
     }
 

@@ -16,15 +16,17 @@ final class LoadedCertificate: @unchecked Sendable {
     init(_ given: ClientCertificate) throws(TransferFailure) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let bytes = try given.certificate.bytes()
-        let isPKCS12 = bytes.withUnsafeBytes { $0.first == 0x30 }
-        if isPKCS12 {
-            try readPKCS12(bytes, given.passphrase)
+        if case .token(let uri) = given.certificate {
+            certificate = try TokenURI(uri).certificate()
+            try readKey(given.privateKey ?? given.certificate, given.passphrase)
         } else {
-            try readCertificates(bytes)
-            try readKey(
-                given.privateKey.map { material throws(TransferFailure) in try material.bytes() } ?? bytes,
-                given.passphrase)
+            let bytes = try given.certificate.bytes()
+            if bytes.withUnsafeBytes({ $0.first == 0x30 }) {
+                try readPKCS12(bytes, given.passphrase)
+            } else {
+                try readCertificates(bytes)
+                try readKey(given.privateKey ?? .bytes(bytes), given.passphrase)
+            }
         }
         if X509_check_private_key(certificate, key) != 1 {
             throw Self.failure("The private key does not belong to the client certificate.", .clientKeyMismatch)
@@ -58,7 +60,12 @@ final class LoadedCertificate: @unchecked Sendable {
         }
     }
 
-    private func readKey(_ bytes: Secret, _ passphrase: Secret?) throws(TransferFailure) {
+    private func readKey(_ material: ClientCertificate.Material, _ passphrase: Secret?) throws(TransferFailure) {
+        if case .token(let uri) = material {
+            key = try TokenURI(uri).key(passphrase)
+            return
+        }
+        let bytes = try material.bytes()
         let input = try Self.input(bytes)
         defer { BIO_free_all(input) }
         let source = Passphrase(passphrase)
@@ -96,7 +103,7 @@ final class LoadedCertificate: @unchecked Sendable {
         return input
     }
 
-    private static var wrongPassphrase: TransferFailure {
+    static var wrongPassphrase: TransferFailure {
         failure("The passphrase of the client certificate's key is wrong, or missing.", .clientKeyPassphraseWrong)
     }
 

@@ -96,7 +96,7 @@ import WatchwordProtocol
         defer { late.stop() }
         try await withEngine(trusting: Self.authority) { engine in
             var request = request(late, Self.client)
-            request.timeout = .seconds(5)
+            request.timeout = .seconds(20)
             _ = await engine.exchange(request)
         }
         #expect(late.heard.count == 1 && late.heard[0].hasPrefix("GET / "))

@@ -1,4 +1,5 @@
 import COpenSSL
+import Foundation
 import WatchwordProtocol
 
 /// A certificate with its key, made for one test. Never given back: a test is short.
@@ -51,6 +52,16 @@ struct TestCertificate: @unchecked Sendable {
         let field = X509V3_EXT_conf_nid(nil, nil, nid, text)
         precondition(field != nil && X509_add_ext(certificate, field, -1) == 1)
         X509_EXTENSION_free(field)
+    }
+
+    var der: Data {
+        var bytes: [UInt8] = []
+        _ = Self.written { output in
+            let status = i2d_X509_bio(output, certificate)
+            bytes = Self.read(output)
+            return status
+        }
+        return Data(bytes)
     }
 
     var pem: String { Self.written { PEM_write_bio_X509($0, certificate) } }

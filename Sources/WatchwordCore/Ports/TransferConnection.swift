@@ -79,11 +79,15 @@ public struct ClientCertificate: Sendable, Equatable {
     public enum Material: Sendable, Equatable {
         case bytes(Secret)
         case file(String)
+        /// An object on a token, as RFC 7512 writes it. The attribute `token` or `serial` must be there, so that the PIN goes to
+        /// no other token; `module-path` chooses the module, else p11-kit does. `passphrase` is the PIN, which the URI must not
+        /// hold. Tokens lock themselves after a few wrong PINs: one that was refused is not tried a second time in a row.
+        case token(uri: String)
     }
 
     /// PEM (the leaf first, then its issuers; its key too when `privateKey` is `nil`), or PKCS#12.
     public var certificate: Material
-    /// PEM; `nil` when `certificate` holds it.
+    /// PEM, or an object on a token; `nil` when `certificate` holds it, or the token under the same URI.
     public var privateKey: Material?
     public var passphrase: Secret?
 
