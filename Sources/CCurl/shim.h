@@ -90,7 +90,6 @@ static inline CURLcode watchword_curl_easy_set_close_on_exec(CURL *easy) {
 
 // Macros with casts, which Swift does not see.
 static const long watchword_curl_auth_ntlm = (long)CURLAUTH_NTLM;
-static const long watchword_curl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
 static const long watchword_curl_auth_basic = (long)CURLAUTH_BASIC;
 
 // What a finished transfer came to; the message's union is not visible to Swift in a portable way.

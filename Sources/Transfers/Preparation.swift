@@ -4,19 +4,24 @@ internal import WatchwordCore
 /// What a transfer needs and what may take long to get.
 struct Prepared: Sendable {
     var certificate: LoadedCertificate?
+    var login: NegotiateLogin?
 
     /// Blocks the calling thread.
     static func make(for request: TransferRequest) -> Result<Prepared, TransferFailure> {
         Result { () throws(TransferFailure) in
             var prepared = Prepared()
             if let given = request.clientCertificate { prepared.certificate = try LoadedCertificate(given) }
+            if let handshake = request.handshake, handshake.scheme == .negotiate {
+                let host = handshake.target == .proxy ? request.proxy?.host : request.url.origin.host
+                prepared.login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
+            }
             return prepared
         }
     }
 }
 
 extension TransferRequest {
-    var needsPreparation: Bool { clientCertificate != nil }
+    var needsPreparation: Bool { clientCertificate != nil || handshake?.scheme == .negotiate }
 }
 
 /// The transfers that wait for what they need. It is got on threads of their own, one for each identity, so that what hangs

@@ -19,6 +19,7 @@ final class Transfer {
     let completion: Completion
 
     private let certificate: LoadedCertificate?
+    let login: NegotiateLogin?
     /// Of the connection to the origin, when it is a protected one.
     private(set) var originTLS: TLSRecord?
     private(set) var proxyTLS: TLSRecord?
@@ -34,7 +35,9 @@ final class Transfer {
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
         certificate = prepared.certificate
-        var lines = try HeaderLines(request, hasBody: hasBody)
+        login = prepared.login
+        let isForProxy = request.handshake?.target == .proxy
+        var lines = try HeaderLines(request, hasBody: hasBody, login: isForProxy ? nil : login?.authorization)
         let easy: EasyHandle
         do throws(TransferFailure) { easy = try EasyHandle.make() } catch {
             lines.free()
@@ -50,7 +53,7 @@ final class Transfer {
         do throws(TransferFailure) {
             try easy.apply(request, hasBody: hasBody, caFile: caFile)
             try easy.set(CURLOPT_HTTPHEADER, lines)
-            proxyLines = try HeaderLines(request.proxy)
+            proxyLines = try HeaderLines(request.proxy, login: isForProxy ? login?.authorization : nil)
             try easy.set(CURLOPT_PROXYHEADER, proxyLines)
             try easy.set(CURLOPT_ERRORBUFFER, pointer: errorText)
             try setCallbacks()

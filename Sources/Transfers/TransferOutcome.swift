@@ -15,6 +15,13 @@ extension Transfer {
             return .failure(
                 TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
         }
+        if let login, request.handshake?.target == .origin, !login.isProven(by: headers) {
+            return .failure(
+                TransferFailure(
+                    .malformedResponse,
+                    "\(request.url.origin.text) does not prove that it is the service that the ticket is for.",
+                    cause: .serverProofWrong))
+        }
         let hasPlainProxy = !request.isTunnelled && request.proxy.map { $0.kind != .socks5h } ?? false
         return .success(response(isFromProxy: hasPlainProxy && headers.status == 407))
     }

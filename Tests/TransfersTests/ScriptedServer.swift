@@ -8,6 +8,8 @@ import Synchronization
 final class ScriptedServer: Sendable {
     enum Reply: Sendable {
         case bytes(String)
+        /// What is made of everything that the connection has heard.
+        case answer(@Sendable (String) -> String)
         /// Says nothing and keeps the connection.
         case hold
         /// Closes without a word.
@@ -79,7 +81,10 @@ final class ScriptedServer: Sendable {
         for reply in script {
             guard readRequest(connection, number) else { return }
             switch reply {
-            case .bytes(let text): _ = text.withCString { send(connection, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }
+            case .bytes(let text): _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+            case .answer(let make):
+                let text = make(heard[number])
+                _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
             case .close: return
             case .hold: while readSome(connection, number) {}
             }

@@ -7,7 +7,6 @@ enum SoftToken {
     static let pin = "4711"
     static let module = "/usr/lib/softhsm/libsofthsm2.so"
     private static let folderPath = Mutex("")
-    private static let install = "install it: apt-get install softhsm2 opensc libengine-pkcs11-openssl"
 
     /// Makes tokens named `first` and `second`, each with the key and the certificate of `certificate`, labelled `client`.
     static func make(_ certificate: TestCertificate) throws {
@@ -25,28 +24,17 @@ enum SoftToken {
         try certificate.keyPEM().write(toFile: key, atomically: true, encoding: .utf8)
         try certificate.der.write(to: URL(filePath: file))
         for name in ["first", "second"] {
-            try run(["softhsm2-util", "--init-token", "--free", "--label", name, "--so-pin", "12345678", "--pin", pin])
-            try run([
+            try Program.run([
+                "softhsm2-util", "--init-token", "--free", "--label", name, "--so-pin", "12345678", "--pin", pin,
+            ])
+            try Program.run([
                 "softhsm2-util", "--import", key, "--token", name, "--label", "client", "--id", "a1", "--pin", pin,
             ])
-            try run([
+            try Program.run([
                 "pkcs11-tool", "--module", module, "--token-label", name, "--login", "--pin", pin, "--write-object",
                 file, "--type", "cert", "--label", "client", "--id", "a1",
             ])
         }
         try FileManager.default.removeItem(atPath: key)
-    }
-
-    private static func run(_ command: [String]) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw CocoaError(.executableLoad, userInfo: [NSLocalizedDescriptionKey: "\(command[0]) fails; \(install)"])
-        }
     }
 }

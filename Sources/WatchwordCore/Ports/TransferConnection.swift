@@ -51,7 +51,10 @@ public struct ProxyRequest: Sendable, Equatable {
     }
 }
 
-/// A login that belongs to the connection and takes several rounds, which the adapter makes by itself.
+/// A login that belongs to the connection, and that the adapter makes by itself: what comes of it is the last response.
+///
+/// NTLM takes several rounds. Negotiate is Kerberos, never NTLM in its name, with a service ticket for `HTTP/` and the host as
+/// the URL spells it; it takes one, and a server that wants more gives a 401.
 public struct Handshake: Sendable, Equatable {
     public enum Scheme: String, Sendable { case ntlm, negotiate }
     public enum Target: String, Sendable { case origin, proxy }
@@ -63,8 +66,14 @@ public struct Handshake: Sendable, Equatable {
     /// Empty for none.
     public var domain: String
     public var password: Secret?
+    /// Negotiate: the server gets a ticket with which it can act for the user.
+    public var delegates: Bool
 
-    public init(scheme: Scheme, target: Target, user: String = "", domain: String = "", password: Secret? = nil) {
+    public init(
+        scheme: Scheme, target: Target, user: String = "", domain: String = "", password: Secret? = nil,
+        delegates: Bool = false
+    ) {
+        self.delegates = delegates
         self.scheme = scheme
         self.target = target
         self.user = user

@@ -98,6 +98,12 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case clientCertificateRefused
         /// The server does not go on without a certificate.
         case clientCertificateRequired
+        /// Negotiate: there is no Kerberos ticket for the service, and none can be had. Nothing was sent.
+        case noTicket
+        /// Negotiate: the answer to the ticket is not from the service that the ticket is for.
+        case serverProofWrong
+        /// NTLM: the user, the domain or the password holds characters beyond ISO 8859-1. Nothing was sent.
+        case charactersUnsupported
         /// So many logins wait for a file, a token or a ticket that no more are begun.
         case tooManyWaiting
     }
