@@ -107,7 +107,7 @@ final class NegotiateLogin: @unchecked Sendable {
 
 extension UnsafeRawBufferPointer {
     /// The mark of an NTLM message, or its mechanism's identifier in a SPNEGO offer.
-    fileprivate var holdsNTLM: Bool {
+    var holdsNTLM: Bool {
         let marks = [Array("NTLMSSP\0".utf8), [0x2B, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0A]]
         return marks.contains { mark in
             indices.contains { $0 + mark.count <= count && self[$0..<($0 + mark.count)].elementsEqual(mark) }

@@ -63,6 +63,7 @@ enum KerberosRealm {
         [libdefaults]
         default_realm = WATCH.TEST
         dns_lookup_kdc = false
+        forwardable = true
         [realms]
         WATCH.TEST = {
           kdc = 127.0.0.1:\(port)
@@ -109,7 +110,7 @@ enum KerberosRealm {
 }
 
 /// The service's side of a login: who it is by, and the proof that it gets back; `nil` when it is not for this service.
-func acceptNegotiate(_ token: Data) -> (user: String, proof: Data)? {
+func acceptNegotiate(_ token: Data) -> (user: String, proof: Data, isDelegated: Bool)? {
     var bytes = [UInt8](token)
     return bytes.withUnsafeMutableBytes { bytes in
         var input = gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
@@ -118,11 +119,11 @@ func acceptNegotiate(_ token: Data) -> (user: String, proof: Data)? {
         var (minor, flags): (OM_uint32, OM_uint32) = (0, 0)
         let major = gss_accept_sec_context(
             &minor, &context, nil, &input, nil, &user, nil, &output, &flags, nil, nil)
-        guard major == 0, flags & UInt32(GSS_C_DELEG_FLAG) == 0 else { return nil }
+        guard major == 0 else { return nil }
         gss_display_name(&minor, user, &shown, nil)
         return (
             String(decoding: UnsafeRawBufferPointer(start: shown.value, count: shown.length), as: UTF8.self),
-            Data(bytes: output.value, count: output.length)
+            Data(bytes: output.value, count: output.length), flags & UInt32(GSS_C_DELEG_FLAG) != 0
         )
     }
 }

@@ -68,6 +68,31 @@ import WatchwordProtocol
         }
     }
 
+    @Test(arguments: [false, true])
+    func theServerActsForTheUserOnlyWhenItIsToldTo(delegates: Bool) async throws {
+        let server = ScriptedServer([okay])
+        defer { server.stop() }
+        try await withEngine { engine in
+            var request = request(server)
+            request.handshake?.delegates = delegates
+            #expect(await engine.exchange(request).text == "ok")
+        }
+        let login = try #require(Self.token(server.heard[0]).flatMap(acceptNegotiate))
+        #expect(login.isDelegated == delegates)
+    }
+
+    @Test func aTokenOfNTLMIsKnownWhereverItHides() {
+        // What libcurl sends without a ticket, when gss-ntlmssp is installed.
+        let disguised =
+            "YEgGBisGAQUFAqA+MDygDjAMBgorBgEEAYI3AgIKoioEKE5UTE1TU1AAAQAAABeCCOIAAAAAAAAAAAAAAAAAAAAABgIAAAAAAA8="
+        let offered = [0x60, 0x0A, 0x2B, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0A] as [UInt8]
+        let tokens: [([UInt8], Bool)] = [
+            (Array(Data(base64Encoded: disguised) ?? Data()), true), (offered, true), (Array("NTLMSSP\0".utf8), true),
+            (Array(offered.dropLast()), false), (Array("NTLMSSP".utf8), false), ([], false),
+        ]
+        for (token, holds) in tokens { #expect(token.withUnsafeBytes { $0.holdsNTLM } == holds) }
+    }
+
     @Test func aRefusalIsAResponse() async throws {
         let server = ScriptedServer([
             .bytes("HTTP/1.1 401 No\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 3\r\n\r\nnot")

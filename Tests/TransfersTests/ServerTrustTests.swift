@@ -12,7 +12,7 @@ import WatchwordProtocol
     /// One exchange with a server that shows `certificate`, by an engine that trusts the tests' authority.
     private func exchange(
         _ certificate: TestCertificate, host: String = "127.0.0.1", _ options: TLSServer.Options = .init(),
-        trust: TrustPolicy = .verify, identity: ConnectionIdentity = .none
+        trust: TrustPolicy = .verify, identity: ConnectionIdentity = .none, timeout: Duration = .seconds(60)
     ) async throws -> (outcome: TransferPort.Outcome, heard: String) {
         let server = TLSServer(certificate, options)
         defer { server.stop() }
@@ -20,7 +20,7 @@ import WatchwordProtocol
         defer { trusted.remove() }
         let engine = try TransferEngine(caFile: trusted.path)
         defer { engine.shutDown() }
-        var request = request("https://\(host):\(server.port)/", authorization: "Basic c2VjcmV0")
+        var request = request("https://\(host):\(server.port)/", authorization: "Basic c2VjcmV0", timeout: timeout)
         request.trust = trust
         request.identity = identity
         return (await engine.exchange(request), server.heard.joined())
@@ -164,6 +164,16 @@ import WatchwordProtocol
             let failure = try #require(await engine.exchange(request).failure)
             #expect(failure.kind == .serverNotTrusted && failure.serverTrust?.chain.first?.spkiSha256 != key)
             #expect(other.heard == [""])
+        }
+    }
+
+    /// What marks a connection must not share it.
+    @Test func onlyWithoutAnIdentityHTTP2IsOffered() async throws {
+        for (identity, start) in [(ConnectionIdentity.none, "PRI * HTTP/2.0\r\n"), (.number(1), "GET / HTTP/1.1\r\n")] {
+            let heard = try await exchange(
+                Self.leaf(), TLSServer.Options(prefersHTTP2: true), identity: identity, timeout: .seconds(3)
+            ).heard
+            #expect(heard.hasPrefix(start))
         }
     }
 

@@ -9,6 +9,8 @@ final class TLSServer: Sendable {
         var clientIssuer: TestCertificate?
         var isClientOptional = false
         var version: Int32?
+        /// Takes HTTP/2 if the client offers it, and does not speak it.
+        var prefersHTTP2 = false
         /// Asks for a certificate once more, after the first request.
         var asksLate = false
         /// The port to which a tunnel leads, if this is a proxy.
@@ -42,6 +44,17 @@ final class TLSServer: Sendable {
             SSL_CTX_set_verify(context, mode, nil)
             SSL_CTX_add_client_CA(context, issuer.certificate)
             X509_STORE_add_cert(SSL_CTX_get_cert_store(context), issuer.certificate)
+        }
+        if options.prefersHTTP2 {
+            SSL_CTX_set_alpn_select_cb(
+                context,
+                { _, chosen, length, offered, count, _ in
+                    let names = UnsafeBufferPointer(start: offered, count: Int(count))
+                    let name = names.indices.first { names[$0...].starts(with: [2, 0x68, 0x32]) }
+                    chosen?.pointee = offered?.advanced(by: name.map { $0 + 1 } ?? 0)
+                    length?.pointee = 2
+                    return name == nil ? SSL_TLSEXT_ERR_NOACK : SSL_TLSEXT_ERR_OK
+                }, nil)
         }
         if let version = options.version {
             SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(version), nil)
