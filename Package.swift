@@ -102,9 +102,14 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),
+        .target(
+            name: "TestServers", dependencies: ["WatchwordProtocol", "COpenSSL"], path: "Tests/TestServers",
+            swiftSettings: strict),
+        .testTarget(
+            name: "LibcurlProbeTests", dependencies: ["TestServers", "CCurl", "COpenSSL"], swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",
-            dependencies: ["Transfers", "WatchwordCore", "WatchwordProtocol", "CGSSAPI", "COpenSSL"],
+            dependencies: ["TestServers", "Transfers", "WatchwordCore", "WatchwordProtocol", "CGSSAPI", "COpenSSL"],
             swiftSettings: strict),
         .testTarget(
             name: "KeyringTests", dependencies: ["Keyring", "WatchwordCore", "WatchwordProtocol"],

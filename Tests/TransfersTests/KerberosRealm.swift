@@ -1,6 +1,7 @@
 import CGSSAPI
 import Foundation
 import Synchronization
+import TestServers
 
 /// A realm with a KDC of its own, and one whose KDC never answers; the process uses their configuration from then on.
 enum KerberosRealm {

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServers
 import Testing
 import WatchwordCore
 import WatchwordProtocol

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServers
 import WatchwordProtocol
 
 /// A PKCS#11 token of SoftHSM in a folder of its own. The module reads its configuration once: there is one for all tests.

@@ -1,20 +1,20 @@
 import COpenSSL
-import Foundation
-import WatchwordProtocol
+package import Foundation
+package import WatchwordProtocol
 
 /// A certificate with its key, made for one test. Never given back: a test is short.
-struct TestCertificate: @unchecked Sendable {
+package struct TestCertificate: @unchecked Sendable {
     // `@unchecked Sendable`: both are only read after `init`, and never freed.
-    let certificate: OpaquePointer
-    let key: OpaquePointer
+    package let certificate: OpaquePointer
+    package let key: OpaquePointer
 
-    enum Key { case curve, weakRSA }
+    package enum Key { case curve, weakRSA }
 
     /// - Parameters:
     ///   - names: as in a configuration file of OpenSSL: `DNS:a.example,IP:127.0.0.1`; empty for none.
     ///   - issuer: `nil` for a certificate that signs itself.
     ///   - validity: in seconds from now.
-    init(
+    package init(
         _ commonName: String, names: String = "", issuer: TestCertificate? = nil, isAuthority: Bool = false,
         validity: ClosedRange<Int> = -3600...3600, key kind: Key = .curve
     ) {
@@ -54,7 +54,7 @@ struct TestCertificate: @unchecked Sendable {
         X509_EXTENSION_free(field)
     }
 
-    var der: Data {
+    package var der: Data {
         var bytes: [UInt8] = []
         _ = Self.written { output in
             let status = i2d_X509_bio(output, certificate)
@@ -64,10 +64,10 @@ struct TestCertificate: @unchecked Sendable {
         return Data(bytes)
     }
 
-    var pem: String { Self.written { PEM_write_bio_X509($0, certificate) } }
+    package var pem: String { Self.written { PEM_write_bio_X509($0, certificate) } }
 
     /// PKCS#8, encrypted when there is a passphrase.
-    func keyPEM(passphrase: String? = nil) -> String {
+    package func keyPEM(passphrase: String? = nil) -> String {
         Self.written { output in
             guard let passphrase else {
                 return PEM_write_bio_PKCS8PrivateKey(output, key, nil, nil, 0, nil, nil)
@@ -77,7 +77,7 @@ struct TestCertificate: @unchecked Sendable {
         }
     }
 
-    func pkcs12(passphrase: String) -> Secret {
+    package func pkcs12(passphrase: String) -> Secret {
         let store = PKCS12_create(passphrase, "test", key, certificate, nil, 0, 0, 0, 0, 0)
         var bytes: [UInt8] = []
         _ = Self.written { output in

@@ -1,10 +1,10 @@
 import Glibc
 
 /// A file for the length of one test.
-struct TemporaryFile {
-    let path: String
+package struct TemporaryFile {
+    package let path: String
 
-    init(_ text: String) throws {
+    package init(_ text: String) throws {
         var template = Array("/tmp/watchword-test-XXXXXX".utf8CString)
         let file = mkstemp(&template)
         precondition(file >= 0, "no temporary file for a test")
@@ -13,5 +13,5 @@ struct TemporaryFile {
         close(file)
     }
 
-    func remove() { unlink(path) }
+    package func remove() { unlink(path) }
 }

@@ -3,22 +3,42 @@ import Glibc
 import Synchronization
 
 /// A server that speaks TLS with the certificate it is given, and answers every request with the same bytes.
-final class TLSServer: Sendable {
-    struct Options: Sendable {
+package final class TLSServer: Sendable {
+    package struct Options: Sendable {
         /// Clients must show a certificate of this issuer.
-        var clientIssuer: TestCertificate?
-        var isClientOptional = false
-        var version: Int32?
+        package var clientIssuer: TestCertificate?
+        package var isClientOptional: Bool
+        package var version: Int32?
         /// Takes HTTP/2 if the client offers it, and does not speak it.
-        var prefersHTTP2 = false
+        package var prefersHTTP2: Bool
         /// Asks for a certificate once more, after the first request.
-        var asksLate = false
+        package var asksLate: Bool
         /// The port to which a tunnel leads, if this is a proxy.
-        var tunnel: Int?
-        var answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        package var tunnel: Int?
+        package var answer: String
+
+        package static let defaultAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+        package init(
+            clientIssuer: TestCertificate? = nil,
+            isClientOptional: Bool = false,
+            version: Int32? = nil,
+            prefersHTTP2: Bool = false,
+            asksLate: Bool = false,
+            tunnel: Int? = nil,
+            answer: String = Self.defaultAnswer
+        ) {
+            self.clientIssuer = clientIssuer
+            self.isClientOptional = isClientOptional
+            self.version = version
+            self.prefersHTTP2 = prefersHTTP2
+            self.asksLate = asksLate
+            self.tunnel = tunnel
+            self.answer = answer
+        }
     }
 
-    let port: Int
+    package let port: Int
     private let listener: Int32
     // `nonisolated(unsafe)`: made once, and used by OpenSSL under its own locks.
     nonisolated(unsafe) private let context: OpaquePointer
@@ -26,7 +46,7 @@ final class TLSServer: Sendable {
     private let state = Mutex((heard: [String](), issuers: [String?]()))
 
     /// - Parameter port: 0 for any.
-    init(
+    package init(
         _ certificate: TestCertificate, chain: [TestCertificate] = [], _ options: Options = Options(), port: Int = 0
     ) {
         // OpenSSL writes to sockets that may be closed.
@@ -64,9 +84,9 @@ final class TLSServer: Sendable {
     }
 
     /// What each connection has said, in the order in which they came; an empty text when the handshake failed.
-    var heard: [String] { state.withLock { $0.heard } }
+    package var heard: [String] { state.withLock { $0.heard } }
 
-    func stop() {
+    package func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
     }
@@ -157,8 +177,8 @@ final class TLSServer: Sendable {
 }
 
 /// Sockets and threads of the test servers.
-enum Loopback {
-    static func listen(on port: Int = 0) -> (listener: Int32, port: Int) {
+package enum Loopback {
+    package static func listen(on port: Int = 0) -> (listener: Int32, port: Int) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var yes: Int32 = 1
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
@@ -177,7 +197,7 @@ enum Loopback {
         return (listener, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    static func connect(to port: Int) -> Int32 {
+    package static func connect(to port: Int) -> Int32 {
         let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -192,7 +212,7 @@ enum Loopback {
         return connection
     }
 
-    static func onThread(_ body: @escaping @Sendable () -> Void) {
+    package static func onThread(_ body: @escaping @Sendable () -> Void) {
         let box = Unmanaged.passRetained(ThreadBody(body))
         var thread = pthread_t()
         pthread_create(
