@@ -25,6 +25,7 @@ let package = Package(
         .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CGSSAPI", pkgConfig: "krb5-gssapi", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
         .target(name: "CPlatform"),
         .target(name: "CProtocolDocument"),
@@ -39,7 +40,7 @@ let package = Package(
         // Adapters.
         .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
-            name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl", "COpenSSL"],
+            name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "COpenSSL"],
             swiftSettings: strict),
         .target(
             name: "Keyring",
@@ -101,8 +102,14 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),
+        .target(
+            name: "TestServers", dependencies: ["WatchwordProtocol", "COpenSSL"], path: "Tests/TestServers",
+            swiftSettings: strict),
         .testTarget(
-            name: "TransfersTests", dependencies: ["Transfers", "WatchwordCore", "WatchwordProtocol"],
+            name: "LibcurlProbeTests", dependencies: ["TestServers", "CCurl", "COpenSSL"], swiftSettings: strict),
+        .testTarget(
+            name: "TransfersTests",
+            dependencies: ["TestServers", "Transfers", "WatchwordCore", "WatchwordProtocol", "CGSSAPI", "COpenSSL"],
             swiftSettings: strict),
         .testTarget(
             name: "KeyringTests", dependencies: ["Keyring", "WatchwordCore", "WatchwordProtocol"],

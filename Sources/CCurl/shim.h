@@ -36,6 +36,20 @@ static inline CURLcode watchword_curl_easy_set_data_function(
     return curl_easy_setopt(easy, option, value);
 }
 
+// `function` is lent the OpenSSL context of every new connection, before the handshake.
+static inline CURLcode watchword_curl_easy_set_context_function(
+    CURL *easy, curl_ssl_ctx_callback function, void *user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, user);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
+}
+
+// OpenSSL's `SSL *` of the connection in use; NULL when there is none. Only inside a callback of the transfer.
+static inline void *watchword_curl_easy_get_ssl(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
 static inline CURLcode watchword_curl_easy_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }
@@ -76,7 +90,6 @@ static inline CURLcode watchword_curl_easy_set_close_on_exec(CURL *easy) {
 
 // Macros with casts, which Swift does not see.
 static const long watchword_curl_auth_ntlm = (long)CURLAUTH_NTLM;
-static const long watchword_curl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
 static const long watchword_curl_auth_basic = (long)CURLAUTH_BASIC;
 
 // What a finished transfer came to; the message's union is not visible to Swift in a portable way.

@@ -47,6 +47,11 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_data_function(pointer, option, value), option)
     }
 
+    /// `user` must live as long as the handle.
+    func set(context function: curl_ssl_ctx_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_context_function(pointer, function, user), CURLOPT_SSL_CTX_FUNCTION)
+    }
+
     /// libcurl copies the bytes.
     func setBody(_ bytes: [UInt8]) throws(TransferFailure) {
         try check(

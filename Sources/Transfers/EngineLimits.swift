@@ -12,6 +12,13 @@ enum EngineLimits {
     static let connectionLifetime = 3600
     /// The connections of an identity that nobody uses are closed after this time.
     static let identityIdleSeconds = 300
+    /// Of a chain that is shown, and of the issuers that a server accepts: more are left out.
+    static let shownCertificates = 20
+    static let shownIssuers = 256
+    /// A file with a client certificate or its key.
+    static let certificateFileBytes = 1 << 20
+    /// Identities whose files, tokens or tickets are waited for at once; each has a thread that may hang.
+    static let preparations = 64
     /// How long the engine's thread sleeps at most when nothing happens.
     static let pollMilliseconds: Int32 = 60_000
 }

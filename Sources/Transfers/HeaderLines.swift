@@ -10,10 +10,11 @@ struct HeaderLines {
     init() {}
 
     /// - Throws: `TransferFailure` of kind `internalError` for a line that would be two; what was added is freed.
-    init(_ request: TransferRequest, hasBody: Bool) throws(TransferFailure) {
+    /// - Parameter login: for the value of the `Authorization` field, in place of the request's own.
+    init(_ request: TransferRequest, hasBody: Bool, login: Secret?) throws(TransferFailure) {
         do throws(TransferFailure) {
             for field in request.headers { try append(field) }
-            if let authorization = request.authorization { try append("Authorization", authorization) }
+            if let authorization = login ?? request.authorization { try append("Authorization", authorization) }
             // Without these two libcurl would wait for `100 Continue`, and call every body a form.
             try append(line: "Expect:")
             if hasBody && request.headers.firstValue(of: "Content-Type") == nil { try append(line: "Content-Type:") }
@@ -24,8 +25,8 @@ struct HeaderLines {
     }
 
     /// The lines that are for the proxy only.
-    init(_ proxy: ProxyRequest?) throws(TransferFailure) {
-        guard let authorization = proxy?.authorization, proxy?.kind != .socks5h else { return }
+    init(_ proxy: ProxyRequest?, login: Secret?) throws(TransferFailure) {
+        guard let authorization = login ?? proxy?.authorization, proxy?.kind != .socks5h else { return }
         try append("Proxy-Authorization", authorization)
     }
 

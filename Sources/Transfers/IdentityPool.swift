@@ -1,12 +1,27 @@
 internal import CCurl
 internal import WatchwordCore
 
+/// What makes the connections of an identity different from others. Whoever chooses the identity keeps it the same; if it is
+/// not, the old connections are not used, so that a wrong passphrase or another key never profits from an earlier right one.
+struct ConnectionMarks: Equatable {
+    private let trust: TrustPolicy
+    private let clientCertificate: ClientCertificate?
+    private let handshake: Handshake?
+
+    init(_ request: TransferRequest) {
+        trust = request.trust
+        clientCertificate = request.clientCertificate
+        handshake = request.handshake
+    }
+}
+
 /// The connections of one identity: a multi handle of its own, moved by the engine's thread.
 ///
 /// The thread sleeps in the poll of the default handle; so this one tells, through libcurl's socket callbacks, which sockets
 /// and which time to wait for. Lives on the engine's thread.
 final class IdentityPool {
     let multi: MultiHandle
+    let marks: ConnectionMarks
     private let idleTime: Duration
     private var sockets: [curl_socket_t: CShort] = [:]
     private var wakeTime: ContinuousClock.Instant?
@@ -14,7 +29,8 @@ final class IdentityPool {
     private var lastUse = ContinuousClock.now
 
     /// - Throws: `TransferFailure` of kind `outOfMemory` or `internalError`.
-    init(idleTime: Duration) throws(TransferFailure) {
+    init(marks: ConnectionMarks, idleTime: Duration) throws(TransferFailure) {
+        self.marks = marks
         self.idleTime = idleTime
         multi = try MultiHandle()
         do throws(TransferFailure) {

@@ -13,11 +13,16 @@ struct PoolTable {
 
     private var all: [IdentityPool] { retired + pools.values }
 
-    /// The pool of an identity, made when there is none.
-    mutating func pool(of identity: ConnectionIdentity) throws(TransferFailure) -> IdentityPool {
-        if let pool = pools[identity] { return pool }
-        let pool = try IdentityPool(idleTime: idleTime)
-        pools[identity] = pool
+    /// The pool for a request that has an identity; a new one when what marks its connections has changed.
+    mutating func pool(for request: TransferRequest) throws(TransferFailure) -> IdentityPool {
+        let marks = ConnectionMarks(request)
+        if let pool = pools[request.identity] {
+            // Who asks makes a connection that nobody else gets.
+            if request.trust == .ask || pool.marks == marks { return pool }
+            forget(request.identity)
+        }
+        let pool = try IdentityPool(marks: marks, idleTime: idleTime)
+        pools[request.identity] = pool
         return pool
     }
 
@@ -47,12 +52,13 @@ struct PoolTable {
         (pools, retired) = ([:], [])
     }
 
-    /// One sleep in the poll of `multi`, at most `limit` milliseconds long, and then what it was ended for.
-    func sleep(in multi: MultiHandle, limit: Int32) {
+    /// One sleep in the poll of `multi`, at most `limit` milliseconds or `until` then, and then what it was ended for.
+    func sleep(in multi: MultiHandle, until end: ContinuousClock.Instant?, limit: Int32) {
         let pools = all
         let groups = pools.map(\.descriptors)
         var descriptors = groups.flatMap { $0 }
-        multi.poll(&descriptors, milliseconds: milliseconds(until: pools.compactMap(\.nextTime).min(), limit))
+        let wakeTime = (pools.map(\.nextTime) + [end]).compactMap { $0 }.min()
+        multi.poll(&descriptors, milliseconds: milliseconds(until: wakeTime, limit))
         let now = ContinuousClock.now
         var start = 0
         for (pool, group) in zip(pools, groups) {

@@ -25,17 +25,17 @@ extension EasyHandle {
         }
     }
 
-    /// One scheme, chosen by the core; libcurl never chooses.
+    /// NTLM, chosen by the core; libcurl never chooses. For Negotiate see `NegotiateLogin`.
     func apply(_ handshake: Handshake?) throws(TransferFailure) {
-        guard let handshake else { return }
+        guard let handshake, handshake.scheme == .ntlm else { return }
         let isOrigin = handshake.target == .origin
-        let scheme = handshake.scheme == .ntlm ? watchword_curl_auth_ntlm : watchword_curl_auth_negotiate
-        try set(isOrigin ? CURLOPT_HTTPAUTH : CURLOPT_PROXYAUTH, scheme)
-        guard handshake.scheme == .ntlm else { return }
+        try set(isOrigin ? CURLOPT_HTTPAUTH : CURLOPT_PROXYAUTH, watchword_curl_auth_ntlm)
         // Always with the backslash: else a part of the user's name could be taken for the domain.
-        try set(isOrigin ? CURLOPT_USERNAME : CURLOPT_PROXYUSERNAME, "\(handshake.domain)\\\(handshake.user)")
+        try set(
+            isOrigin ? CURLOPT_USERNAME : CURLOPT_PROXYUSERNAME, NTLMText.name("\(handshake.domain)\\\(handshake.user)")
+        )
         let password = handshake.password ?? Secret(capacity: 0) { _ in 0 }
-        try set(isOrigin ? CURLOPT_PASSWORD : CURLOPT_PROXYPASSWORD, password)
+        try set(isOrigin ? CURLOPT_PASSWORD : CURLOPT_PROXYPASSWORD, NTLMText.password(password))
     }
 }
 

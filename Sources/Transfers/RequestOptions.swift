@@ -45,11 +45,21 @@ extension EasyHandle {
 
     private func secure(_ request: TransferRequest, caFile: String?) throws(TransferFailure) {
         let hasIdentity = request.identity != .none
-        try set(CURLOPT_HTTP_VERSION, Int(hasIdentity ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
-        if hasIdentity { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
+        // A login of the connection is a login of all streams on it.
+        let isLogin = request.handshake != nil
+        try set(CURLOPT_HTTP_VERSION, Int(isLogin ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
+        // A resumed session shows no certificate.
+        if hasIdentity || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
+        if request.trust == .ask {
+            try set(CURLOPT_FRESH_CONNECT, true)
+            try set(CURLOPT_FORBID_REUSE, true)
+        }
         for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] { try set(option, Int(CURL_SSLVERSION_TLSv1_2)) }
         for option in [CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER] { try set(option, true) }
-        for option in [CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST] { try set(option, 2) }
+        // `TLSRecord` checks the names: libcurl's own check comes later, and cannot be answered.
+        for option in [CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST] { try set(option, 0) }
+        // See `TLSRecord.isProxys`.
+        try set(CURLOPT_PROXY_SSL_OPTIONS, Int(CURLSSLOPT_ALLOW_BEAST))
         if let caFile {
             for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { try set(option, caFile) }
             for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { try set(option, String?.none) }
@@ -59,8 +69,8 @@ extension EasyHandle {
 
 extension TransferRequest {
     /// What would mark connections that others use, or log in twice, is a mistake of the caller's.
-    fileprivate func checkCombination() throws(TransferFailure) {
-        let marksConnections = trust.isException || clientCertificate != nil || handshake != nil
+    func checkCombination() throws(TransferFailure) {
+        let marksConnections = trust.isException || clientCertificate != nil || handshake != nil || refusesCertificateRequest
         guard identity != .none || !marksConnections else {
             throw TransferFailure(.internalError, "What marks a connection needs an identity.")
         }

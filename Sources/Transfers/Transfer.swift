@@ -1,4 +1,5 @@
 internal import CCurl
+internal import COpenSSL
 internal import WatchwordCore
 internal import WatchwordProtocol
 
@@ -17,16 +18,26 @@ final class Transfer {
     /// Called exactly once.
     let completion: Completion
 
+    private let certificate: LoadedCertificate?
+    let login: NegotiateLogin?
+    /// Of the connection to the origin, when it is a protected one.
+    private(set) var originTLS: TLSRecord?
+    private(set) var proxyTLS: TLSRecord?
+
     private(set) var headers = ResponseHeaders()
     private(set) var body: [UInt8] = []
     /// Why a callback has stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
 
     init(
-        id: TransferID, _ request: TransferRequest, caFile: String?, completion: @escaping Completion
+        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, caFile: String?,
+        completion: @escaping Completion
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
-        var lines = try HeaderLines(request, hasBody: hasBody)
+        certificate = prepared.certificate
+        login = prepared.login
+        let isForProxy = request.handshake?.target == .proxy
+        var lines = try HeaderLines(request, hasBody: hasBody, login: isForProxy ? nil : login?.authorization)
         let easy: EasyHandle
         do throws(TransferFailure) { easy = try EasyHandle.make() } catch {
             lines.free()
@@ -42,7 +53,7 @@ final class Transfer {
         do throws(TransferFailure) {
             try easy.apply(request, hasBody: hasBody, caFile: caFile)
             try easy.set(CURLOPT_HTTPHEADER, lines)
-            proxyLines = try HeaderLines(request.proxy)
+            proxyLines = try HeaderLines(request.proxy, login: isForProxy ? login?.authorization : nil)
             try easy.set(CURLOPT_PROXYHEADER, proxyLines)
             try easy.set(CURLOPT_ERRORBUFFER, pointer: errorText)
             try setCallbacks()
@@ -67,6 +78,11 @@ final class Transfer {
         try easy.set(CURLOPT_PRIVATE, pointer: owner)
         try easy.set(CURLOPT_WRITEDATA, pointer: owner)
         try easy.set(CURLOPT_HEADERDATA, pointer: owner)
+        try easy.set(
+            context: { _, context, owner in
+                guard let context else { return CURLE_SSL_CONNECT_ERROR }
+                return Transfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+            }, owner)
         try easy.set(CURLOPT_WRITEFUNCTION) { bytes, _, count, owner in
             Transfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
         }
@@ -89,10 +105,31 @@ final class Transfer {
         return true
     }
 
+    /// Makes the context of a new connection record, and show what it has to show.
+    private func prepare(_ context: OpaquePointer) -> Bool {
+        if let proxy = request.proxy, proxy.kind == .https, TLSRecord.isProxys(context) {
+            let record = TLSRecord(.proxy, host: proxy.host, policy: .verify)
+            proxyTLS = record
+            return record.attach(to: context)
+        }
+        let record = TLSRecord(
+            .origin, host: request.url.origin.host, policy: request.trust,
+            refusesRequest: request.refusesCertificateRequest && certificate == nil)
+        originTLS = record
+        return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
+    }
+
     private func record(header line: UnsafeRawBufferPointer) -> Bool {
         guard headers.append(line) else {
             stopped = .headersTooLarge
             return false
+        }
+        // A connection that was there before has its record from then.
+        if originTLS == nil, request.url.origin.scheme == .https,
+            let connection = watchword_curl_easy_get_ssl(easy.pointer),
+            let record = TLSRecord.of(OpaquePointer(connection)), record.peer == .origin
+        {
+            originTLS = record
         }
         return true
     }

@@ -13,6 +13,7 @@ public actor TransferEngine: TransferPort {
     private let lastID = Atomic(0)
     private var transfers: [TransferID: Transfer] = [:]
     private var pools: PoolTable
+    private var preparations = PreparationTable()
     private var isClosed = false
     private let hasShutDown = Mutex(false)
     private let counts = Mutex(
@@ -78,8 +79,44 @@ public actor TransferEngine: TransferPort {
 
     private func begin(_ id: TransferID, _ request: TransferRequest, _ completion: @escaping Transfer.Completion) {
         guard !isClosed else { return completion(.failure(.shutDown)) }
+        guard request.needsPreparation else { return begin(id, request, Prepared(), completion) }
         do throws(TransferFailure) {
-            let transfer = try Transfer(id: id, request, caFile: caFile, completion: completion)
+            try request.checkCombination()
+            try preparations.add(id, request, completion) { result in
+                _ = self.thread.post { self.assumeIsolated { $0.begin(id, prepared: result, request.identity) } }
+            }
+            counts.withLock { $0.running += 1 }
+        } catch {
+            completion(.failure(error))
+        }
+    }
+
+    private func begin(
+        _ id: TransferID, prepared: Result<Prepared, TransferFailure>, _ identity: ConnectionIdentity
+    ) {
+        preparations.finish(identity)
+        guard let waiting = endWaiting(id) else { return }
+        switch prepared {
+        case .success(let prepared):
+            var request = waiting.request
+            request.timeout = max(.milliseconds(1), waiting.deadline - .now)
+            begin(id, request, prepared, waiting.completion)
+        case .failure(let failure): waiting.completion(.failure(failure))
+        }
+    }
+
+    /// It counts as running while it waits.
+    private func endWaiting(_ id: TransferID) -> PreparationTable.Waiting? {
+        guard let waiting = preparations.remove(id) else { return nil }
+        counts.withLock { $0.running -= 1 }
+        return waiting
+    }
+
+    private func begin(
+        _ id: TransferID, _ request: TransferRequest, _ prepared: Prepared, _ completion: @escaping Transfer.Completion
+    ) {
+        do throws(TransferFailure) {
+            let transfer = try Transfer(id: id, request, prepared, caFile: caFile, completion: completion)
             do throws(TransferFailure) { try add(transfer) } catch {
                 transfer.close()
                 throw error
@@ -93,7 +130,7 @@ public actor TransferEngine: TransferPort {
 
     private func add(_ transfer: Transfer) throws(TransferFailure) {
         guard transfer.request.identity != .none else { return try multi.add(transfer.easy) }
-        let pool = try pools.pool(of: transfer.request.identity)
+        let pool = try pools.pool(for: transfer.request)
         try pool.add(transfer)
         transfer.pool = pool
     }
@@ -116,11 +153,14 @@ public actor TransferEngine: TransferPort {
 
     /// Waits for the next thing to happen.
     private func sleep() {
-        pools.sleep(in: multi, limit: EngineLimits.pollMilliseconds)
-        pools.closeUnused(at: .now)
+        pools.sleep(in: multi, until: preparations.nextDeadline, limit: EngineLimits.pollMilliseconds)
+        let now = ContinuousClock.now
+        pools.closeUnused(at: now)
+        for id in preparations.expired(at: now) { end(id, .failure(.timedOut)) }
     }
 
     private func end(_ id: TransferID, _ outcome: Outcome) {
+        if let waiting = endWaiting(id) { return waiting.completion(outcome) }
         guard let transfer = transfers.removeValue(forKey: id) else { return }
         counts.withLock { counts in
             counts.running -= 1
@@ -134,7 +174,7 @@ public actor TransferEngine: TransferPort {
 
     private func endTransfers() {
         isClosed = true
-        for id in Array(transfers.keys) { end(id, .failure(.shutDown)) }
+        for id in Array(transfers.keys) + preparations.ids { end(id, .failure(.shutDown)) }
         pools.closeAll()
     }
 }
@@ -142,4 +182,6 @@ public actor TransferEngine: TransferPort {
 extension TransferFailure {
     fileprivate static let cancelled = TransferFailure(.cancelled, "The transfer was cancelled.")
     fileprivate static let shutDown = TransferFailure(.cancelled, "The transfer engine is shut down.")
+    fileprivate static let timedOut = TransferFailure(
+        .timedOut, "What the login needs (a file, a token or a ticket) did not come in time.")
 }

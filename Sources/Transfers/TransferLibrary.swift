@@ -7,7 +7,8 @@ public enum TransferLibrary {
 
     /// Makes libcurl ready, with allocators that wipe what they free. Once is enough; more calls do nothing.
     ///
-    /// The environment must be clean by then: libcurl and OpenSSL read proxies, key logs and certificate paths from it.
+    /// The environment must be clean by then: libcurl and OpenSSL read proxies, key logs and certificate paths from it. The
+    /// process must ignore SIGPIPE.
     /// - Throws: `TransferFailure` of kind `internalError`.
     public static func initialize() throws(TransferFailure) {
         guard status == CURLE_OK else {

@@ -15,6 +15,13 @@ extension Transfer {
             return .failure(
                 TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
         }
+        if let login, request.handshake?.target == .origin, !login.isProven(by: headers) {
+            return .failure(
+                TransferFailure(
+                    .malformedResponse,
+                    "\(request.url.origin.text) does not prove that it is the service that the ticket is for.",
+                    cause: .serverProofWrong))
+        }
         let hasPlainProxy = !request.isTunnelled && request.proxy.map { $0.kind != .socks5h } ?? false
         return .success(response(isFromProxy: hasPlainProxy && headers.status == 407))
     }
@@ -23,6 +30,7 @@ extension Transfer {
         var response = TransferResponse(
             status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
         response.isFromProxy = isFromProxy
+        response.clientCertificateRequest = originTLS?.certificateRequest
         return response
     }
 
@@ -44,8 +52,30 @@ extension Transfer {
         if let proxy = request.proxy, let (kind, cause) = proxyFailure(code, proxy) {
             failure = TransferFailure(
                 kind, "\(cause.sentence(request, proxy)) (\(String(cString: errorText).shortened))", cause: cause)
+            if cause == .proxyTLSFailed { failure.serverTrust = proxyTLS?.refusal }
         }
+        if let facts = originTLS?.refusal {
+            failure = TransferFailure(.serverNotTrusted, for: request, facts)
+        } else if isAboutClientCertificate(failure.kind) {
+            let hasShown = request.clientCertificate != nil
+            failure = TransferFailure(
+                .tlsFailed,
+                hasShown
+                    ? "\(request.url.origin.text) does not accept the client certificate."
+                    : "\(request.url.origin.text) wants a client certificate.",
+                cause: hasShown ? .clientCertificateRefused : .clientCertificateRequired)
+        }
+        failure.clientCertificateRequest = originTLS?.certificateRequest
         return failure
+    }
+
+    /// The server has asked for a certificate and ended the connection over it. TLS 1.3 does so after the handshake
+    /// (RFC 8446 section 4.4.2.4), and what is sent by then may destroy the alert on its way.
+    private func isAboutClientCertificate(_ kind: TransferFailure.Kind) -> Bool {
+        guard let tls = originTLS, tls.certificateRequest != nil, headers.status == 0 else { return false }
+        if tls.hasRefusedRequest { return true }
+        guard let alert = tls.alert else { return kind == .connectionLost }
+        return TransferFailure.certificateAlerts.contains(alert)
     }
 
     /// What the proxy is to blame for.
@@ -59,7 +89,19 @@ extension Transfer {
             let reason = CURLproxycode(UInt32(easy.number(CURLINFO_PROXY_ERROR)))
             let isLogin = reason == CURLPX_USER_REJECTED || reason == CURLPX_NO_AUTH
             return (.cannotConnect, isLogin ? .proxyLoginRefused : .proxyRefused(status: nil))
-        default: return nil
+        default:
+            let isEarly = proxy.kind == .https && originTLS == nil && !hasConnected(code)
+            return proxyTLS?.refusal != nil || isEarly ? (.tlsFailed, .proxyTLSFailed) : nil
+        }
+    }
+
+    /// The failure is not one of making a protected connection.
+    private func hasConnected(_ code: CURLcode) -> Bool {
+        switch code {
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM,
+            CURLE_SSL_CACERT_BADFILE:
+            false
+        default: true
         }
     }
 
@@ -70,6 +112,20 @@ extension Transfer {
         default:
             "The response of \(request.url.origin.text) is larger than \(request.maxBodyBytes) bytes."
         }
+    }
+}
+
+extension TransferFailure {
+    /// handshake_failure, bad_certificate to unknown_ca, access_denied, decrypt_error, certificate_required
+    /// (RFC 8446 section 6).
+    fileprivate static let certificateAlerts: Set<Int> = [40, 42, 43, 44, 45, 46, 48, 49, 51, 116]
+
+    fileprivate init(_ kind: Kind, for request: TransferRequest, _ facts: ServerTrustFacts) {
+        let origin = request.url.origin
+        let problems = facts.problems.map(\.rawValue).sorted().joined(separator: ", ")
+        let reason = problems.isEmpty ? "" : " (\(problems))"
+        self.init(kind, "The certificate of \(origin.host), port \(origin.port), is not trusted\(reason).")
+        serverTrust = facts
     }
 }
 

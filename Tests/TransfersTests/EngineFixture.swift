@@ -1,3 +1,4 @@
+import TestServers
 import Testing
 import WatchwordCore
 import WatchwordProtocol
@@ -5,8 +6,13 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// An engine for the length of one test.
-func withEngine<Value>(_ body: (TransferEngine) async throws -> Value) async throws -> Value {
-    let engine = try TransferEngine()
+/// - Parameter authority: the only one that it trusts.
+func withEngine<Value>(
+    trusting authority: TestCertificate? = nil, _ body: (TransferEngine) async throws -> Value
+) async throws -> Value {
+    let file = try authority.map { try TemporaryFile($0.pem) }
+    defer { file?.remove() }
+    let engine = try TransferEngine(caFile: file?.path)
     defer { engine.shutDown() }
     return try await body(engine)
 }

@@ -114,7 +114,8 @@ extension Attempt {
             }
             return Handshake(scheme: .ntlm, target: target, user: user, domain: domain, password: credential.secret)
         case .negotiate:
-            return Handshake(scheme: .negotiate, target: target)
+            let delegates = target == .origin && challenger.matches(rules.delegationHosts)
+            return Handshake(scheme: .negotiate, target: target, delegates: delegates)
         default:
             return nil
         }

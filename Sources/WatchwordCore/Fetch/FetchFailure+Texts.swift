@@ -41,6 +41,9 @@ extension TransferFailure.Cause {
         case .clientCertificateUnreadable, .clientKeyPassphraseWrong, .clientKeyMismatch, .clientCertificateRefused,
             .clientCertificateRequired:
             .clientCertificateRejected
+        case .serverProofWrong: .serverNotAuthentic
+        case .noTicket, .charactersUnsupported: .denied
+        case .tooManyWaiting: .busy
         }
     }
 }

@@ -108,8 +108,10 @@ extension FetchMachine {
             guard let endpoint = route?.endpoint, endpoint.type == .socks else { return nil }
             let offers = OfferList(socks: endpoint)
             return challenged(Question(.login(offers, .proxy), outcome), offers, .proxy, environment, &memory)
-        default:
+        case .noTicket, .charactersUnsupported:
             return technicalFailure(answered, environment, &memory)
+        default:
+            return nil
         }
     }
 
@@ -127,7 +129,7 @@ extension FetchMachine {
         _ answered: Question?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep? {
         guard let question = answered, let (attempt, side) = outgoing.handshake, !attempt.isAccepted,
-            attempt.challenge == .negotiate, case .login(_, side) = question.kind
+            case .login(_, side) = question.kind
         else { return nil }
         outgoing[side] = nil
         memory.turns.endTrial(by: id, in: attempt.space)
@@ -328,11 +330,14 @@ extension ClientCertificate {
 }
 
 extension ClientCertificate.Material {
-    /// A path is no secret; PEM may be.
+    /// Paths and URIs are no secrets; PEM may be.
     init(_ text: Secret) {
-        let path = text.withUnsafeBytes { bytes in
-            bytes.first == UInt8(ascii: "/") ? String(validating: bytes, as: UTF8.self) : nil
+        let (path, uri) = text.withUnsafeBytes { bytes in
+            let isPath = bytes.first == UInt8(ascii: "/")
+            let isURI = bytes.starts(with: "pkcs11:".utf8)
+            let name = isPath || isURI ? String(validating: bytes, as: UTF8.self) : nil
+            return (isPath ? name : nil, isURI ? name : nil)
         }
-        self = path.map { .file($0) } ?? .bytes(text)
+        self = path.map { .file($0) } ?? uri.map { .token(uri: $0) } ?? .bytes(text)
     }
 }

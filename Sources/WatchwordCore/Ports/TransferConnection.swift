@@ -5,7 +5,7 @@ public import WatchwordProtocol
 public enum ConnectionIdentity: Hashable, Sendable {
     /// The connections that carry no identity; everybody may use them.
     case none
-    /// The connections of one identity; HTTP/1.1 only. The number is the core's to choose.
+    /// The connections of one identity; HTTP/1.1 only where a handshake has logged them in. The number is the core's to choose.
     case number(Int)
 }
 
@@ -38,7 +38,10 @@ public struct ProxyRequest: Sendable, Equatable {
     }
 }
 
-/// A login that belongs to the connection and takes several rounds, which the adapter makes by itself.
+/// A login that belongs to the connection, and that the adapter makes by itself: what comes of it is the last response.
+///
+/// NTLM takes several rounds. Negotiate is Kerberos, never NTLM in its name, with a service ticket for `HTTP/` and the host as
+/// the URL spells it; it takes one, and a server that wants more gives a 401.
 public struct Handshake: Sendable, Equatable {
     public enum Scheme: String, Sendable { case ntlm, negotiate }
     public enum Target: String, Sendable { case origin, proxy }
@@ -50,8 +53,14 @@ public struct Handshake: Sendable, Equatable {
     /// Empty for none.
     public var domain: String
     public var password: Secret?
+    /// Negotiate: the server gets a ticket with which it can act for the user.
+    public var delegates: Bool
 
-    public init(scheme: Scheme, target: Target, user: String = "", domain: String = "", password: Secret? = nil) {
+    public init(
+        scheme: Scheme, target: Target, user: String = "", domain: String = "", password: Secret? = nil,
+        delegates: Bool = false
+    ) {
+        self.delegates = delegates
         self.scheme = scheme
         self.target = target
         self.user = user
@@ -66,11 +75,15 @@ public struct ClientCertificate: Sendable, Equatable {
     public enum Material: Sendable, Equatable {
         case bytes(Secret)
         case file(String)
+        /// An object on a token, as RFC 7512 writes it. The attribute `token` or `serial` must be there, so that the PIN goes to
+        /// no other token; `module-path` chooses the module, else p11-kit does. `passphrase` is the PIN, which the URI must not
+        /// hold. Tokens lock themselves after a few wrong PINs: one that was refused is not tried a second time in a row.
+        case token(uri: String)
     }
 
     /// PEM (the leaf first, then its issuers; its key too when `privateKey` is `nil`), or PKCS#12.
     public var certificate: Material
-    /// PEM; `nil` when `certificate` holds it.
+    /// PEM, or an object on a token; `nil` when `certificate` holds it, or the token under the same URI.
     public var privateKey: Material?
     public var passphrase: Secret?
 

@@ -91,13 +91,21 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case clientCertificateRefused
         /// The server does not go on without a certificate.
         case clientCertificateRequired
+        /// Negotiate: there is no Kerberos ticket for the service, and none can be had. Nothing was sent.
+        case noTicket
+        /// Negotiate: the answer to the ticket is not from the service that the ticket is for.
+        case serverProofWrong
+        /// NTLM: the user, the domain or the password holds characters beyond ISO 8859-1. Nothing was sent.
+        case charactersUnsupported
+        /// So many logins wait for a file, a token or a ticket that no more are begun.
+        case tooManyWaiting
     }
 
     public var kind: Kind
     /// For people: what happened, to what. Never holds a header's value.
     public var detail: String
     public var cause: Cause?
-    /// For kind `serverNotTrusted`: what the server has shown.
+    /// For kind `serverNotTrusted` what the server has shown, for cause `proxyTLSFailed` the proxy.
     public var serverTrust: ServerTrustFacts?
     /// That the server has asked for a certificate, if it has.
     public var clientCertificateRequest: ClientCertificateRequest?

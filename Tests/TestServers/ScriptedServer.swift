@@ -5,9 +5,11 @@ import Synchronization
 ///
 /// A script is what one connection does, request by request: for each request head that comes in, one reply. After its last
 /// reply the server closes the connection, unless the script ends with `.hold`.
-final class ScriptedServer: Sendable {
-    enum Reply: Sendable {
+package final class ScriptedServer: Sendable {
+    package enum Reply: Sendable {
         case bytes(String)
+        /// What is made of everything that the connection has heard.
+        case answer(@Sendable (String) -> String)
         /// Says nothing and keeps the connection.
         case hold
         /// Closes without a word.
@@ -21,12 +23,12 @@ final class ScriptedServer: Sendable {
         var ended = 0
     }
 
-    let port: Int
+    package let port: Int
     private let listener: Int32
     private let state: Mutex<State>
 
     /// The first connection follows the first script, and so on; the last script is for all further ones.
-    init(_ scripts: [Reply]...) {
+    package init(_ scripts: [Reply]...) {
         state = Mutex(State(scripts: scripts))
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
@@ -44,15 +46,15 @@ final class ScriptedServer: Sendable {
         run { $0.accept() }
     }
 
-    var url: String { "http://127.0.0.1:\(port)" }
+    package var url: String { "http://127.0.0.1:\(port)" }
 
     /// What each connection has said, in the order in which they came.
-    var heard: [String] { state.withLock { $0.heard.map { String(decoding: $0, as: UTF8.self) } } }
+    package var heard: [String] { state.withLock { $0.heard.map { String(decoding: $0, as: UTF8.self) } } }
 
     /// How many connections the other side has closed, or the script.
-    var ended: Int { state.withLock { $0.ended } }
+    package var ended: Int { state.withLock { $0.ended } }
 
-    func stop() {
+    package func stop() {
         state.withLock { $0.isStopped = true }
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
@@ -79,7 +81,10 @@ final class ScriptedServer: Sendable {
         for reply in script {
             guard readRequest(connection, number) else { return }
             switch reply {
-            case .bytes(let text): _ = text.withCString { send(connection, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }
+            case .bytes(let text): _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+            case .answer(let make):
+                let text = make(heard[number])
+                _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
             case .close: return
             case .hold: while readSome(connection, number) {}
             }

@@ -1,0 +1,145 @@
+internal import COpenSSL
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// A client certificate with its key, as OpenSSL wants them. Contexts that use it hold on to its parts by themselves.
+///
+/// `@unchecked Sendable`: nothing changes after `init`, and OpenSSL counts references atomically.
+final class LoadedCertificate: @unchecked Sendable {
+    private var certificate: OpaquePointer?
+    private var key: OpaquePointer?
+    /// The issuers, in order.
+    private var chain: OpaquePointer?
+
+    /// Reads files on the calling thread.
+    /// - Throws: `TransferFailure` of kind `tlsFailed` with the cause.
+    init(_ given: ClientCertificate) throws(TransferFailure) {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        if case .token(let uri) = given.certificate {
+            certificate = try TokenURI(uri).certificate()
+            try readKey(given.privateKey ?? given.certificate, given.passphrase)
+        } else {
+            let bytes = try given.certificate.bytes()
+            if bytes.withUnsafeBytes({ $0.first == 0x30 }) {
+                try readPKCS12(bytes, given.passphrase)
+            } else {
+                try readCertificates(bytes)
+                try readKey(given.privateKey ?? .bytes(bytes), given.passphrase)
+            }
+        }
+        if X509_check_private_key(certificate, key) != 1 {
+            throw Self.failure("The private key does not belong to the client certificate.", .clientKeyMismatch)
+        }
+    }
+
+    deinit {
+        X509_free(certificate)
+        EVP_PKEY_free(key)
+        OPENSSL_sk_pop_free(chain) { X509_free($0.map { OpaquePointer($0) }) }
+    }
+
+    func use(in context: OpaquePointer) -> Bool {
+        SSL_CTX_use_cert_and_key(context, certificate, key, chain, 1) == 1
+    }
+
+    private func readCertificates(_ bytes: Secret) throws(TransferFailure) {
+        let input = try Self.input(bytes)
+        defer { BIO_free_all(input) }
+        let noPassphrase = Passphrase(nil)
+        certificate = noPassphrase.lend { PEM_read_bio_X509(input, nil, $0, $1) }
+        guard certificate != nil, let chain = OPENSSL_sk_new_null() else {
+            throw Self.failure("The client certificate cannot be read.", .clientCertificateUnreadable)
+        }
+        self.chain = chain
+        while let issuer = noPassphrase.lend({ PEM_read_bio_X509(input, nil, $0, $1) }) {
+            if OPENSSL_sk_push(chain, UnsafeRawPointer(issuer)) <= 0 {
+                X509_free(issuer)
+                throw TransferFailure(.outOfMemory, "No memory for a client certificate.")
+            }
+        }
+    }
+
+    private func readKey(_ material: ClientCertificate.Material, _ passphrase: Secret?) throws(TransferFailure) {
+        if case .token(let uri) = material {
+            key = try TokenURI(uri).key(passphrase)
+            return
+        }
+        let bytes = try material.bytes()
+        let input = try Self.input(bytes)
+        defer { BIO_free_all(input) }
+        let source = Passphrase(passphrase)
+        key = source.lend { PEM_read_bio_PrivateKey(input, nil, $0, $1) }
+        guard key == nil else { return }
+        throw source.wasAsked
+            ? Self.wrongPassphrase
+            : Self.failure("The private key of the client certificate cannot be read.", .clientCertificateUnreadable)
+    }
+
+    private func readPKCS12(_ bytes: Secret, _ passphrase: Secret?) throws(TransferFailure) {
+        let input = try Self.input(bytes)
+        defer { BIO_free_all(input) }
+        guard let store = d2i_PKCS12_bio(input, nil) else {
+            throw Self.failure("The client certificate cannot be read.", .clientCertificateUnreadable)
+        }
+        defer { PKCS12_free(store) }
+        let text = passphrase ?? Secret(capacity: 0) { _ in 0 }
+        try text.withTerminatedBytes { text throws(TransferFailure) in
+            // Without a passphrase there are two ways to compute the check: over nothing, and over an empty one.
+            let isRight =
+                PKCS12_verify_mac(store, text, -1) == 1 || (text[0] == 0 && PKCS12_verify_mac(store, nil, 0) == 1)
+            if PKCS12_mac_present(store) == 1 && !isRight { throw Self.wrongPassphrase }
+            _ = PKCS12_parse(store, text, &key, &certificate, &chain)
+        }
+        guard certificate != nil, key != nil else {
+            throw Self.failure("The PKCS#12 file holds no usable certificate with a key.", .clientCertificateUnreadable)
+        }
+    }
+
+    /// `bytes` must outlive what is returned.
+    private static func input(_ bytes: Secret) throws(TransferFailure) -> OpaquePointer {
+        let input = bytes.withUnsafeBytes { BIO_new_mem_buf($0.baseAddress, Int32(clamping: $0.count)) }
+        guard let input else { throw TransferFailure(.outOfMemory, "No memory for a client certificate.") }
+        return input
+    }
+
+    static var wrongPassphrase: TransferFailure {
+        failure("The passphrase of the client certificate's key is wrong, or missing.", .clientKeyPassphraseWrong)
+    }
+
+    static func failure(_ text: String, _ cause: TransferFailure.Cause) -> TransferFailure {
+        TransferFailure(.tlsFailed, text, cause: cause)
+    }
+}
+
+/// `pem_password_cb`, which is imported without its convention.
+private typealias PassphraseFunction =
+    @convention(c) (
+        UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
+    ) -> Int32
+
+/// Answers OpenSSL when it asks for a passphrase; without an answer it would ask at the terminal.
+private final class Passphrase {
+    private let secret: Secret?
+    private(set) var wasAsked = false
+
+    init(_ secret: Secret?) { self.secret = secret }
+
+    func lend<Value>(_ body: (PassphraseFunction, UnsafeMutableRawPointer) -> Value) -> Value {
+        withExtendedLifetime(self) {
+            body(
+                { buffer, size, _, user in
+                    guard let buffer, let user else { return -1 }
+                    let destination = UnsafeMutableRawBufferPointer(start: buffer, count: Int(size))
+                    return Unmanaged<Passphrase>.fromOpaque(user).takeUnretainedValue().answer(destination)
+                }, Unmanaged.passUnretained(self).toOpaque())
+        }
+    }
+
+    private func answer(_ buffer: UnsafeMutableRawBufferPointer) -> Int32 {
+        wasAsked = true
+        guard let secret, secret.count <= buffer.count else { return -1 }
+        secret.withUnsafeBytes { buffer.copyMemory(from: $0) }
+        return Int32(secret.count)
+    }
+}

@@ -1,0 +1,127 @@
+internal import CGSSAPI
+internal import COpenSSL
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// A login with a Kerberos ticket (RFC 4559), made here and not by libcurl: that would ask the KDC on the engine's thread, let
+/// name servers choose the service, send NTLM under the name of Negotiate when there is no ticket, and take whatever the server
+/// answers.
+///
+/// `@unchecked Sendable`: handed over from the thread that makes it to the engine's, and never shared.
+final class NegotiateLogin: @unchecked Sendable {
+    /// The value of the header field.
+    private(set) var authorization = Secret(capacity: 0) { _ in 0 }
+    private var context: gss_ctx_id_t?
+    private var name: gss_name_t?
+    private var credential: gss_cred_id_t?
+    /// The server has nothing to prove any more, or does it with its answer.
+    private var isComplete = false
+
+    /// Blocks while it asks the KDC, which may take minutes when none answers.
+    /// - Throws: `TransferFailure` with cause `noTicket`.
+    init(host: String, delegates: Bool) throws(TransferFailure) {
+        let service = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        var minor: OM_uint32 = 0
+        try Self.check(watchword_gss_import_service(&minor, service, &name), minor, service)
+        try Self.check(watchword_gss_acquire_kerberos_only(&minor, &credential), minor, service)
+        var token = gss_buffer_desc()
+        let major = watchword_gss_step(&minor, credential, &context, name, delegates ? 1 : 0, nil, &token)
+        defer { Self.release(&token) }
+        try Self.check(major, minor, service)
+        isComplete = major == GSS_S_COMPLETE
+        let bytes = UnsafeRawBufferPointer(start: token.value, count: token.length)
+        guard !bytes.isEmpty, !bytes.holdsNTLM else {
+            throw Self.noTicket(service, "GSS-API gives a token that is not Kerberos")
+        }
+        authorization = Self.value(bytes)
+    }
+
+    deinit {
+        var minor: OM_uint32 = 0
+        gss_delete_sec_context(&minor, &context, nil)
+        gss_release_cred(&minor, &credential)
+        gss_release_name(&minor, &name)
+    }
+
+    /// Whether the server has not shown a wrong proof of itself. That it shows none is left to TLS.
+    func isProven(by headers: ResponseHeaders) -> Bool {
+        guard headers.status != 401, !isComplete, let answer = headers.negotiateToken else { return true }
+        guard var bytes = Self.decoded(answer) else { return false }
+        return bytes.withUnsafeMutableBytes { bytes in
+            var input = gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
+            var output = gss_buffer_desc()
+            var minor: OM_uint32 = 0
+            let major = watchword_gss_step(&minor, credential, &context, name, 0, &input, &output)
+            Self.release(&output)
+            isComplete = major == GSS_S_COMPLETE
+            return isComplete
+        }
+    }
+
+    private static func value(_ token: UnsafeRawBufferPointer) -> Secret {
+        let prefix = Array("Negotiate ".utf8)
+        // `EVP_EncodeBlock` adds a zero byte.
+        return Secret(capacity: prefix.count + (token.count + 2) / 3 * 4 + 1) { buffer in
+            buffer.copyBytes(from: prefix)
+            let text = buffer.baseAddress?.advanced(by: prefix.count).assumingMemoryBound(to: UInt8.self)
+            let source = token.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            return prefix.count + Int(EVP_EncodeBlock(text, source, Int32(token.count)))
+        }
+    }
+
+    private static func decoded(_ text: String) -> [UInt8]? {
+        let source = Array(text.utf8)
+        var bytes = [UInt8](repeating: 0, count: source.count / 4 * 3 + 3)
+        let count = EVP_DecodeBlock(&bytes, source, Int32(clamping: source.count))
+        guard count > 0 else { return nil }
+        return Array(bytes.prefix(Int(count) - min(2, source.reversed().prefix { $0 == UInt8(ascii: "=") }.count)))
+    }
+
+    private static func check(_ major: OM_uint32, _ minor: OM_uint32, _ host: String) throws(TransferFailure) {
+        guard watchword_gss_failed(major) != 0 else { return }
+        throw noTicket(host, minor == 0 ? text(major, GSS_C_GSS_CODE) : text(minor, GSS_C_MECH_CODE))
+    }
+
+    private static func noTicket(_ host: String, _ reason: String) -> TransferFailure {
+        TransferFailure(
+            .internalError,
+            "There is no Kerberos ticket for HTTP/\(host). Get one with kinit, and look at it with klist. (\(reason))",
+            cause: .noTicket)
+    }
+
+    private static func text(_ status: OM_uint32, _ kind: Int32) -> String {
+        var (minor, more): (OM_uint32, OM_uint32) = (0, 0)
+        var buffer = gss_buffer_desc()
+        gss_display_status(&minor, status, kind, nil, &more, &buffer)
+        defer { gss_release_buffer(&minor, &buffer) }
+        let bytes = UnsafeRawBufferPointer(start: buffer.value, count: buffer.length)
+        return String(decoding: bytes, as: UTF8.self).shortened
+    }
+
+    private static func release(_ buffer: inout gss_buffer_desc) {
+        var minor: OM_uint32 = 0
+        if let value = buffer.value { OPENSSL_cleanse(value, buffer.length) }
+        gss_release_buffer(&minor, &buffer)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The mark of an NTLM message, or its mechanism's identifier in a SPNEGO offer.
+    var holdsNTLM: Bool {
+        let marks = [Array("NTLMSSP\0".utf8), [0x2B, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0A]]
+        return marks.contains { mark in
+            indices.contains { $0 + mark.count <= count && self[$0..<($0 + mark.count)].elementsEqual(mark) }
+        }
+    }
+}
+
+extension ResponseHeaders {
+    /// What the server answers to a login by Negotiate; bounded as every header is.
+    fileprivate var negotiateToken: String? {
+        let scheme = "negotiate "
+        let field = fields.first {
+            $0.name.lowercased() == "www-authenticate" && $0.value.lowercased().hasPrefix(scheme)
+        }
+        return field.map { String($0.value.dropFirst(scheme.count)) }
+    }
+}

@@ -1,0 +1,48 @@
+import CCurl
+import Synchronization
+
+/// One transfer by libcurl alone, with its own defaults and the options of a test.
+final class Probe {
+    let easy: UnsafeMutableRawPointer
+    /// How often libcurl has lent an OpenSSL context.
+    private(set) var contexts = 0
+    /// What is done with it.
+    var prepare: (OpaquePointer) -> Void = { _ in }
+
+    init(_ url: String) {
+        precondition(Self.isReady)
+        easy = curl_easy_init()
+        set(CURLOPT_URL, url)
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_TIMEOUT_MS, 20_000)
+        _ = watchword_curl_easy_set_data_function(easy, CURLOPT_WRITEFUNCTION) { _, _, count, _ in count }
+    }
+
+    // libcurl is made ready once for the process, whoever comes first.
+    private static let isReady = watchword_curl_global_init_wiping() == CURLE_OK
+
+    deinit { curl_easy_cleanup(easy) }
+
+    func set(_ option: CURLoption, _ value: Int) {
+        precondition(watchword_curl_easy_set_long(easy, option, value) == CURLE_OK)
+    }
+
+    func set(_ option: CURLoption, _ value: String) {
+        precondition(watchword_curl_easy_set_string(easy, option, value) == CURLE_OK)
+    }
+
+    func watchContexts() {
+        let code = watchword_curl_easy_set_context_function(
+            easy,
+            { _, context, owner in
+                guard let context, let owner else { return CURLE_SSL_CERTPROBLEM }
+                let probe = Unmanaged<Probe>.fromOpaque(owner).takeUnretainedValue()
+                probe.contexts += 1
+                probe.prepare(OpaquePointer(context))
+                return CURLE_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
+        precondition(code == CURLE_OK)
+    }
+
+    func perform() -> CURLcode { curl_easy_perform(easy) }
+}

@@ -1,0 +1,232 @@
+import COpenSSL
+import Glibc
+import Synchronization
+
+/// A server that speaks TLS with the certificate it is given, and answers every request with the same bytes.
+package final class TLSServer: Sendable {
+    package struct Options: Sendable {
+        /// Clients must show a certificate of this issuer.
+        package var clientIssuer: TestCertificate?
+        package var isClientOptional: Bool
+        package var version: Int32?
+        /// Takes HTTP/2 if the client offers it, and does not speak it.
+        package var prefersHTTP2: Bool
+        /// Asks for a certificate once more, after the first request.
+        package var asksLate: Bool
+        /// The port to which a tunnel leads, if this is a proxy.
+        package var tunnel: Int?
+        package var answer: String
+
+        package static let defaultAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+        package init(
+            clientIssuer: TestCertificate? = nil,
+            isClientOptional: Bool = false,
+            version: Int32? = nil,
+            prefersHTTP2: Bool = false,
+            asksLate: Bool = false,
+            tunnel: Int? = nil,
+            answer: String = Self.defaultAnswer
+        ) {
+            self.clientIssuer = clientIssuer
+            self.isClientOptional = isClientOptional
+            self.version = version
+            self.prefersHTTP2 = prefersHTTP2
+            self.asksLate = asksLate
+            self.tunnel = tunnel
+            self.answer = answer
+        }
+    }
+
+    package let port: Int
+    private let listener: Int32
+    // `nonisolated(unsafe)`: made once, and used by OpenSSL under its own locks.
+    nonisolated(unsafe) private let context: OpaquePointer
+    private let options: Options
+    private let state = Mutex((heard: [String](), issuers: [String?]()))
+
+    /// - Parameter port: 0 for any.
+    package init(
+        _ certificate: TestCertificate, chain: [TestCertificate] = [], _ options: Options = Options(), port: Int = 0
+    ) {
+        // OpenSSL writes to sockets that may be closed.
+        signal(SIGPIPE, SIG_IGN)
+        (listener, self.port) = Loopback.listen(on: port)
+        self.options = options
+        context = SSL_CTX_new(TLS_server_method())
+        SSL_CTX_set_security_level(context, 0)
+        SSL_CTX_set_session_id_context(context, "test", 4)
+        let stack = OPENSSL_sk_new_null()
+        for one in chain { OPENSSL_sk_push(stack, UnsafeRawPointer(one.certificate)) }
+        precondition(SSL_CTX_use_cert_and_key(context, certificate.certificate, certificate.key, stack, 1) == 1)
+        if let issuer = options.clientIssuer {
+            let mode = SSL_VERIFY_PEER | (options.isClientOptional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT)
+            SSL_CTX_set_verify(context, mode, nil)
+            SSL_CTX_add_client_CA(context, issuer.certificate)
+            X509_STORE_add_cert(SSL_CTX_get_cert_store(context), issuer.certificate)
+        }
+        if options.prefersHTTP2 {
+            SSL_CTX_set_alpn_select_cb(
+                context,
+                { _, chosen, length, offered, count, _ in
+                    let names = UnsafeBufferPointer(start: offered, count: Int(count))
+                    let name = names.indices.first { names[$0...].starts(with: [2, 0x68, 0x32]) }
+                    chosen?.pointee = offered?.advanced(by: name.map { $0 + 1 } ?? 0)
+                    length?.pointee = 2
+                    return name == nil ? SSL_TLSEXT_ERR_NOACK : SSL_TLSEXT_ERR_OK
+                }, nil)
+        }
+        if let version = options.version {
+            SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(version), nil)
+            SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
+        }
+        Loopback.onThread { self.accept() }
+    }
+
+    /// What each connection has said, in the order in which they came; an empty text when the handshake failed.
+    package var heard: [String] { state.withLock { $0.heard } }
+
+    package func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    private func accept() {
+        while true {
+            let connection = Glibc.accept(listener, nil, nil)
+            guard connection >= 0 else { return }
+            let number = state.withLock { state in
+                state.heard.append("")
+                return state.heard.count - 1
+            }
+            Loopback.onThread { self.serve(connection, number) }
+        }
+    }
+
+    private func serve(_ connection: Int32, _ number: Int) {
+        defer { close(connection) }
+        guard let tls = SSL_new(context) else { return }
+        defer { SSL_free(tls) }
+        SSL_set_fd(tls, connection)
+        guard SSL_accept(tls) == 1 else { return Self.drain(connection) }
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = SSL_read(tls, &buffer, Int32(buffer.count))
+            // The alert of a certificate that comes after the handshake is on its way as well.
+            guard count > 0 else { return Self.drain(connection) }
+            guard hear(buffer[..<Int(count)], number) else { continue }
+            if let port = options.tunnel {
+                let reply = "HTTP/1.1 200 OK\r\n\r\n"
+                SSL_write(tls, reply, Int32(reply.utf8.count))
+                return Self.relay(tls, connection, Loopback.connect(to: port))
+            }
+            if options.asksLate { askLate(tls, number) }
+            SSL_write(tls, options.answer, Int32(options.answer.utf8.count))
+        }
+    }
+
+    /// Whether a request is complete.
+    private func hear(_ bytes: ArraySlice<UInt8>, _ number: Int) -> Bool {
+        state.withLock { state in
+            state.heard[number] += String(decoding: bytes, as: UTF8.self)
+            return state.heard[number].hasSuffix("\r\n\r\n")
+        }
+    }
+
+    private func askLate(_ tls: OpaquePointer, _ number: Int) {
+        SSL_set_verify(tls, SSL_VERIFY_PEER) { _, _ in 1 }
+        if SSL_version(tls) == TLS1_3_VERSION {
+            SSL_verify_client_post_handshake(tls)
+        } else {
+            SSL_renegotiate(tls)
+        }
+        SSL_do_handshake(tls)
+        // What comes is part of a handshake; there is nothing for a reader to see.
+        var limit = timeval(tv_sec: 0, tv_usec: 500_000)
+        setsockopt(SSL_get_fd(tls), SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var byte: UInt8 = 0
+        SSL_peek(tls, &byte, 1)
+        if SSL_get0_peer_certificate(tls) != nil { state.withLock { $0.heard[number] += "late certificate" } }
+    }
+
+    /// An alert is on its way: closing with bytes unread would overtake it.
+    private static func drain(_ connection: Int32) {
+        shutdown(connection, Int32(SHUT_WR))
+        var rest = [UInt8](repeating: 0, count: 4096)
+        while recv(connection, &rest, rest.count, 0) > 0 {}
+    }
+
+    private static func relay(_ tls: OpaquePointer, _ connection: Int32, _ target: Int32) {
+        defer { close(target) }
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            var ready = [
+                pollfd(fd: connection, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: target, events: Int16(POLLIN), revents: 0),
+            ]
+            if SSL_pending(tls) == 0 { poll(&ready, 2, -1) }
+            if SSL_pending(tls) > 0 || ready[0].revents != 0 {
+                let count = SSL_read(tls, &buffer, Int32(buffer.count))
+                guard count > 0, send(target, buffer, Int(count), Int32(MSG_NOSIGNAL)) == Int(count) else { return }
+            } else {
+                let count = recv(target, &buffer, buffer.count, 0)
+                guard count > 0, SSL_write(tls, buffer, Int32(count)) == Int32(count) else { return }
+            }
+        }
+    }
+}
+
+/// Sockets and threads of the test servers.
+package enum Loopback {
+    package static func listen(on port: Int = 0) -> (listener: Int32, port: Int) {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var yes: Int32 = 1
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(port).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && Glibc.listen(listener, 512) == 0
+                    && getsockname(listener, $0, &length) == 0
+            }
+        }
+        precondition(bound, "no loopback port for a test")
+        return (listener, Int(UInt16(bigEndian: address.sin_port)))
+    }
+
+    package static func connect(to port: Int) -> Int32 {
+        let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(port).bigEndian
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(connection, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        precondition(status == 0, "nothing listens on the test's port \(port)")
+        return connection
+    }
+
+    package static func onThread(_ body: @escaping @Sendable () -> Void) {
+        let box = Unmanaged.passRetained(ThreadBody(body))
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil,
+            { argument in
+                Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
+                return nil
+            }, box.toOpaque())
+        pthread_detach(thread)
+    }
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}

@@ -1,0 +1,17 @@
+import Glibc
+
+/// A file for the length of one test.
+package struct TemporaryFile {
+    package let path: String
+
+    package init(_ text: String) throws {
+        var template = Array("/tmp/watchword-test-XXXXXX".utf8CString)
+        let file = mkstemp(&template)
+        precondition(file >= 0, "no temporary file for a test")
+        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        precondition(write(file, text, text.utf8.count) == text.utf8.count)
+        close(file)
+    }
+
+    package func remove() { unlink(path) }
+}

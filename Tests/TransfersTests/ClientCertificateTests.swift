@@ -1,0 +1,143 @@
+import COpenSSL
+import TestServers
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Transfers
+
+/// What a server that asks for a certificate gets, and what is told of it.
+@Suite struct ClientCertificateTests {
+    private static let authority = TestCertificate("Test CA", isAuthority: true)
+    private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
+    private static let clients = TestCertificate("Client CA", isAuthority: true)
+    private static let client = TestCertificate("client", issuer: clients)
+    private static let stranger = TestCertificate("client", issuer: TestCertificate("Client CA", isAuthority: true))
+    private static let versions = [TLS1_2_VERSION, TLS1_3_VERSION]
+    private static let names = ClientCertificateRequest(distinguishedNames: [#"CN=Client CA,O=Watchword\, Tests"#])
+
+    private func request(_ server: TLSServer, _ certificate: TestCertificate?) -> TransferRequest {
+        var request = TransfersTests.request("https://127.0.0.1:\(server.port)/")
+        request.identity = .number(1)
+        request.clientCertificate = certificate.map {
+            ClientCertificate(certificate: .bytes(secret($0.pem)), privateKey: .bytes(secret($0.keyPEM())))
+        }
+        return request
+    }
+
+    private func server(_ version: Int32, isOptional: Bool = false) -> TLSServer {
+        TLSServer(
+            Self.leaf,
+            TLSServer.Options(clientIssuer: Self.clients, isClientOptional: isOptional, version: version))
+    }
+
+    @Test(arguments: versions)
+    func theCertificateIsAcceptedAndTheConnectionKept(version: Int32) async throws {
+        let server = server(version)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            for _ in 0..<2 {
+                let response = try await engine.exchange(request(server, Self.client)).get()
+                #expect(response.status == 200 && response.clientCertificateRequest == Self.names)
+            }
+            #expect(engine.figures.connectionsOpened == 1)
+        }
+    }
+
+    @Test(arguments: versions)
+    func aRefusedCertificateIsNoLostConnection(version: Int32) async throws {
+        let server = server(version)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            let failure = try #require(await engine.exchange(request(server, Self.stranger)).failure)
+            #expect(failure.kind == .tlsFailed && failure.cause == .clientCertificateRefused)
+            #expect(failure.clientCertificateRequest == Self.names && failure.serverTrust == nil)
+        }
+        #expect(server.heard == [""])
+    }
+
+    @Test(arguments: versions)
+    func aServerThatInsistsSaysSo(version: Int32) async throws {
+        let server = server(version)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            let failure = try #require(await engine.exchange(request(server, nil)).failure)
+            #expect(failure.kind == .tlsFailed && failure.cause == .clientCertificateRequired)
+            #expect(failure.clientCertificateRequest == Self.names)
+        }
+        #expect(server.heard == [""])
+    }
+
+    @Test(arguments: versions)
+    func goingOnWithoutShowsNothing(version: Int32) async throws {
+        let server = server(version, isOptional: true)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            // The second one gets the connection of the first, and still says what was asked.
+            for _ in 0..<2 {
+                let response = try await engine.exchange(request(server, nil)).get()
+                #expect(response.status == 200 && response.clientCertificateRequest == Self.names)
+            }
+            #expect(engine.figures.connectionsOpened == 1)
+        }
+    }
+
+    @Test func aServerThatDoesNotAskSeesNothing() async throws {
+        let server = TLSServer(Self.leaf)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            let response = try await engine.exchange(request(server, Self.client)).get()
+            #expect(response.status == 200 && response.clientCertificateRequest == nil)
+        }
+    }
+
+    @Test(arguments: versions)
+    func aCertificateIsShownWhenTheConnectionIsMadeOrNever(version: Int32) async throws {
+        let late = TLSServer(Self.leaf, TLSServer.Options(version: version, asksLate: true))
+        defer { late.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            var request = request(late, Self.client)
+            request.timeout = .seconds(20)
+            _ = await engine.exchange(request)
+        }
+        #expect(late.heard.count == 1 && late.heard[0].hasPrefix("GET / "))
+        #expect(!late.heard[0].contains("late certificate"))
+    }
+
+    @Test func connectionsOfTheCertificateAreNobodyElses() async throws {
+        let server = server(TLS1_3_VERSION, isOptional: true)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            var others = [request(server, Self.client), request(server, nil), request(server, nil)]
+            others[1].identity = .none
+            others[2].identity = .number(2)
+            for other in others { #expect(await engine.exchange(other).text == "ok") }
+            #expect(engine.figures.connectionsOpened == 3)
+            // Nor does another certificate get them, even under the same identity.
+            #expect(await engine.exchange(request(server, Self.stranger)).failure?.cause == .clientCertificateRefused)
+            #expect(await engine.exchange(request(server, Self.client)).text == "ok")
+        }
+    }
+
+    @Test func withoutAnIdentityNothingIsShown() async throws {
+        let server = server(TLS1_3_VERSION, isOptional: true)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            var request = request(server, Self.client)
+            request.identity = .none
+            #expect(await engine.exchange(request).failureKind == .internalError)
+        }
+        #expect(server.heard.isEmpty)
+    }
+
+    /// A server without trust gets no certificate: the handshake ends before.
+    @Test func aServerThatIsNotTrustedSeesNothing() async throws {
+        let server = server(TLS1_2_VERSION, isOptional: true)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.clients) { engine in
+            let failure = try #require(await engine.exchange(request(server, Self.client)).failure)
+            #expect(failure.kind == .serverNotTrusted && failure.serverTrust?.problems == [.untrustedIssuer])
+        }
+        #expect(server.heard == [""])
+    }
+}

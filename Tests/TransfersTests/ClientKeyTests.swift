@@ -1,0 +1,104 @@
+import TestServers
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Transfers
+
+/// Where a client certificate and its key come from, and what is wrong with them before anything is sent.
+@Suite struct ClientKeyTests {
+    private static let authority = TestCertificate("Test CA", isAuthority: true)
+    private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
+    private static let client = TestCertificate("client", issuer: authority)
+
+    /// One exchange for each certificate, one after the other in one engine, with a server that insists.
+    private func exchange(
+        _ certificates: [ClientCertificate]
+    ) async throws -> (outcomes: [TransferPort.Outcome], connections: Int) {
+        let server = TLSServer(Self.leaf, TLSServer.Options(clientIssuer: Self.authority))
+        defer { server.stop() }
+        let outcomes = try await withEngine(trusting: Self.authority) { engine in
+            var outcomes: [TransferPort.Outcome] = []
+            for certificate in certificates {
+                var request = request("https://127.0.0.1:\(server.port)/")
+                request.identity = .number(1)
+                request.clientCertificate = certificate
+                outcomes.append(await engine.exchange(request))
+            }
+            #expect(engine.figures.running == 0)
+            return outcomes
+        }
+        return (outcomes, server.heard.count)
+    }
+
+    private func pem(_ passphrase: String?, _ given: String?) -> ClientCertificate {
+        let text = Self.client.keyPEM(passphrase: passphrase)
+        return ClientCertificate(
+            certificate: .bytes(secret(Self.client.pem)), privateKey: .bytes(secret(text)),
+            passphrase: given.map(secret))
+    }
+
+    private func pkcs12(_ passphrase: String, _ given: String?) -> ClientCertificate {
+        ClientCertificate(
+            certificate: .bytes(Self.client.pkcs12(passphrase: passphrase)), passphrase: given.map(secret))
+    }
+
+    @Test func everyFormIsRead() async throws {
+        let file = try TemporaryFile(Self.client.pem + Self.client.keyPEM())
+        let key = try TemporaryFile(Self.client.keyPEM(passphrase: "pass phrase"))
+        defer {
+            file.remove()
+            key.remove()
+        }
+        let certificates = [
+            pem(nil, nil), pem(nil, "not needed"), pem("pass phrase", "pass phrase"), pkcs12("pässword", "pässword"),
+            pkcs12("", nil), pkcs12("", ""), ClientCertificate(certificate: .file(file.path)),
+            ClientCertificate(
+                certificate: .file(file.path), privateKey: .file(key.path), passphrase: secret("pass phrase")),
+        ]
+        #expect(try await exchange(certificates).outcomes.map(\.text) == Array(repeating: "ok", count: 8))
+    }
+
+    @Test(arguments: [false, true])
+    func aWrongPassphraseIsNeverHiddenByARightOne(isPKCS12: Bool) async throws {
+        let (encrypted, store) = (pem("right", nil), pkcs12("right", nil))
+        let certificates = ["right", "wrong", nil, "", "right"].map { given in
+            var certificate = isPKCS12 ? store : encrypted
+            certificate.passphrase = given.map(secret)
+            return certificate
+        }
+        let (outcomes, connections) = try await exchange(certificates)
+        let wrong = TransferFailure.Cause.clientKeyPassphraseWrong
+        #expect(outcomes.map { $0.failure?.cause } == [nil, wrong, wrong, wrong, nil])
+        #expect(outcomes[1].failureKind == TransferFailure.Kind.tlsFailed && outcomes[4].text == "ok")
+        #expect(connections == 1)
+    }
+
+    @Test func aKeyOfAnotherCertificateIsNeverShown() async throws {
+        let other = TestCertificate("client", issuer: Self.authority)
+        let wrong = ClientCertificate(
+            certificate: .bytes(secret(Self.client.pem)), privateKey: .bytes(secret(other.keyPEM())))
+        let (outcomes, connections) = try await exchange([wrong])
+        #expect(outcomes[0].failure?.cause == .clientKeyMismatch && connections == 0)
+    }
+
+    @Test func whatCannotBeReadIsToldWithItsPlace() async throws {
+        let empty = try TemporaryFile("")
+        defer { empty.remove() }
+        let key = ClientCertificate.Material.bytes(secret(Self.client.keyPEM()))
+        let certificates = [
+            ClientCertificate(certificate: .file("/nonexistent/client.pem"), privateKey: key),
+            ClientCertificate(certificate: .file("/tmp"), privateKey: key),
+            ClientCertificate(certificate: .file("/dev/zero"), privateKey: key),
+            ClientCertificate(certificate: .file(empty.path), privateKey: key),
+            ClientCertificate(certificate: .bytes(secret("no certificate")), privateKey: key),
+            ClientCertificate(certificate: key),
+            ClientCertificate(certificate: .bytes(secret(Self.client.pem))),
+            ClientCertificate(certificate: .bytes(secret("0 looks like PKCS#12"))),
+        ]
+        let (outcomes, connections) = try await exchange(certificates)
+        for outcome in outcomes { #expect(outcome.failure?.cause == .clientCertificateUnreadable) }
+        #expect(outcomes[0].failure?.detail.contains("/nonexistent/client.pem") == true)
+        #expect(connections == 0)
+    }
+}

@@ -1,0 +1,130 @@
+import CGSSAPI
+import Foundation
+import Synchronization
+import TestServers
+
+/// A realm with a KDC of its own, and one whose KDC never answers; the process uses their configuration from then on.
+enum KerberosRealm {
+    private static let folderPath = Mutex("")
+    private static let stuck = Mutex<[Int32]>([])
+    // Keeps the KDC running: it ends with the pipe.
+    private static let lifeline = Mutex<Pipe?>(nil)
+
+    static var folder: String { folderPath.withLock { $0 } }
+
+    /// `localhost` is in the realm of the user `alice`, who gets a ticket; `stuck.test` is in the one that never answers.
+    static func start() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "watchword-realm-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        folderPath.withLock { $0 = folder }
+        let (listener, port) = Loopback.listen()
+        close(listener)
+        try write(client(port, try hole()), to: "krb5.conf")
+        try write(
+            """
+            [realms]
+            WATCH.TEST = {
+              database_name = \(folder)/principal
+              key_stash_file = \(folder)/stash
+              kdc_listen = 127.0.0.1:\(port)
+              kdc_tcp_listen = 127.0.0.1:\(port)
+            }
+            """, to: "kdc.conf")
+        let environment = ["KRB5_CONFIG": "\(folder)/krb5.conf", "KRB5_KDC_PROFILE": "\(folder)/kdc.conf"]
+        try Program.run(["kdb5_util", "create", "-s", "-r", "WATCH.TEST", "-P", "master"], environment)
+        let queries = [
+            "addprinc -pw alices alice", "addprinc -randkey HTTP/localhost", "addprinc -randkey krbtgt/STUCK.TEST",
+            "ktadd -k \(folder)/keytab HTTP/localhost",
+        ]
+        for query in queries { try Program.run(["kadmin.local", "-r", "WATCH.TEST", "-q", query], environment) }
+        try startKDC(environment)
+        for (name, value) in environment { setenv(name, value, 1) }
+        setenv("KRB5_KTNAME", "FILE:\(folder)/keytab", 1)
+        logIn("alice")
+        for _ in 0..<100 {
+            if (try? Program.run(["kinit", "alice"], ["KRB5CCNAME": cache("alice")], input: "alices\n")) != nil {
+                return
+            }
+            usleep(50_000)
+        }
+        try Program.run(["kinit", "alice"], input: "alices\n")
+    }
+
+    /// The tickets that the process uses.
+    static func logIn(_ user: String) { setenv("KRB5CCNAME", cache(user), 1) }
+
+    private static func cache(_ user: String) -> String { "FILE:\(folder)/tickets-\(user)" }
+
+    private static func write(_ text: String, to name: String) throws {
+        try text.write(toFile: "\(folder)/\(name)", atomically: true, encoding: .utf8)
+    }
+
+    private static func client(_ port: Int, _ hole: Int) -> String {
+        """
+        [libdefaults]
+        default_realm = WATCH.TEST
+        dns_lookup_kdc = false
+        forwardable = true
+        [realms]
+        WATCH.TEST = {
+          kdc = 127.0.0.1:\(port)
+        }
+        STUCK.TEST = {
+          kdc = 127.0.0.1:\(hole)
+        }
+        [domain_realm]
+        stuck.test = STUCK.TEST
+        """
+    }
+
+    /// A port at which nothing ever answers, over UDP or TCP.
+    private static func hole() throws -> Int {
+        let (listener, port) = Loopback.listen()
+        let datagrams = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(port).bigEndian
+        _ = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(datagrams, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        stuck.withLock { $0 = [listener, datagrams] }
+        return port
+    }
+
+    private static func startKDC(_ environment: [String: String]) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", "krb5kdc -n -r WATCH.TEST & read line; kill -9 $!"]
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.environment?["PATH", default: ""] += ":/usr/sbin"
+        let pipe = Pipe()
+        process.standardInput = pipe
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        lifeline.withLock { $0 = pipe }
+        atexit { KerberosRealm.folderPath.withLock { _ = try? FileManager.default.removeItem(atPath: $0) } }
+    }
+}
+
+/// The service's side of a login: who it is by, and the proof that it gets back; `nil` when it is not for this service.
+func acceptNegotiate(_ token: Data) -> (user: String, proof: Data, isDelegated: Bool)? {
+    var bytes = [UInt8](token)
+    return bytes.withUnsafeMutableBytes { bytes in
+        var input = gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
+        var (output, shown) = (gss_buffer_desc(), gss_buffer_desc())
+        var (context, user): (gss_ctx_id_t?, gss_name_t?) = (nil, nil)
+        var (minor, flags): (OM_uint32, OM_uint32) = (0, 0)
+        let major = gss_accept_sec_context(
+            &minor, &context, nil, &input, nil, &user, nil, &output, &flags, nil, nil)
+        guard major == 0 else { return nil }
+        gss_display_name(&minor, user, &shown, nil)
+        return (
+            String(decoding: UnsafeRawBufferPointer(start: shown.value, count: shown.length), as: UTF8.self),
+            Data(bytes: output.value, count: output.length), flags & UInt32(GSS_C_DELEG_FLAG) != 0
+        )
+    }
+}

@@ -1,0 +1,37 @@
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Servers by the URLs that are fetched from them.
+extension SessionCache {
+    @discardableResult
+    mutating func remember(
+        _ credential: LoginCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at url: FetchURL,
+        digest: DigestChallenge?, now: Duration
+    ) -> Bool {
+        remember(credential, for: space, owner: owner, path: url.path, digest: digest, now: now)
+    }
+
+    func preemptiveEntry(
+        for url: FetchURL, user: String? = nil, owner: ClientTag? = nil, now: Duration
+    ) -> SessionEntry? {
+        preemptiveEntry(at: .server(url.origin), path: url.path, user: user, owner: owner, now: now)
+    }
+
+    func credential(for space: ProtectionSpace, user: String? = nil, at origin: Origin, now: Duration)
+        -> LoginCredential?
+    {
+        credential(for: space, user: user, at: .server(origin), now: now)
+    }
+
+    @discardableResult
+    mutating func forget(_ refused: LoginCredential, for space: ProtectionSpace, at origin: Origin) -> Bool {
+        forget(refused, for: space, at: .server(origin))
+    }
+}
+
+extension KeyringFinding {
+    init(_ items: [KeyringItem], for space: ProtectionSpace, at url: FetchURL, user: String?) {
+        self.init(items, for: space, at: .server(url.origin), path: url.path, user: user)
+    }
+}
