@@ -1,5 +1,5 @@
 internal import COpenSSL
-internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// What OpenSSL writes, as text.
 enum OpenSSLText {

@@ -168,9 +168,9 @@ import WatchwordProtocol
         }
     }
 
-    /// What marks a connection must not share it.
-    @Test func onlyWithoutAnIdentityHTTP2IsOffered() async throws {
-        for (identity, start) in [(ConnectionIdentity.none, "PRI * HTTP/2.0\r\n"), (.number(1), "GET / HTTP/1.1\r\n")] {
+    /// Its own connections are enough to keep an identity apart; a login of the connection is another matter.
+    @Test func anIdentityAloneDoesNotRuleOutHTTP2() async throws {
+        for (identity, start) in [(ConnectionIdentity.none, "PRI * HTTP/2.0\r\n"), (.number(1), "PRI * HTTP/2.0\r\n")] {
             let heard = try await exchange(
                 Self.leaf(), TLSServer.Options(prefersHTTP2: true), identity: identity, timeout: .seconds(3)
             ).heard

@@ -1,0 +1,207 @@
+"""Proxies: each scheme at HTTP and HTTPS proxies, by request and by tunnel; SOCKS; whose credentials go where."""
+import base64
+
+import pytest
+from rig.client import password_answer
+from rig.forwarding import ForwardProxy, Socks5Server
+from rig.scripted import basic_server, response
+
+
+def answers(user, password, asked, **more):
+    def answer(challenge):
+        asked.append(challenge)
+        return password_answer(user, password, **more)
+
+    return answer
+
+
+def spaces(asked):
+    return [(one["protectionSpace"]["authenticationMethod"], one["protectionSpace"].get("proxyType")) for one in asked]
+
+
+@pytest.mark.parametrize("way", ["basic", "digest", "tls-basic", "tls-digest"])
+@pytest.mark.parametrize("target", ["http", "https"])
+def test_squid(stage, squid, account, tls, nginx, nginx_tls, way, target):
+    broker, asked = stage.broker("--ca-file", str(tls / "ca.pem")), []
+    client = stage.client(answer=answers(*account, asked), broker=broker)
+    url = f"http://127.0.0.1:{nginx.port}" if target == "http" else f"https://localhost:{nginx_tls.port}"
+    for count in [1, 2]:
+        result = client.fetch(f"{url}/open.txt", proxy={"url": squid.url(way)})["result"]
+        assert (result["status"], result["body"]["value"]) == (200, "open page\n")
+        assert result["proxyAuth"]["user"] == account[0] and result["auth"] is None
+        assert len(asked) == count, "what was answered to a proxy that the client named is not kept"
+    space = asked[0]["protectionSpace"]
+    assert (space["host"], space["port"], space["isProxy"]) == ("localhost", squid.ports[way], True)
+    assert spaces(asked[:1]) == [("httpBasic" if "basic" in way else "httpDigest", "https" if "tls" in way else "http")]
+
+
+def configured(stage, url, *options, extra=""):
+    """A broker whose configuration names the proxy."""
+    path = stage.folder / f"config-{len(stage.brokers)}.toml"
+    path.write_text(f'[proxy]\nurl = "{url}"\n{extra}')
+    path.chmod(0o600)
+    return stage.broker("--config", str(path), *options)
+
+
+def test_the_session_knows_the_proxy_of_the_configuration(stage, squid, account, nginx):
+    broker, asked = configured(stage, squid.url("basic")), []
+    client = stage.client(answer=answers(*account, asked), broker=broker)
+    results = [client.fetch(f"http://127.0.0.1:{nginx.port}/open.txt")["result"] for _ in range(3)]
+    assert [result["exchanges"] for result in results] == [2, 1, 1] and len(asked) == 1
+    assert [result["proxyAuth"]["source"] for result in results] == ["client", "session", "session"]
+
+
+def proxy_asking(user, password, scheme="Basic"):
+    """Counts what it was told, and forwards to whom it knows."""
+    right = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+    told = []
+
+    def check(request):
+        told.append(request.header("Proxy-Authorization"))
+        if told[-1] != right:
+            return response(407, b"who are you?", f'Proxy-Authenticate: {scheme} realm="gate"')
+        return None
+
+    proxy = ForwardProxy(check)
+    proxy.told = told
+    return proxy
+
+
+def test_the_proxy_and_the_server_both_ask_and_each_gets_its_own(stage):
+    at_server, at_proxy = stage.secret(), stage.secret()
+    server, proxy = stage.server(basic_server("bob", at_server)), stage.server(proxy_asking("pat", at_proxy))
+    stage.allow(at_server, server)
+    stage.allow(at_server, proxy)  # plain http: what is for the server passes through it
+    stage.allow(at_proxy, proxy)
+    asked = []
+
+    def answer(challenge):
+        asked.append(challenge)
+        return password_answer("pat", at_proxy) if challenge["protectionSpace"]["isProxy"] else password_answer("bob", at_server)
+
+    client = stage.client(answer=answer)
+    result = client.fetch(server.url, proxy={"url": proxy.url})["result"]
+    assert result["status"] == 200 and result["exchanges"] == 3
+    assert spaces(asked) == [("httpBasic", "http"), ("httpBasic", None)]
+    assert [one["previousFailureCount"] for one in asked] == [0, 0]
+    assert all(request.header("Proxy-Authorization") is None for request in server.requests)
+
+
+def test_failures_at_the_proxy_and_at_the_server_count_apart(stage):
+    at_server, at_proxy = stage.secret(), stage.secret()
+    server, proxy = stage.server(basic_server("bob", at_server)), stage.server(proxy_asking("pat", at_proxy))
+    for secret in [at_server, at_proxy]:
+        stage.allow(secret, proxy)
+    stage.allow(at_server, server)
+    counts = []
+
+    def answer(challenge):
+        is_proxy, failures = challenge["protectionSpace"]["isProxy"], challenge["previousFailureCount"]
+        counts.append(("proxy" if is_proxy else "server", failures))
+        right = failures == (2 if is_proxy else 1)
+        return password_answer("pat" if is_proxy else "bob", (at_proxy if is_proxy else at_server) if right else f"wrong{failures}")
+
+    result = stage.client(answer=answer).fetch(server.url, proxy={"url": proxy.url})["result"]
+    assert result["status"] == 200
+    assert counts == [("proxy", 0), ("proxy", 1), ("proxy", 2), ("server", 0), ("server", 1)]
+
+
+@pytest.mark.parametrize("action, outcome", [("continue", 407), ("default", 407), ("reject", 407), ("cancel", "challengeCancelled")])
+def test_the_other_answers_to_a_proxy(stage, action, outcome):
+    server, proxy = stage.server(lambda request: response(200, b"page")), stage.server(proxy_asking("pat", "x"))
+    reply = stage.client(answer=lambda challenge: {"action": action}).fetch(server.url, proxy={"url": proxy.url})
+    if outcome == 407:
+        assert (reply["result"]["status"], reply["result"]["body"]["value"]) == (407, "who are you?")
+    else:
+        assert reply["error"]["data"]["kind"] == outcome
+    assert not server.requests
+
+
+def test_r13_a_407_of_a_server_is_a_response(stage):
+    server = stage.server(lambda request: response(407, b"I am no proxy", 'Proxy-Authenticate: Basic realm="gate"'))
+    proxy = stage.server(ForwardProxy())
+    credential = {"type": "password", "user": "bob", "password": stage.secret()}
+    client = stage.client(answer=lambda challenge: pytest.fail("asked"))
+    assert client.fetch(server.url, credential=credential)["result"]["status"] == 407
+    # Through a proxy that forwards nobody can tell the two apart; what is for the server is still not for the proxy.
+    client = stage.client(answer=lambda challenge: {"action": "continue"})
+    assert client.fetch(server.url, credential=credential, proxy={"url": proxy.url})["result"]["status"] == 407
+    assert all(request.header("Proxy-Authorization") is None for request in [*server.requests, *proxy.requests])
+
+
+def test_rule24_nothing_stored_goes_to_a_proxy_that_the_fetch_has_named(stage):
+    """The session has a password for the very same proxy, and one for the server: neither is sent on this way."""
+    at_server, at_proxy = stage.secret(), stage.secret()
+    server, proxy, other = stage.server(basic_server("bob", at_server)), stage.server(proxy_asking("pat", at_proxy)), stage.server(
+        proxy_asking("pat", at_proxy))
+    for place in [server, proxy]:
+        stage.allow(at_server, place)
+    stage.allow(at_proxy, proxy)
+    asked = []
+
+    def answer(challenge):
+        asked.append(challenge)
+        return password_answer("pat", at_proxy) if challenge["protectionSpace"]["isProxy"] else password_answer("bob", at_server)
+
+    client = stage.client(answer=answer, broker=configured(stage, proxy.url))
+    assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 2
+    assert client.fetch(server.url)["result"]["exchanges"] == 1 and len(asked) == 2
+
+    quiet = stage.client(answer=lambda challenge: asked.append(challenge) or {"action": "continue"}, broker=stage.brokers[0])
+    assert quiet.fetch(server.url, proxy={"url": other.url})["result"]["status"] == 407
+    assert other.told == [None] and asked[-1]["proposedCredential"] is None
+    assert asked[-1]["persistenceAllowed"] == ["none"]
+    # The one that the configuration names anyway is no way to steer anything.
+    assert quiet.fetch(server.url, proxy={"url": proxy.url})["result"]["exchanges"] == 1
+
+
+def test_the_fetchs_own_credential_for_the_proxy(stage):
+    at_proxy = stage.secret()
+    server, proxy = stage.server(lambda request: response(200, b"page")), stage.server(proxy_asking("pat", at_proxy))
+    stage.allow(at_proxy, proxy)
+    client = stage.client(answer=lambda challenge: pytest.fail("asked"))
+    credential = {"type": "password", "user": "pat", "password": at_proxy}
+    result = client.fetch(server.url, proxy={"url": proxy.url, "credential": credential})["result"]
+    assert result["status"] == 200 and result["proxyAuth"] == {"authenticationMethod": "httpBasic", "source": "explicit", "user": "pat"}
+    named = proxy.url.replace("://", f"://pat:{at_proxy}@")
+    assert client.fetch(server.url, proxy={"url": named})["result"]["status"] == 200
+    assert proxy.told[0] is None, "nothing is sent before the proxy asks"
+
+
+def test_no_proxy_rules(stage):
+    server, proxy = stage.server(lambda request: response(200, b"page")), stage.server(ForwardProxy())
+    client = stage.client(broker=configured(stage, proxy.url, extra='except = ["localhost"]\n'))
+    assert client.fetch(server.url)["result"]["status"] == 200 and len(proxy.requests) == 1
+    assert client.fetch(server.url, proxy="none")["result"]["status"] == 200 and len(proxy.requests) == 1
+    assert client.fetch(server.url.replace("127.0.0.1", "localhost"))["result"]["status"] == 200 and len(proxy.requests) == 1
+
+
+def test_socks_with_a_password(stage, socks, account, nginx):
+    url, proxy, asked = f"http://localhost:{nginx.port}/open.txt", {"url": f"socks5h://127.0.0.1:{socks.port}"}, []
+    client = stage.client(answer=answers(*account, asked))
+    result = client.fetch(url, proxy=proxy)["result"]
+    assert result["status"] == 200 and spaces(asked) == [("httpBasic", "socks")]
+    assert asked[0]["offers"] == [] and asked[0]["failureResponse"] is None
+
+    wrong = []
+    client = stage.client(answer=lambda one: wrong.append(one["previousFailureCount"]) or (
+        password_answer(account[0], "wrong") if len(wrong) < 3 else {"action": "continue"}))
+    reply = client.fetch(url, proxy=proxy)
+    assert reply["error"]["data"]["kind"] == "proxyFailed" and wrong[0] == 0 and wrong[-1] >= 1
+
+
+def test_socks_without_a_password(stage, dante, nginx):
+    result = stage.client().fetch(f"http://localhost:{nginx.port}/open.txt", proxy={"url": f"socks5h://127.0.0.1:{dante.port}"})
+    assert result["result"]["status"] == 200
+
+
+def test_a_tunnel_of_one_login_serves_nobody_else(stage, tls, nginx_tls):
+    at_proxy = stage.secret()
+    proxy = stage.server(proxy_asking("pat", at_proxy))
+    stage.allow(at_proxy, proxy)
+    broker = stage.broker("--ca-file", str(tls / "ca.pem"))
+    url, way = f"https://localhost:{nginx_tls.port}/open.txt", {"url": proxy.url}
+    known = stage.client(answer=lambda challenge: password_answer("pat", at_proxy), broker=broker)
+    assert known.fetch(url, proxy=way)["result"]["status"] == 200
+    stranger = stage.client(answer=lambda challenge: {"action": "continue"}, broker=broker)
+    assert stranger.fetch(url, proxy=way)["result"]["status"] == 407
