@@ -51,7 +51,7 @@ extension Broker {
         case .tell(let event): tell(event, of: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
-        case .store, .remove, .announce: performAside(order.command)
+        case .store, .remove, .announce, .closeConnections, .keepTrust: performAside(order.command)
         }
     }
 
@@ -60,7 +60,18 @@ extension Broker {
         case .store(let credential, let pattern): keep(credential, for: pattern)
         case .remove(let item, let credential): discard(item, ifStill: credential)
         case .announce(let change): announce(change)
+        case .closeConnections(let identity): transfers.forget(identity)
+        case .keepTrust(let keys): keepTrust(keys)
         default: break
+        }
+    }
+
+    private func keepTrust(_ keys: [TrustedKey]) {
+        guard let trust else { return }
+        do throws(TrustFailure) {
+            try trust.keep(keys)
+        } catch {
+            log.error("what is trusted for good could not be written down", metadata: ["reason": "\(error.text)"])
         }
     }
 
@@ -105,7 +116,8 @@ extension Broker {
             httpVersion: response.response.httpVersion, headers: response.response.headers,
             body: isInline ? .inline(body) : .handle, bodyBytes: body.count,
             authentication: response.authentication, exchanges: response.exchanges,
-            totalTime: clock.now - fetch.since, challengeTime: fetch.challengeTime)
+            proxyAuthentication: response.proxyAuthentication, totalTime: clock.now - fetch.since,
+            challengeTime: fetch.challengeTime)
         connection.complete(call, .success(result.json))
     }
 

@@ -38,7 +38,7 @@ extension Broker {
     }
 
     /// An accepted credential that is to be kept for good.
-    func keep(_ credential: PasswordCredential, for pattern: SpacePattern) {
+    func keep(_ credential: LoginCredential, for pattern: SpacePattern) {
         save(credential, for: pattern) { [log] result in
             if case .failure(let failure) = result {
                 log.warning("a credential could not be kept in the keyring", metadata: ["reason": "\(failure.text)"])
@@ -47,10 +47,10 @@ extension Broker {
     }
 
     /// A stored credential that the server has refused.
-    func discard(_ item: String, ifStill credential: PasswordCredential) {
+    func discard(_ item: String, ifStill credential: LoginCredential) {
         guard let keyring else { return }
         openKeyringChanges += 1
-        keyring.remove(item, ifSecretIs: credential.password) { [self, loop] result in
+        keyring.remove(item, ifSecretIs: credential.secret) { [self, loop] result in
             loop.post { self.assumeIsolated { $0.discarded(result, user: credential.user) } }
         }
     }
@@ -68,7 +68,7 @@ extension Broker {
     /// Into the keyring: over what is there for the same user and space, and as the default where it is the first.
     /// `completion` is called on the broker's executor.
     func save(
-        _ credential: PasswordCredential, for pattern: SpacePattern,
+        _ credential: LoginCredential, for pattern: SpacePattern,
         completion: @escaping @Sendable (Result<String, KeyringFailure>) -> Void
     ) {
         guard let keyring, options.isKeyringEnabled else { return completion(.failure(.notConfigured)) }
@@ -83,7 +83,7 @@ extension Broker {
             case .success(let items):
                 let write = KeyringWrite(credential, for: pattern, over: items)
                 if let unchanged = write.unchanged { return finish(.success(unchanged), false) }
-                keyring.store(credential.password, attributes: write.attributes, label: write.label) {
+                keyring.store(credential.secret, attributes: write.attributes, label: write.label) {
                     finish($0, true)
                 }
             }
@@ -91,7 +91,7 @@ extension Broker {
     }
 
     private func saved(
-        _ result: Result<String, KeyringFailure>, _ isNews: Bool, _ credential: PasswordCredential,
+        _ result: Result<String, KeyringFailure>, _ isNews: Bool, _ credential: LoginCredential,
         _ pattern: SpacePattern, _ completion: (Result<String, KeyringFailure>) -> Void
     ) {
         openKeyringChanges -= 1

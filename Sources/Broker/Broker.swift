@@ -14,6 +14,7 @@ public actor Broker {
     let transfers: any TransferPort
     /// `nil` where there is none: the session cache is all there is then.
     let keyring: (any KeyringPort)?
+    let trust: (any TrustPort)?
     let clock: any BrokerClock
     var options: BrokerOptions
     let log: Logger
@@ -41,12 +42,13 @@ public actor Broker {
 
     public init(
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
-        clock: any BrokerClock = SystemClock(), options: BrokerOptions, log: Logger
+        trust: (any TrustPort)? = nil, clock: any BrokerClock = SystemClock(), options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
         self.executor = loop.executor
         self.transfers = transfers
         self.keyring = keyring
+        self.trust = trust
         self.clock = clock
         self.options = options
         self.log = log
@@ -54,11 +56,12 @@ public actor Broker {
             session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled,
             sharing: options.sharing)
         suspendedBefore = clock.suspended
+        if let trust { table.setPermanentTrust(trust.trustedKeys()) }
     }
 
     var environment: FetchEnvironment {
         FetchEnvironment(
-            now: clock.now, proxy: options.proxy, hosts: options.hosts,
+            now: clock.now, proxy: options.proxy, hosts: options.hosts, schemes: options.schemes,
             makeClientNonce: { RandomText.make128Bits() })
     }
 

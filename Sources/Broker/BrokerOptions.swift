@@ -15,12 +15,13 @@ public struct BrokerOptions: Sendable {
     public var isKeyringEnabled: Bool
     public var hosts: HostRules
     public var proxy: ProxyRule
+    public var schemes: SchemeRules
     public var sharing: FetchTable.Sharing
 
     public init(
         version: String, challengeDeadline: Duration = Limits.challengeDeadline, document: JSON = [:],
         session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = true, hosts: HostRules = HostRules(),
-        proxy: ProxyRule = ProxyRule(), sharing: FetchTable.Sharing = .user
+        proxy: ProxyRule = ProxyRule(), schemes: SchemeRules = SchemeRules(), sharing: FetchTable.Sharing = .user
     ) {
         self.version = version
         self.document = document
@@ -29,6 +30,7 @@ public struct BrokerOptions: Sendable {
         self.isKeyringEnabled = isKeyringEnabled
         self.hosts = hosts
         self.proxy = proxy
+        self.schemes = schemes
         self.sharing = sharing
     }
 }

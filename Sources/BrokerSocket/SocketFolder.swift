@@ -4,7 +4,10 @@ internal import Glibc
 enum SocketFolder {
     /// Makes the folder if it is missing (not those above it), and checks it.
     static func prepare(_ folder: String) throws(SocketFailure) {
-        if mkdir(folder, 0o700) != 0 && errno != EEXIST {
+        if mkdir(folder, 0o700) == 0 {
+            // Another thread may just have a umask that takes more.
+            chmod(folder, 0o700)
+        } else if errno != EEXIST {
             throw .systemCall("mkdir", path: folder, error: errno)
         }
         var status = stat()

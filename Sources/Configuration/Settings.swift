@@ -34,6 +34,12 @@ public struct Settings: Sendable, Equatable {
 
     /// The proxy as `http://host:port`, canonical; `nil` for none.
     public var proxyURL: String?
+    /// Hosts that the user's Kerberos tickets are good for.
+    public var negotiateHosts: [HostPattern] = []
+    /// Hosts that may act as the user elsewhere.
+    public var delegationHosts: [HostPattern] = []
+    /// Hosts that get NTLM.
+    public var ntlmHosts: [HostPattern] = []
     /// The hosts that are reached without the proxy.
     public var proxyExceptions: [HostPattern] = []
 

@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// What OpenSSL writes, as text.
 enum OpenSSLText {

@@ -33,6 +33,10 @@ public enum Limits {
     public static let requestHeaderBytes = 64 << 10
     /// A user name or a password; the largest that real servers take is far below.
     public static let credentialBytes = 4096
+    /// A token, or a header value that a client has made; servers take no larger header sections.
+    public static let tokenBytes = 64 << 10
+    /// A certificate with its chain and its key, as PEM.
+    public static let certificateBytes = 256 << 10
 
     /// Hosts that one subscription names.
     public static let subscriptionHosts = 64
@@ -64,6 +68,12 @@ public enum Limits {
     public static let verdictWait = Duration.seconds(60)
     /// How long a held body waits for the next read.
     public static let heldBodyIdle = Duration.seconds(60)
+
+    /// Identities of connections at once: logins by NTLM or Negotiate, client certificates, trust exceptions; the one unused
+    /// for longest goes first.
+    public static let connectionIdentities = 64
+    /// Trust exceptions, and client certificates, that are remembered for the session.
+    public static let rememberedDecisions = 256
 
     /// Protection spaces in the session cache; the one unused for longest goes first.
     public static let sessionEntries = 256

@@ -4,7 +4,7 @@ import WatchwordProtocol
 
 /// The credential of `-u`.
 enum CommandLineCredential {
-    static func make(_ text: Secret, keep: Persistence, interrupt: Int32) throws -> Credential {
+    static func make(_ text: Secret, keep: Persistence, interrupt: Int32) throws -> LoginCredential {
         let (user, password) = text.withUnsafeBytes { bytes -> (String, Secret?) in
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
                 return (String(decoding: bytes, as: UTF8.self), nil)
@@ -15,7 +15,7 @@ enum CommandLineCredential {
             )
         }
         if let password {
-            return .password(PasswordCredential(user: user, password: password, persistence: keep))
+            return LoginCredential(user: user, password: password, persistence: keep)
         }
         guard let terminal = Terminal() else {
             complain("-u \(user.shortened) names no password, and there is no terminal to ask at.")
@@ -24,7 +24,7 @@ enum CommandLineCredential {
         let prompt = "Password for \(user.shortened): "
         switch terminal.readLine(prompt, echo: false, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
         case .text(let password):
-            return .password(PasswordCredential(user: user, password: password, persistence: keep))
+            return LoginCredential(user: user, password: password, persistence: keep)
         case .end, .withdrawn, .interrupted:
             terminal.show("\n")
             throw ExitCode(128 + SIGINT)

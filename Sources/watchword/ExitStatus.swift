@@ -17,6 +17,7 @@ enum ExitStatus {
         switch kind {
         case .badURL: 3
         case .notSupported: 4
+        case .proxyFailed: 97
         case .nameNotResolved: 6
         case .cannotConnect: 7
         case .malformedResponse: 8
@@ -26,6 +27,7 @@ enum ExitStatus {
         case .invalidHeader, .invalidMethod: 43
         case .tooManyRedirects, .insecureRedirect, .badRedirect: 47
         case .connectionLost: 56
+        case .clientCertificateRejected: 58
         case .serverNotTrusted: 60
         case .tooLarge: 63
         case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied, .serverNotAuthentic:

@@ -33,7 +33,7 @@ struct TerminalQuestion {
         case .text(let password):
             let persistence = keep.granted(by: challenge.params).persistence
             return .credential(
-                .password(PasswordCredential(user: user, password: password, persistence: persistence)))
+                .login(LoginCredential(user: user, password: password, persistence: persistence)))
         case .end:
             terminal.show("Going on without logging in.\n")
             return .proceed

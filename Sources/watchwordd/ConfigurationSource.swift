@@ -48,7 +48,12 @@ extension BrokerOptions {
             entries: settings.sessionEntries, idle: settings.sessionIdle, lifetime: settings.sessionLifetime)
         isKeyringEnabled = settings.keyringEnabled
         hosts = HostRules(allowed: settings.allowedHosts, denied: settings.deniedHosts)
-        proxy = ProxyRule(url: settings.proxyURL, exceptions: settings.proxyExceptions)
+        // What the configuration takes for a proxy's URL is one.
+        let endpoint = settings.proxyURL.flatMap { try? ProxyEndpoint($0) }
+        proxy = ProxyRule(endpoint: endpoint, exceptions: settings.proxyExceptions)
+        schemes = SchemeRules(
+            negotiateHosts: settings.negotiateHosts, delegationHosts: settings.delegationHosts,
+            ntlmHosts: settings.ntlmHosts)
         sharing = settings.sharing == .client ? .client : .user
     }
 }

@@ -51,8 +51,10 @@ struct RunningService {
         let challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
         var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
         brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
+        let trust = TrustFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
         let broker = Broker(
-            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, options: brokerOptions, log: log)
+            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, options: brokerOptions,
+            log: log)
         let server = try await BrokerServer.start(
             on: loop, socket: socket, service: broker, policy: PeerPolicy(uid: getuid()), log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from rig import leaks, schemas, servers  # noqa: E402
 from rig.broker import Broker  # noqa: E402
 from rig.client import Client  # noqa: E402
+from rig.fixtures import *  # noqa: E402, F403
 from rig.keyring import Keyring, build_git_helper  # noqa: E402
 from rig.scripted import ScriptedServer  # noqa: E402
 
@@ -20,7 +21,7 @@ class Stage:
 
     def __init__(self, folder):
         self.folder, self.brokers, self.clients, self.servers, self.secrets = folder, [], [], [], {}
-        self.keyrings = []
+        self.keyrings, self.watched = [], []
 
     def broker(self, *options, **more):
         folder = self.folder / f"broker{len(self.brokers)}"
@@ -41,9 +42,13 @@ class Stage:
         return keyring.start_bus()
 
     def server(self, server_or_handler):
-        server = server_or_handler if isinstance(server_or_handler, ScriptedServer) else ScriptedServer(server_or_handler)
+        server = server_or_handler if hasattr(server_or_handler, "wire") else ScriptedServer(server_or_handler)
         self.servers.append(server)
         return server
+
+    def watch(self, *servers):
+        """Servers that outlive the test, such as the session's: secrets are looked for in what they noted, too."""
+        self.watched += servers
 
     def secret(self, *allowed):
         """A password that only the servers `allowed` may see."""
@@ -63,7 +68,7 @@ class Stage:
         for client in self.clients:
             schemas.check_messages(client.messages)
         for secret, allowed in self.secrets.items():
-            places = {f"server on port {server.port}": server.wire for server in self.servers if server not in allowed}
+            places = {f"server on port {server.port}": server.wire for server in [*self.servers, *self.watched] if server not in allowed}
             places.update({f"client {index}": client.received_bytes for index, client in enumerate(self.clients)})
             for broker in self.brokers:
                 places.update(leaks.files_below(broker.folder))

@@ -184,7 +184,10 @@ def test_a_scheme_hidden_in_a_realm_sends_nothing(stage):
     password = stage.secret()
     server = stage.server(lambda request: response(401, b"", 'WWW-Authenticate: Newauth realm="foo, Basic realm=evil"'))
     credential = {"type": "password", "user": "bob", "password": password}
-    assert stage.client().fetch(server.url, credential=credential)["result"]["status"] == 401
+    asked = []
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or {"action": "continue"})
+    assert client.fetch(server.url, credential=credential)["result"]["status"] == 401
+    assert [challenge["protectionSpace"]["authenticationMethod"] for challenge in asked] == ["other"]
     assert server.authorizations == [None]
 
 

@@ -14,7 +14,8 @@ from rig.scripted import basic_server, response
     ({"url": "http://127.0.0.1/", "headers": {"X": "a\nb"}}, "invalidHeader"),
     ({"url": "http://127.0.0.1/", "headers": {"Authorization": "Basic x"}}, "invalidHeader"),
     ({"url": "http://127.0.0.1/", "method": "A\nB"}, "invalidMethod"),
-    ({"url": "http://127.0.0.1/", "proxy": {"url": "http://127.0.0.1/"}}, "notSupported"),
+    ({"url": "http://127.0.0.1/", "proxy": {"url": "ftp://127.0.0.1/"}}, "badURL"),
+        ({"url": "http://127.0.0.1/", "proxy": {"url": "http://127.0.0.1:1"}}, "proxyFailed"),
     ({"url": "http://127.0.0.1:1/"}, "cannotConnect"), ({"url": "http://nowhere.invalid/"}, "nameNotResolved"),
 ])
 def test_each_mistake_has_its_kind_and_the_connection_goes_on(stage, params, kind):

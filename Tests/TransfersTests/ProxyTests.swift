@@ -110,21 +110,4 @@ import WatchwordProtocol
             #expect(failure.kind == .timedOut || failure.cause == .proxyTLSFailed)
         }
     }
-
-    @Test(arguments: ["", "http://", "http://h", "http://h:x", "ftp://h:1", "http://h:0", "http://u@h:1", "h:1"])
-    func anAddressThatCannotBeReadGoesNowhere(url: String) async throws {
-        let server = ScriptedServer([okay])
-        defer { server.stop() }
-        try await withEngine { engine in
-            var request = TransfersTests.request(server.url)
-            request.proxy = ProxyRequest(url: url)
-            #expect(await engine.exchange(request).failureKind == .internalError)
-        }
-        #expect(server.heard.isEmpty)
-    }
-
-    @Test func anAddressIsReadInItsParts() {
-        #expect(ProxyRequest(url: "http://p.example:3128") == ProxyRequest(kind: .http, host: "p.example", port: 3128))
-        #expect(ProxyRequest(url: "https://[::1]:8/") == ProxyRequest(kind: .https, host: "[::1]", port: 8))
-    }
 }

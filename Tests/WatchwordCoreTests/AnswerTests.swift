@@ -75,14 +75,14 @@ import WatchwordProtocol
 
     @Test func rule15TheWholeOrder() throws {
         var run = try MachineRun("http://bob:url@h/a/page", keyring: [item("1", exact("bob"), "keyring")]) {
-            $0.credential = password("bob", "own")
+            $0.credential = login("bob", "own")
             $0.preemptive = false
         }
         run.asksAgents = true
         let space = ProtectionSpace(
             scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
         run.session.remember(
-            PasswordCredential(user: "bob", password: secret("session")), for: space,
+            LoginCredential(user: "bob", password: secret("session")), for: space,
             at: try FetchURL("http://h/a/page"), digest: nil, now: .zero)
         run.start()
         for _ in 0..<4 { run.challengeBasic() }

@@ -204,7 +204,7 @@ import WatchwordProtocol
     @Test func rule22TheFetchsOwnWrongCredentialIsTriedOnce() throws {
         var run = TableRun()
         let ids = try (1...20).map { client in
-            try run.fetch(client: client) { $0.credential = password("bob", "wrong") }
+            try run.fetch(client: client) { $0.credential = login("bob", "wrong") }
         }
         run.serve(password: "right")
         #expect(run.sent == [basic("bob", "wrong")])
@@ -219,7 +219,7 @@ import WatchwordProtocol
         var run = TableRun()
         let asked = try run.fetch(client: 1)
         run.challenge(asked)
-        let own = try run.fetch(client: 2) { $0.credential = password("bob", "right") }
+        let own = try run.fetch(client: 2) { $0.credential = login("bob", "right") }
         run.serve(password: "right")
         #expect(run.results[own]?.response.status == 200)
         #expect(run.asking == [asked])
@@ -270,7 +270,7 @@ import WatchwordProtocol
         let ids = try (1...3).map { client in
             try run.fetch(client: client) {
                 $0.useStorage = false
-                $0.credential = password("bob", "pw")
+                $0.credential = login("bob", "pw")
             }
         }
         for id in ids { run.challenge(id) }
@@ -288,7 +288,7 @@ import WatchwordProtocol
     @Test func aResponseThatTakesLongKeepsNobodyFromTheServer() throws {
         var run = TableRun()
         let ids = try (1...3).map { client in
-            try run.fetch(client: client) { $0.credential = password("bob", "pw") }
+            try run.fetch(client: client) { $0.credential = login("bob", "pw") }
         }
         for id in ids { run.challenge(id) }
         let asked = try run.fetch(client: 4)

@@ -57,18 +57,22 @@ import WatchwordProtocol
         ("http://p:1", "http://h:80/", "uri=\"http://h/\""), ("http://p:1", "https://h/a", "uri=\"/a\""),
     ])
     func d7TheURIIsWhatTheRequestLineHolds(proxy: String?, url: String, uri: String) throws {
-        let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
-        let hop = HopRequest(url: try FetchURL(url), method: "GET", headers: [], body: nil)
-        let asked = AnswerableChallenge.digest(challenge)
-        let attempt = Attempt(
-            asked, asked.protectionSpace(at: hop.url.origin),
-            Candidate(credential: Mufasa.credential, source: .client))
-        var nonces = DigestNonces()
-        var exchange: DigestExchange?
-        let environment = FetchEnvironment(now: .zero, proxy: ProxyRule(url: proxy), makeClientNonce: { "c" })
-        let text = attempt.authorization(for: hop, environment, nonces: &nonces, exchange: &exchange).revealed
-        #expect(text.contains("\(uri), "))
-        #expect(exchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
+        var params = FetchRunParams(url: url)
+        params.credential = Mufasa.credential
+        let plan = try FetchPlan(params, subscription: nil)
+        let rule = ProxyRule(endpoint: try proxy.map { try ProxyEndpoint($0) })
+        let environment = FetchEnvironment(now: .zero, proxy: rule, makeClientNonce: { "c" })
+        var (machine, memory) = (machine(plan), CredentialMemory())
+        _ = machine.start(environment, &memory)
+        let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
+        let step = machine.received(TransferResponse(status: 401, headers: [field]), environment, &memory)
+        guard case .transfer(let request) = step.action else { return #expect(Bool(false)) }
+        #expect(try #require(request.authorization).revealed.contains("\(uri), "))
+        #expect(machine.outgoing.server?.digestExchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
+    }
+
+    private func machine(_ plan: FetchPlan) -> FetchMachine {
+        FetchMachine(plan, id: FetchID(number: 1), client: ClientTag(value: 1), owner: nil, lastRefusal: 0)
     }
 
     @Test func d11WhatCannotBeSentIsNotAndWhoAnsweredHearsSo() throws {

@@ -10,7 +10,7 @@ func digestChallenge(_ parameters: String, allowsLegacy: Bool = false) -> Digest
 
 /// Expected values are of RFC 7616 section 3.9, or computed with Python's hashlib.
 enum Mufasa {
-    static let credential = PasswordCredential(user: "Mufasa", password: secret("Circle of Life"))
+    static let credential = LoginCredential(user: "Mufasa", password: secret("Circle of Life"))
     static let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
     static let clientNonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
     static let opaque = "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
@@ -36,7 +36,7 @@ func digestField(
 ) -> String? {
     digestChallenge(parameters).map {
         DigestResponse(challenge: $0, nonceCount: 1, clientNonce: "c").authorization(
-            for: PasswordCredential(user: user, password: secret(password)),
+            for: LoginCredential(user: user, password: secret(password)),
             DigestRequest(method: "GET", target: target)
         ).latin1
     }

@@ -28,7 +28,7 @@ import WatchwordProtocol
                 realm="api@example.org", qop="auth", algorithm=SHA-512-256, charset=UTF-8, userhash=true, \
                 nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS"
                 """))
-        let jason = PasswordCredential(user: "Jäsøn Doe", password: secret("Secret, or not?"))
+        let jason = LoginCredential(user: "Jäsøn Doe", password: secret("Secret, or not?"))
         let answer = DigestResponse(
             challenge: challenge, nonceCount: 1, clientNonce: "NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v")
         let text = answer.authorization(for: jason, DigestRequest(method: "GET", target: "/doe.json")).revealed
@@ -144,11 +144,11 @@ import WatchwordProtocol
         ("", "", true, true),
     ])
     func d11WithoutACharsetOnlyISO88591IsSent(user: String, password: String, fits: Bool, fitsUTF8: Bool) throws {
-        let credential = PasswordCredential(user: user, password: secret(password))
+        let credential = LoginCredential(user: user, password: secret(password))
         let plain = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
         let utf8 = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", charset=UTF-8"))
-        #expect(AnswerableChallenge.digest(plain).canCarry(credential) == fits)
-        #expect(AnswerableChallenge.digest(utf8).canCarry(credential) == fitsUTF8)
+        #expect(AnswerableChallenge.digest(plain).canCarry(credential, at: here) == fits)
+        #expect(AnswerableChallenge.digest(utf8).canCarry(credential, at: here) == fitsUTF8)
     }
 
     @Test(arguments: [[0xC2], [0xC3, 0x41], [0xE4], [0xC4, 0x80], [0x41, 0xFF, 0xFE]] as [[UInt8]])

@@ -29,9 +29,10 @@ import WatchwordProtocol
         _ = session.clear()
         let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"m\", qop=\"auth\""))
         let other = try #require(digestChallenge("realm=\"s\", nonce=\"m\", qop=\"auth\""))
-        let origin = try FetchURL("http://h/").origin
+        let origin = Challenger.server(try FetchURL("http://h/").origin)
         #expect(session.nonces.accepted.isDowngrade(.digest(challenge), at: origin))
         #expect(!session.nonces.accepted.isDowngrade(.digest(other), at: origin))
-        #expect(!session.nonces.accepted.isDowngrade(.digest(challenge), at: try FetchURL("https://h/").origin))
+        #expect(
+            !session.nonces.accepted.isDowngrade(.digest(challenge), at: .server(try FetchURL("https://h/").origin)))
     }
 }

@@ -51,7 +51,7 @@ import WatchwordProtocol
 
     @Test func d5CountsUpForEachNonceAndNeverTwice() throws {
         let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
-        let origin = try FetchURL("http://h/").origin
+        let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
         #expect(!nonces.remembers(challenge, at: origin))
         let counts = (1...300).map { _ in nonces.nextResponse(to: challenge, at: origin, clientNonce: "c").nonceCount }
@@ -59,14 +59,14 @@ import WatchwordProtocol
         let text = DigestResponse(challenge: challenge, nonceCount: 300, clientNonce: "c")
             .authorization(for: Mufasa.credential, Mufasa.request).revealed
         #expect(text.contains("nc=0000012c,"))
-        let elsewhere = try FetchURL("http://other/").origin
+        let elsewhere = Challenger.server(try FetchURL("http://other/").origin)
         #expect(nonces.nextResponse(to: challenge, at: elsewhere, clientNonce: "c").nonceCount == 1)
     }
 
     @Test func d6TheClientNonceOfASessionStays() throws {
         let session = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5-sess"))
         let plain = try #require(digestChallenge("realm=\"r\", nonce=\"m\", qop=\"auth\""))
-        let origin = try FetchURL("http://h/").origin
+        let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
         let used = ["a", "b"].map { nonces.nextResponse(to: session, at: origin, clientNonce: $0).clientNonce }
         #expect(used == ["a", "a"])
@@ -76,7 +76,7 @@ import WatchwordProtocol
 
     @Test func d6AndD14ASessionOutlivesTheServersNonce() throws {
         let first = try #require(digestChallenge("realm=\"r\", nonce=\"one\", qop=\"auth\", algorithm=MD5-sess"))
-        let origin = try FetchURL("http://h/").origin
+        let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
         var response = nonces.nextResponse(to: first, at: origin, clientNonce: "a")
         for nonce in ["two", "three"] {
@@ -91,7 +91,7 @@ import WatchwordProtocol
 
     @Test func d14ANonceThatIsAnnouncedTwiceGoesOnCounting() throws {
         let first = try #require(digestChallenge("realm=\"r\", nonce=\"one\", qop=\"auth\""))
-        let origin = try FetchURL("http://h/").origin
+        let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
         var response = nonces.nextResponse(to: first, at: origin, clientNonce: "a")
         for count in 1...3 {
@@ -140,7 +140,7 @@ import WatchwordProtocol
     }
 
     @Test func nonceTableIsBoundedAndForgetsTheOldest() throws {
-        let origin = try FetchURL("http://h/").origin
+        let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
         let first = try #require(digestChallenge("realm=\"r\", nonce=\"first\", qop=\"auth\""))
         var response = nonces.nextResponse(to: first, at: origin, clientNonce: "c")
@@ -161,12 +161,12 @@ import WatchwordProtocol
         ("a", "b:c", "YTpiOmM="),
     ])
     func encodesUserAndPassword(user: String, password: String, encoded: String) {
-        let credential = PasswordCredential(user: user, password: secret(password))
+        let credential = LoginCredential(user: user, password: secret(password))
         #expect(BasicScheme.authorization(for: credential).revealed == "Basic \(encoded)")
     }
 
     @Test func b2CannotCarryAUserWithAColon() {
-        #expect(!BasicScheme.canCarry(PasswordCredential(user: "a:b", password: secret("p"))))
-        #expect(BasicScheme.canCarry(PasswordCredential(user: "ab", password: secret(":"))))
+        #expect(!BasicScheme.canCarry(LoginCredential(user: "a:b", password: secret("p"))))
+        #expect(BasicScheme.canCarry(LoginCredential(user: "ab", password: secret(":"))))
     }
 }

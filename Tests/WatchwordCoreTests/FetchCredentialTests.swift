@@ -16,7 +16,7 @@ import WatchwordProtocol
     }
 
     @Test func rule15TheFetchsOwnCredentialComesFirstAndTheURLsSecond() throws {
-        var run = try MachineRun("http://carol:url@h/") { $0.credential = password("bob", "own") }
+        var run = try MachineRun("http://carol:url@h/") { $0.credential = login("bob", "own") }
         run.start()
         run.challengeBasic()
         run.challengeBasic()
@@ -70,7 +70,7 @@ import WatchwordProtocol
     }
 
     @Test func aFetchThatNamesAUserIsNeverMadeAsAnother() throws {
-        var run = try MachineRun(session: session()) { $0.credential = password("carol", "wrong") }
+        var run = try MachineRun(session: session()) { $0.credential = login("carol", "wrong") }
         run.start()
         run.challengeBasic()
         run.challengeBasic()
@@ -121,7 +121,7 @@ import WatchwordProtocol
             ("http://localhost/", false, true), ("http://127.0.0.1/", false, true), ("http://[::1]/", false, true),
             ("http://127.evil.example/", false, false),
         ] {
-            var run = try MachineRun(url) { if !isAnswered { $0.credential = password("bob", "pw") } }
+            var run = try MachineRun(url) { if !isAnswered { $0.credential = login("bob", "pw") } }
             run.start()
             run.challengeBasic()
             if isAnswered { run.answer(user: "bob", "pw") }
@@ -170,7 +170,7 @@ import WatchwordProtocol
     }
 
     @Test func digestIsPreferredToBasicWhateverTheOrder() throws {
-        var run = try MachineRun { $0.credential = password("bob", "pw") }
+        var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(
             401, ("WWW-Authenticate", "Basic realm=\"r\""),
@@ -179,9 +179,12 @@ import WatchwordProtocol
     }
 
     @Test func aHiddenBasicInAQuotedStringSendsNothing() throws {
-        var run = try MachineRun { $0.credential = password("bob", "pw") }
+        var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(401, ("WWW-Authenticate", "Newauth realm=\"foo, Basic realm=evil\""))
+        #expect(run.challenges.map(\.protectionSpace.authenticationMethod) == [.other])
+        #expect(run.challenges[0].protectionSpace.realm == "foo, Basic realm=evil")
+        run.answer(.useDefault)
         #expect(run.authorizations == [nil])
         #expect(run.result?.response.status == 401)
     }

@@ -62,7 +62,7 @@ struct MachineRun {
 
     mutating func answer(user: String, _ password: String, _ persistence: Persistence = .forSession) {
         answer(
-            .credential(.password(PasswordCredential(user: user, password: secret(password), persistence: persistence)))
+            .credential(.login(LoginCredential(user: user, password: secret(password), persistence: persistence)))
         )
     }
 
@@ -78,7 +78,7 @@ struct MachineRun {
         for order in orders {
             switch order.command {
             case .tell(let event): events.append(event)
-            case .store, .remove, .announce: effects.append(order.command)
+            case .store, .remove, .announce, .closeConnections, .keepTrust: effects.append(order.command)
             case .lookUp:
                 lookUps += 1
                 take(table.found(.success(keyring ?? []), for: id, environment))
@@ -127,9 +127,26 @@ extension FetchTable.Command {
 }
 
 func basic(_ user: String, _ password: String) -> String {
-    BasicScheme.authorization(for: PasswordCredential(user: user, password: secret(password))).revealed
+    BasicScheme.authorization(for: LoginCredential(user: user, password: secret(password))).revealed
 }
 
 func password(_ user: String, _ password: String, _ persistence: Persistence = .forSession) -> Credential {
-    .password(PasswordCredential(user: user, password: secret(password), persistence: persistence))
+    .login(login(user, password, persistence))
+}
+
+func login(_ user: String, _ password: String, _ persistence: Persistence = .forSession) -> LoginCredential {
+    LoginCredential(user: user, password: secret(password), persistence: persistence)
+}
+
+/// A server on this machine.
+let here = Challenger.server(Origin(scheme: .http, host: "localhost", port: 80))
+
+extension OfferList {
+    init(_ challenges: [SchemeChallenge], allowed: [AuthenticationMethod]?) {
+        self.init(challenges, by: here, allowed: allowed, SchemeRules())
+    }
+}
+
+extension AnswerableChallenge {
+    init?(_ challenge: SchemeChallenge) { self.init(challenge, at: here, SchemeRules()) }
 }

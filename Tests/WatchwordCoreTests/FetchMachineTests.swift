@@ -16,7 +16,7 @@ import WatchwordProtocol
     }
 
     @Test func rule1A401WithoutTheFieldIsAnOrdinaryResponse() throws {
-        var run = try MachineRun { $0.credential = password("bob", "pw") }
+        var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(401, ("Proxy-Authenticate", "Basic realm=\"r\""))
         #expect(run.result?.response.status == 401)
@@ -24,7 +24,7 @@ import WatchwordProtocol
     }
 
     @Test func rule1A407IsAnOrdinaryResponseWithoutAProxy() throws {
-        var run = try MachineRun { $0.credential = password("bob", "pw") }
+        var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(407, ("WWW-Authenticate", "Basic realm=\"r\""), ("Proxy-Authenticate", "Basic realm=\"r\""))
         #expect(run.result?.response.status == 407)
@@ -32,7 +32,7 @@ import WatchwordProtocol
     }
 
     @Test func rule1AChallengeOnASuccessStartsNothing() throws {
-        var run = try MachineRun { $0.credential = password("bob", "pw") }
+        var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(200, ("WWW-Authenticate", "Basic realm=\"r\""))
         #expect(run.result?.response.status == 200)
@@ -70,7 +70,7 @@ import WatchwordProtocol
     }
 
     @Test func rule7StaleForEverGetsThreeRequests() throws {
-        var run = try MachineRun(isSubscribed: false) { $0.credential = password("bob", "pw") }
+        var run = try MachineRun(isSubscribed: false) { $0.credential = login("bob", "pw") }
         run.start()
         for number in 1...3 { run.challengeDigest(nonce: "\(number)", stale: true) }
         #expect(run.requests.count == 3)
@@ -211,7 +211,7 @@ import WatchwordProtocol
     }
 
     @Test func rule26AnEventThatNobodyWaitsForSendsNothing() throws {
-        var run = try MachineRun { $0.credential = password("bob", "pw") }
+        var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.answer(user: "bob", "pw")
         #expect(run.failure == .internalError)
         run.start()

@@ -111,7 +111,7 @@ import WatchwordProtocol
     // MARK: Writing
 
     @Test func rule18TheFirstUserIsMarkedAndLaterOnesAreNot() {
-        let bob = PasswordCredential(user: "bob", password: secret("one"))
+        let bob = LoginCredential(user: "bob", password: secret("one"))
         let pattern = SpacePattern(space)
         let first = KeyringWrite(bob, for: pattern, over: [])
         #expect(first.attributes == with(["watchword-default": "1"]))
@@ -119,7 +119,7 @@ import WatchwordProtocol
         let schema = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
         let there = item("1", first.attributes.merging(schema) { $1 }, "one")
         #expect(KeyringWrite(bob, for: pattern, over: [there]).unchanged == "/items/1")
-        let newer = PasswordCredential(user: "bob", password: secret("two"))
+        let newer = LoginCredential(user: "bob", password: secret("two"))
         let over = KeyringWrite(newer, for: pattern, over: [there])
         #expect(over.unchanged == nil)
         #expect(over.attributes == first.attributes)
@@ -127,7 +127,7 @@ import WatchwordProtocol
         let foreign = item("2", first.attributes.merging(["xdg:schema": "x"]) { $1 }, "one")
         #expect(KeyringWrite(bob, for: pattern, over: [foreign]).unchanged == nil)
         #expect(KeyringWrite(bob, for: pattern, over: [foreign]).attributes["watchword-default"] == "1")
-        let carol = PasswordCredential(user: "carol", password: secret("one"))
+        let carol = LoginCredential(user: "carol", password: secret("one"))
         #expect(KeyringWrite(carol, for: pattern, over: [there]).attributes["watchword-default"] == nil)
     }
 
@@ -155,7 +155,7 @@ import WatchwordProtocol
             run.challengeBasic()
             let removal = FetchTable.Command.remove(
                 item: "/items/1",
-                PasswordCredential(user: "bob", password: secret("stale"), persistence: .permanent))
+                LoginCredential(user: "bob", password: secret("stale"), persistence: .permanent))
             #expect(run.effects.contains(removal) == isRemoved)
         }
     }

@@ -117,7 +117,7 @@ struct RandomWalk {
         params.preemptive = !chance(1, in: 8)
         let interactions: [Interaction] = [.ownClient, .ownClient, .agent, .none]
         params.interaction = interactions.randomElement(using: &random) ?? .none
-        if chance(1, in: 6) { params.credential = .password(credential(for: host)) }
+        if chance(1, in: 6) { params.credential = credential(for: host) }
         let consults = chance(1, in: 6)
         let subscription = Subscription(
             delivery: .request, mode: chance(1, in: 5) ? .everything : .classic, asksCanAuthenticate: consults,
@@ -133,11 +133,11 @@ struct RandomWalk {
     }
 
     /// Passwords say for which server they are, so that one that goes astray is noticed.
-    private mutating func credential(for host: String) -> PasswordCredential {
+    private mutating func credential(for host: String) -> LoginCredential {
         let version = chance(2, in: 3) ? passwords[host] ?? 0 : Int.random(in: 0...3, using: &random)
         let persistence = Persistence.allCases.randomElement(using: &random) ?? .none
         meant[host, default: []].insert(basic("bob", "\(host)-\(version)"))
-        return PasswordCredential(user: "bob", password: secret("\(host)-\(version)"), persistence: persistence)
+        return LoginCredential(user: "bob", password: secret("\(host)-\(version)"), persistence: persistence)
     }
 
     private mutating func happen(to id: FetchID) {
@@ -161,7 +161,7 @@ struct RandomWalk {
         case 2, 3: .useDefault
         case 4: .reject
         case 5: .credential(.proposed)
-        default: .credential(.password(credential(for: host)))
+        default: .credential(.login(credential(for: host)))
         }
     }
 
@@ -176,7 +176,7 @@ struct RandomWalk {
             attributes["server"] = host
             return .success([
                 KeyringItem(
-                    id: "/\(host)", label: "", attributes: attributes, secret: stored.password, isLocked: false,
+                    id: "/\(host)", label: "", attributes: attributes, secret: stored.secret, isLocked: false,
                     created: 0)
             ])
         }
@@ -281,6 +281,8 @@ extension FetchTable.Command {
         case .store: "store"
         case .remove: "remove"
         case .announce: "announce"
+        case .closeConnections: "closeConnections"
+        case .keepTrust: "keepTrust"
         }
     }
 }

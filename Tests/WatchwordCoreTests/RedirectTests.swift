@@ -6,7 +6,7 @@ import WatchwordProtocol
 @Suite struct RedirectTests {
     @Test func rule23NoCredentialFollowsToAnotherOrigin() throws {
         for target in ["http://other/", "http://h:81/", "https://h/"] {
-            var run = try MachineRun("http://carol:url@h/") { $0.credential = password("bob", "own") }
+            var run = try MachineRun("http://carol:url@h/") { $0.credential = login("bob", "own") }
             run.start()
             run.challengeBasic()
             run.respond(302, ("Location", target))
@@ -32,7 +32,7 @@ import WatchwordProtocol
     }
 
     @Test func rule23DowngradeIsRefusedOnceLoggedIn() throws {
-        var run = try MachineRun("https://h/") { $0.credential = password("bob", "pw") }
+        var run = try MachineRun("https://h/") { $0.credential = login("bob", "pw") }
         run.start()
         run.challengeBasic()
         run.respond(302, ("Location", "http://h/"))

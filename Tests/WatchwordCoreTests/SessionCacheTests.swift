@@ -4,8 +4,8 @@ import WatchwordProtocol
 @testable import WatchwordCore
 
 @Suite struct SessionCacheTests {
-    private let bob = PasswordCredential(user: "bob", password: secret("one"))
-    private let newer = PasswordCredential(user: "bob", password: secret("two"))
+    private let bob = LoginCredential(user: "bob", password: secret("one"))
+    private let newer = LoginCredential(user: "bob", password: secret("two"))
 
     private func space(_ realm: String, _ method: AuthenticationMethod = .httpBasic) -> ProtectionSpace {
         ProtectionSpace(scheme: "http", host: "h", port: 80, realm: realm, authenticationMethod: method)

@@ -8,8 +8,8 @@ import WatchwordProtocol
     private let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
     private let client = ClientTag(value: 1)
 
-    private func credential(_ user: String, _ password: String = "pw") -> PasswordCredential {
-        PasswordCredential(user: user, password: secret(password))
+    private func credential(_ user: String, _ password: String = "pw") -> LoginCredential {
+        LoginCredential(user: user, password: secret(password))
     }
 
     private func logIn(_ run: inout TableRun, as user: String) throws {
@@ -201,7 +201,7 @@ import WatchwordProtocol
     @Test func afterALockAStoredCredentialThatWaitedForAVerdictIsNotSent() throws {
         var run = TableRun(isKeyringEnabled: true)
         let own = try run.fetch(client: 1) {
-            $0.credential = .password(PasswordCredential(user: "bob", password: secret("pw")))
+            $0.credential = LoginCredential(user: "bob", password: secret("pw"))
         }
         let second = try run.fetch(client: 2)
         for id in [own, second] { run.challenge(id) }

@@ -74,8 +74,8 @@ struct TableRun {
     }
 
     mutating func answer(_ id: FetchID, user: String, _ password: String, _ persistence: Persistence = .forSession) {
-        let credential = PasswordCredential(user: user, password: secret(password), persistence: persistence)
-        answer(id, .credential(.password(credential)))
+        let credential = LoginCredential(user: user, password: secret(password), persistence: persistence)
+        answer(id, .credential(.login(credential)))
     }
 
     mutating func consulted(_ id: FetchID, _ answer: Bool) { take(table.consulted(answer, for: id, environment)) }

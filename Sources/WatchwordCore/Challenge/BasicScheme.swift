@@ -3,11 +3,11 @@ internal import WatchwordProtocol
 /// The Basic scheme (RFC 7617).
 enum BasicScheme {
     /// Section 2: the first colon ends the user name, so a name that holds one cannot be sent.
-    static func canCarry(_ credential: PasswordCredential) -> Bool { !credential.user.utf8.contains(UInt8(ascii: ":")) }
+    static func canCarry(_ credential: LoginCredential) -> Bool { !credential.user.utf8.contains(UInt8(ascii: ":")) }
 
     /// The value of the `Authorization` field.
-    static func authorization(for credential: PasswordCredential) -> Secret {
-        let plain = Secret(joining: [.text("\(credential.user):"), .secret(credential.password)])
+    static func authorization(for credential: LoginCredential) -> Secret {
+        let plain = Secret(joining: [.text("\(credential.user):"), .secret(credential.secret)])
         let prefix = Array("Basic ".utf8)
         let encodedCount = Base64.encodedCount(plain.count)
         return Secret(capacity: prefix.count + encodedCount) { destination in

@@ -148,15 +148,3 @@ struct ChallengeFieldParser {
 extension [UInt8] {
     fileprivate subscript(safe index: Int) -> UInt8? { index < count ? self[index] : nil }
 }
-
-extension UInt8 {
-    /// `tchar` (RFC 9110 section 5.6.2).
-    var isTokenCharacter: Bool { isAlphanumeric || Self.tokenPunctuation.contains(self) }
-
-    fileprivate var isToken68Character: Bool { isAlphanumeric || Self.token68Punctuation.contains(self) }
-
-    private var isAlphanumeric: Bool { (0x30...0x39).contains(self) || (0x61...0x7A).contains(self | 0x20) }
-
-    private static let tokenPunctuation = Array("!#$%&'*+-.^_`|~".utf8)
-    private static let token68Punctuation = Array("-._~+/".utf8)
-}

@@ -4,11 +4,22 @@ internal import WatchwordProtocol
 enum AnswerableChallenge: Sendable, Equatable {
     case basic(realm: String)
     case digest(DigestChallenge)
+    /// RFC 6750.
+    case bearer(realm: String?)
+    /// MS-NLMP over HTTP; the rounds are the adapter's.
+    case ntlm
+    /// RFC 4559, with Kerberos only; the rounds are the adapter's.
+    case negotiate
+    /// A scheme that only the client knows how to answer.
+    case other(SchemeChallenge)
+    /// User and password of RFC 1929: no header asks for them, but a proxy that does not go on.
+    case socks
 
-    /// `nil` for a scheme that the broker does not know, and for a challenge that it must not answer.
-    init?(_ challenge: SchemeChallenge) {
-        guard !challenge.hasDuplicateParameters else { return nil }
-        switch challenge.authenticationMethod {
+    /// `nil` for a challenge that the broker must not answer.
+    init?(_ challenge: SchemeChallenge, at challenger: Challenger, _ rules: SchemeRules) {
+        let method = challenge.authenticationMethod
+        guard !challenge.hasDuplicateParameters, rules.allow(method, at: challenger) else { return nil }
+        switch method {
         case .httpBasic:
             // RFC 7617 section 2 requires a realm; without one there is no protection space to keep a password to.
             guard let realm = challenge.realm else { return nil }
@@ -16,59 +27,147 @@ enum AnswerableChallenge: Sendable, Equatable {
         case .httpDigest:
             guard let digest = DigestChallenge(challenge) else { return nil }
             self = .digest(digest)
-        default:
+        case .bearer:
+            self = .bearer(realm: challenge.realm)
+        case .ntlm:
+            self = .ntlm
+        case .negotiate:
+            self = .negotiate
+        case .other:
+            self = .other(challenge)
+        case .clientCertificate, .serverTrust:
             return nil
         }
     }
 
-    var realm: String {
+    var realm: String? {
         switch self {
         case .basic(let realm): realm
         case .digest(let challenge): challenge.realm
+        case .bearer(let realm): realm
+        case .other(let challenge): challenge.realm
+        case .ntlm, .negotiate, .socks: nil
         }
     }
 
     var authenticationMethod: AuthenticationMethod {
         switch self {
-        case .basic: .httpBasic
+        case .basic, .socks: .httpBasic
         case .digest: .httpDigest
+        case .bearer: .bearer
+        case .ntlm: .ntlm
+        case .negotiate: .negotiate
+        case .other: .other
         }
     }
 
-    /// RFC 9110 section 11.4: the most secure scheme counts, not the server's order.
+    /// RFC 9110 section 11.4: the most secure scheme counts, not the server's order. NTLM comes after Basic: what it sends can
+    /// be relayed, and guessed offline by whoever has seen it. Bearer is asked for last, because few people can type a token,
+    /// and tried before Digest where there is one.
     var strength: Int {
         switch self {
-        case .basic: 0
-        case .digest(let challenge): 1 + challenge.algorithm.strength
+        case .negotiate: 8
+        case .digest(let challenge): 4 + challenge.algorithm.strength
+        case .basic, .socks: 3
+        case .ntlm: 2
+        case .bearer: 1
+        case .other: 0
         }
     }
 
-    func protectionSpace(at origin: Origin) -> ProtectionSpace {
-        ProtectionSpace(
-            scheme: origin.scheme.rawValue, host: origin.host, port: origin.port, realm: realm,
-            authenticationMethod: authenticationMethod)
+    /// That of a token that is at hand: above every Digest, below tickets.
+    static let strengthOfToken = 7
+
+    /// The connection is logged in, not the request.
+    var isHandshake: Bool { self == .ntlm || self == .negotiate }
+
+    func protectionSpace(at challenger: Challenger) -> ProtectionSpace {
+        challenger.space(realm: realm, authenticationMethod)
+    }
+
+    var digest: DigestChallenge? {
+        if case .digest(let challenge) = self { challenge } else { nil }
+    }
+
+    /// The name of the scheme, in small letters.
+    var scheme: String {
+        switch self {
+        case .basic, .socks: "basic"
+        case .digest: "digest"
+        case .bearer: "bearer"
+        case .ntlm: "ntlm"
+        case .negotiate: "negotiate"
+        case .other(let challenge): challenge.scheme.asciiLowercased
+        }
+    }
+
+    /// Why an answer cannot be sent; `nil` where it can.
+    func problem(with credential: LoginCredential, at challenger: Challenger) -> Challenge.AnswerProblem? {
+        switch (self, credential.form) {
+        case (.basic, .password):
+            BasicScheme.canCarry(credential) ? nil : .credentialNotUsable
+        case (.digest(let challenge), .password):
+            challenge.charset.canCarry(credential) ? nil : .credentialNotUsable
+        case (.ntlm, .password), (.socks, .password), (.negotiate, .tickets): nil
+        case (.bearer, .token): challenger.isSecure ? nil : .connectionNotSecure
+        case (.ntlm, _), (.negotiate, _), (.socks, _): .credentialOfWrongType
+        case (_, .header(let name, _)): name.asciiLowercased == scheme ? nil : .credentialOfWrongType
+        default: .credentialOfWrongType
+        }
+    }
+
+    func canCarry(_ credential: LoginCredential, at challenger: Challenger) -> Bool {
+        problem(with: credential, at: challenger) == nil
     }
 }
 
 /// What a response that challenges offers.
 struct OfferList: Sendable, Equatable {
+    let challenger: Challenger
     /// For the client: everything, in the server's order.
     let offers: [Offer]
-    /// Strongest first; the server's order among equals.
+    /// The best first; the server's order among equals.
     let answerable: [AnswerableChallenge]
 
-    init(_ challenges: [SchemeChallenge], allowed: [AuthenticationMethod]?) {
+    /// - Parameters:
+    ///   - allowed: schemes that the fetch may use; `nil` for all.
+    ///   - keepsConnection: whether what logs in a connection logs in the one to the challenger (RFC 4559 section 6).
+    init(
+        _ challenges: [SchemeChallenge], by challenger: Challenger, allowed: [AuthenticationMethod]?,
+        keepsConnection: Bool = true, _ rules: SchemeRules
+    ) {
+        self.challenger = challenger
         var offers: [Offer] = []
         var answerable: [AnswerableChallenge] = []
         for challenge in challenges {
-            let answer = AnswerableChallenge(challenge)
-            offers.append(Offer(challenge, supported: answer != nil))
+            var answer = AnswerableChallenge(challenge, at: challenger, rules)
+            if answer?.isHandshake == true && !keepsConnection { answer = nil }
+            let isOurs = answer.map { $0.authenticationMethod != .other } ?? false
+            offers.append(Offer(challenge, supported: isOurs))
             if let answer, allowed?.contains(answer.authenticationMethod) ?? true { answerable.append(answer) }
         }
         self.offers = offers
+        let order = rules.order(for: challenger)
         self.answerable = answerable.enumerated()
-            .sorted { ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset) }
+            .sorted { left, right in
+                let (leftRank, rightRank) = (left.element.rank(order), right.element.rank(order))
+                return (leftRank, left.offset) < (rightRank, right.offset)
+            }
             .map(\.element)
+    }
+
+    /// Of a proxy that does not go on without user and password (RFC 1928 section 3).
+    init(socks proxy: ProxyEndpoint) {
+        challenger = .proxy(proxy)
+        offers = []
+        answerable = [.socks]
+    }
+}
+
+extension AnswerableChallenge {
+    /// The lowest is tried first.
+    fileprivate func rank(_ order: [AuthenticationMethod]?) -> Int {
+        order?.firstIndex(of: authenticationMethod) ?? -strength
     }
 }
 

@@ -34,7 +34,7 @@ struct DigestExchange: Sendable, Equatable {
     let requestTarget: String
 
     /// Whether every proof in `info` is right. None at all is right: servers need not give one.
-    func isProven(by info: AuthenticationInfo, for credential: PasswordCredential, body: [UInt8]) -> Bool {
+    func isProven(by info: AuthenticationInfo, for credential: LoginCredential, body: [UInt8]) -> Bool {
         guard !info.proofs.isEmpty else { return true }
         let protection = info.qop.map { DigestChallenge.Protection(option: $0) } ?? response.challenge.protection
         guard let protection else { return false }

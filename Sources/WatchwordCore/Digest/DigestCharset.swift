@@ -11,8 +11,8 @@ enum DigestCharset: Sendable {
     /// Section 3.3: `UTF-8` without regard to case is the only value; any other one is as good as none.
     init(name: String?) { self = name?.equalsIgnoringASCIICase("UTF-8") == true ? .utf8 : .latin1 }
 
-    func canCarry(_ credential: PasswordCredential) -> Bool {
-        bytes(of: credential.user) != nil && bytes(of: credential.password) != nil
+    func canCarry(_ credential: LoginCredential) -> Bool {
+        bytes(of: credential.user) != nil && bytes(of: credential.secret) != nil
     }
 
     /// `nil` when the name cannot be sent: control characters fit in no quoted string (RFC 9110 section 5.6.4).

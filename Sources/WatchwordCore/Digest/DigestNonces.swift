@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 /// twice (RFC 7616 section 3.4). Bounded: the oldest nonce is dropped first.
 struct DigestNonces: Sendable {
     private struct Key: Hashable {
-        let origin: Origin
+        let challenger: Challenger
         let nonce: String
     }
 
@@ -25,14 +25,15 @@ struct DigestNonces: Sendable {
     private var order: [Key] = []
 
     /// Whether counting can go on. A dropped nonce would start again at one, which a server takes for a replay.
-    func remembers(_ challenge: DigestChallenge, at origin: Origin) -> Bool {
-        uses[Key(origin: origin, nonce: challenge.nonce)] != nil
+    func remembers(_ challenge: DigestChallenge, at challenger: Challenger) -> Bool {
+        uses[Key(challenger: challenger, nonce: challenge.nonce)] != nil
     }
 
     /// The answer for one more request. `clientNonce` is fresh for each.
-    mutating func nextResponse(to challenge: DigestChallenge, at origin: Origin, clientNonce: String) -> DigestResponse
+    mutating func nextResponse(to challenge: DigestChallenge, at challenger: Challenger, clientNonce: String)
+        -> DigestResponse
     {
-        let key = Key(origin: origin, nonce: challenge.nonce)
+        let key = Key(challenger: challenger, nonce: challenge.nonce)
         var use = uses[key] ?? Use(sessionClientNonce: clientNonce)
         use.count += 1
         note(use, for: key)
@@ -44,9 +45,9 @@ struct DigestNonces: Sendable {
 
     /// The challenge for the next request after one whose answer carried `nextnonce` (RFC 7616 section 3.5). Counting starts
     /// at one, unless the server has announced the same nonce before.
-    mutating func follow(_ response: DigestResponse, with nonce: String, at origin: Origin) -> DigestChallenge {
+    mutating func follow(_ response: DigestResponse, with nonce: String, at challenger: Challenger) -> DigestChallenge {
         let next = response.challenge.followed(by: nonce)
-        let key = Key(origin: origin, nonce: nonce)
+        let key = Key(challenger: challenger, nonce: nonce)
         if uses[key] == nil {
             let sessionNonce = response.sessionNonce ?? response.challenge.nonce
             note(Use(sessionClientNonce: response.clientNonce, sessionNonce: sessionNonce), for: key)

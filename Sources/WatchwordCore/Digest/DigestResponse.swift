@@ -17,7 +17,7 @@ struct DigestResponse: Sendable, Equatable {
     var sessionNonce: String?
 
     /// The value of the `Authorization` field.
-    func authorization(for credential: PasswordCredential, _ request: DigestRequest) -> Secret {
+    func authorization(for credential: LoginCredential, _ request: DigestRequest) -> Secret {
         var fields = ["realm=\(challenge.realm.quoted)", "nonce=\(challenge.nonce.quoted)"]
         fields.append("uri=\(request.target.quoted)")
         if challenge.namesAlgorithm { fields.append("algorithm=\(challenge.algorithm.name)") }
@@ -33,7 +33,7 @@ struct DigestResponse: Sendable, Equatable {
     }
 
     /// Sections 3.4.1 and 3.4.3, in hexadecimal.
-    func response(for credential: PasswordCredential, _ request: DigestRequest) -> Secret {
+    func response(for credential: LoginCredential, _ request: DigestRequest) -> Secret {
         digest(
             for: credential, protection: challenge.protection,
             covering: [.text("\(request.method):\(request.target)")], body: request.body)
@@ -42,14 +42,14 @@ struct DigestResponse: Sendable, Equatable {
     /// `rspauth`, with which a server shows that it knows the password too (section 3.5). `protection` is what the server
     /// says that it covers.
     func proof(
-        for credential: PasswordCredential, target: String, protection: DigestChallenge.Protection, body: [UInt8]
+        for credential: LoginCredential, target: String, protection: DigestChallenge.Protection, body: [UInt8]
     ) -> Secret {
         digest(for: credential, protection: protection, covering: [.text(":\(target)")], body: body)
     }
 
     /// `H(H(A1):nonce:nc:cnonce:qop:H(A2))`, or `H(H(A1):nonce:H(A2))` as in RFC 2069.
     private func digest(
-        for credential: PasswordCredential, protection: DigestChallenge.Protection, covering request: [Part],
+        for credential: LoginCredential, protection: DigestChallenge.Protection, covering request: [Part],
         body: [UInt8]
     ) -> Secret {
         let algorithm = challenge.algorithm
@@ -64,9 +64,9 @@ struct DigestResponse: Sendable, Equatable {
     }
 
     /// `H(A1)` (section 3.4.2). That of a session is made once, of the nonces that it began with.
-    private func keyHash(for credential: PasswordCredential) -> Secret {
+    private func keyHash(for credential: LoginCredential) -> Secret {
         let algorithm = challenge.algorithm
-        let password = challenge.charset.bytes(of: credential.password) ?? credential.password
+        let password = challenge.charset.bytes(of: credential.secret) ?? credential.secret
         let plain = algorithm.hexDigest(of: [
             .bytes(userBytes(of: credential)), .text(":\(challenge.realm):"), .secret(password),
         ])
@@ -75,13 +75,13 @@ struct DigestResponse: Sendable, Equatable {
     }
 
     /// Only a credential that the charset can carry comes here.
-    private func userBytes(of credential: PasswordCredential) -> [UInt8] {
+    private func userBytes(of credential: LoginCredential) -> [UInt8] {
         challenge.charset.bytes(of: credential.user) ?? Array(credential.user.utf8)
     }
 
     /// `username` or `username*`, never both (section 3.4). Only a server that speaks of a charset knows the second one;
     /// others get the bytes that they expect in the quoted string.
-    private func userName(of credential: PasswordCredential) -> [Part] {
+    private func userName(of credential: LoginCredential) -> [Part] {
         let bytes = userBytes(of: credential)
         if challenge.hashesUser {
             let hash = challenge.algorithm.hexDigest(of: [.bytes(bytes), .text(":\(challenge.realm)")])

@@ -5,16 +5,22 @@ struct CredentialMemory: Sendable {
     /// Something to be done about what is kept, that no fetch waits for.
     enum Effect: Sendable, Equatable {
         /// Into the keyring.
-        case store(PasswordCredential, SpacePattern)
+        case store(LoginCredential, SpacePattern)
         /// Out of the keyring, if it is still this value.
-        case remove(item: String, PasswordCredential)
+        case remove(item: String, LoginCredential)
         case changed(CredentialChange)
+        /// Close what is kept open under this.
+        case closeConnections(ConnectionIdentity)
+        /// These certificates are trusted for good now, and no others.
+        case keepTrust([TrustedKey])
     }
 
     var session: SessionCache
     var keyring: KeyringRecord
     var turns = SpaceTurns()
     var refusals = RefusalLog()
+    var identities = ConnectionIdentities()
+    var decisions = ConnectionDecisions()
     private(set) var effects: [Effect] = []
     /// Nothing that is kept is used, and nothing is kept, until somebody unlocks.
     var isLocked = false
@@ -28,7 +34,7 @@ struct CredentialMemory: Sendable {
 
     mutating func takeEffects() -> [Effect] {
         defer { effects = [] }
-        return effects
+        return effects + identities.takeForgotten().map { .closeConnections($0) }
     }
 }
 

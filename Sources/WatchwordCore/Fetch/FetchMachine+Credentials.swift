@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// A credential that may be tried, and where it came from.
 struct Candidate: Sendable, Equatable {
-    var credential: PasswordCredential
+    var credential: LoginCredential
     var source: CredentialSource
     /// See `Attempt.item`.
     var item: String?
@@ -10,28 +10,49 @@ struct Candidate: Sendable, Equatable {
 
 /// Where credentials come from, and what becomes of them: semantics rules 15 to 19 and 23 to 25.
 extension FetchMachine {
-    /// What came with the fetch is for the origin that it was given for (semantics rule 23).
-    private var isAtFirstOrigin: Bool { hop.url.origin == plan.url.origin }
+    /// What came with the fetch is for the origin, or the proxy, that it was given for (semantics rule 23).
+    private func isMeant(_ challenger: Challenger) -> Bool {
+        switch (challenger, plan.proxy) {
+        case (.server(let origin), _): origin == plan.url.origin
+        case (.proxy(let endpoint), .named(let named)): endpoint == named
+        case (.proxy, _): false
+        }
+    }
 
     /// A fetch that names a user is never made as another one.
-    var namedUserHere: String? { isAtFirstOrigin ? plan.namedUser : nil }
+    func namedUser(at challenger: Challenger) -> String? {
+        guard isMeant(challenger) else { return nil }
+        return challenger.isProxy ? plan.proxyCredential?.shownUser : plan.namedUser
+    }
 
     // MARK: Before a challenge
 
     /// Before a challenge only the session cache may speak (semantics rule 16).
-    func preemptiveEntry(_ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
-        guard plan.preemptive, mightUseStorage(memory) else { return nil }
+    func preemptiveEntry(at challenger: Challenger, _ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
+        guard plan.preemptive else { return nil }
         let entry = memory.session.preemptiveEntry(
-            for: hop.url, user: namedUserHere, owner: owner, now: now)
-        guard let entry, plan.methods?.contains(entry.space.authenticationMethod) ?? true,
-            !target.hasRefused(entry.credential, in: entry.space), agreesWithFetch(entry.credential),
-            entry.digest.map({ memory.session.nonces.remembers($0, at: hop.url.origin) }) ?? true
+            at: challenger, path: challenger.isProxy ? "/" : hop.url.path, user: namedUser(at: challenger),
+            owner: owner, now: now)
+        guard let entry, mightUseStorage(for: entry.space, memory),
+            plan.methods?.contains(entry.space.authenticationMethod) ?? true,
+            !target(challenger).hasRefused(entry.credential, in: entry.space),
+            agreesWithFetch(entry.credential, challenger),
+            entry.digest.map({ memory.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
         return entry
     }
 
     func preemptiveAttempt(_ entry: SessionEntry) -> Attempt {
-        let challenge = entry.digest.map { AnswerableChallenge.digest($0) } ?? .basic(realm: entry.space.realm ?? "")
+        let challenge: AnswerableChallenge =
+            if let digest = entry.digest {
+                .digest(digest)
+            } else if entry.space.authenticationMethod == .bearer {
+                .bearer(realm: entry.space.realm)
+            } else if entry.space.proxyType == .socks {
+                .socks
+            } else {
+                .basic(realm: entry.space.realm ?? "")
+            }
         var attempt = Attempt(
             challenge, entry.space, Candidate(credential: entry.credential, source: .session))
         attempt.isPreemptive = true
@@ -39,23 +60,33 @@ extension FetchMachine {
     }
 
     /// Whether a cached credential is what the fetch itself would send; true where the fetch names nobody.
-    private func agreesWithFetch(_ cached: PasswordCredential) -> Bool {
-        guard isAtFirstOrigin else { return true }
-        if let own = plan.credential { return own.isSame(as: cached) }
-        guard let userInfo = plan.userInfo else { return true }
-        return userInfo.user == cached.user && (userInfo.password.map { $0 == cached.password } ?? true)
+    private func agreesWithFetch(_ cached: LoginCredential, _ challenger: Challenger) -> Bool {
+        guard isMeant(challenger) else { return true }
+        if let own = challenger.isProxy ? plan.proxyCredential : plan.credential { return own.isSame(as: cached) }
+        guard !challenger.isProxy, let userInfo = plan.userInfo else { return true }
+        return userInfo.user == cached.user && (userInfo.password.map { $0 == cached.secret } ?? true)
     }
 
     // MARK: After a challenge
 
-    /// What came with the fetch: its own credential, then the URL's.
-    func ownCandidate(for challenge: AnswerableChallenge, in space: ProtectionSpace) -> Candidate? {
-        guard isAtFirstOrigin else { return nil }
+    /// What came with the fetch: its own credential, then the URL's; and the tickets of the user, where nobody else is named.
+    func ownCandidate(
+        for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory
+    ) -> Candidate? {
+        let challenger = Challenger(space)
         var own: [Candidate] = []
-        if let credential = plan.credential { own.append(Candidate(credential: credential, source: .explicit)) }
-        if let userInfo = plan.userInfo, let password = userInfo.password {
-            let credential = PasswordCredential(user: userInfo.user, password: password)
-            own.append(Candidate(credential: credential, source: .url))
+        if challenge == .negotiate, namedUser(at: challenger) == nil, mayUseStorage(for: space, memory) {
+            let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
+            own.append(Candidate(credential: tickets, source: .ambient))
+        }
+        if isMeant(challenger) {
+            if let credential = challenger.isProxy ? plan.proxyCredential : plan.credential {
+                own.append(Candidate(credential: credential, source: .explicit))
+            }
+            if !challenger.isProxy, let userInfo = plan.userInfo, let password = userInfo.password {
+                let credential = LoginCredential(user: userInfo.user, password: password)
+                own.append(Candidate(credential: credential, source: .url))
+            }
         }
         return own.first { isUsable($0, for: challenge, in: space) }
     }
@@ -64,9 +95,10 @@ extension FetchMachine {
     func acceptedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
-        guard mayUseStorage(memory), !isDowngrade(challenge, memory) else { return nil }
+        let challenger = Challenger(space)
+        guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
         let credential = memory.session.credential(
-            for: space, user: namedUserHere, owner: owner, at: hop.url.origin, now: now)
+            for: space, user: namedUser(at: challenger), owner: owner, at: challenger, now: now)
         let candidate = credential.map { Candidate(credential: $0, source: .session) }
         return candidate.flatMap { isUsable($0, for: challenge, in: space) ? $0 : nil }
     }
@@ -75,13 +107,16 @@ extension FetchMachine {
     func storedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
-        guard mayUseStorage(memory), !isDowngrade(challenge, memory) else { return nil }
-        let given = memory.session.givenCredential(for: space, user: namedUserHere, owner: owner, now: now)
-        if let given {
+        let challenger = Challenger(space)
+        guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
+        let user = namedUser(at: challenger)
+        if let given = memory.session.givenCredential(for: space, user: user, owner: owner, now: now) {
             let candidate = Candidate(credential: given, source: .session)
             if isUsable(candidate, for: challenge, in: space) { return candidate }
         }
-        let finding = KeyringFinding(target.keyringItems ?? [], for: space, at: hop.url, user: namedUserHere)
+        let finding = KeyringFinding(
+            target(challenger).keyringItems ?? [], for: space, at: challenger,
+            path: challenger.isProxy ? "/" : hop.url.path, user: user)
         guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
@@ -89,14 +124,18 @@ extension FetchMachine {
         return isUsable(candidate, for: challenge, in: space) ? candidate : nil
     }
 
-    private func isDowngrade(_ challenge: AnswerableChallenge, _ memory: CredentialMemory) -> Bool {
-        memory.session.nonces.accepted.isDowngrade(challenge, at: hop.url.origin)
+    private func isDowngrade(
+        _ challenge: AnswerableChallenge, _ challenger: Challenger, _ memory: CredentialMemory
+    ) -> Bool {
+        memory.session.nonces.accepted.isDowngrade(challenge, at: challenger)
     }
 
     private func isUsable(
         _ candidate: Candidate, for challenge: AnswerableChallenge, in space: ProtectionSpace
     ) -> Bool {
-        challenge.canCarry(candidate.credential) && !target.hasRefused(candidate.credential, in: space)
+        let challenger = Challenger(space)
+        return challenge.canCarry(candidate.credential, at: challenger)
+            && !target(challenger).hasRefused(candidate.credential, in: space)
     }
 
     // MARK: What becomes of them
@@ -105,15 +144,24 @@ extension FetchMachine {
     mutating func note(
         _ attempt: Attempt, refusedWith offers: OfferList, _ now: Duration, _ memory: inout CredentialMemory
     ) {
-        let spaces = offers.answerable.map { $0.protectionSpace(at: hop.url.origin) }
+        let challenger = attempt.challenger
+        let spaces = offers.answerable.map { $0.protectionSpace(at: challenger) }
         // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
         if attempt.isPreemptive && !spaces.contains(attempt.space) { return }
-        target.noteRefusal(of: attempt)
-        if let key = heldTurn {
+        targets[challenger, default: TargetRecord()].noteRefusal(of: attempt)
+        if attempt.challenge.isHandshake {
+            let login = ConnectionMarks.Login(attempt)
+            memory.identities.forget { $0.handshake == login }
+        }
+        if attempt.challenge == .negotiate {
+            // Whatever is wrong with the tickets, it is no wrong password.
+            targets[challenger, default: TargetRecord()].asksBeforeWeaker = true
+        }
+        if let key = heldTurns[TurnSlot(attempt.space)] {
             memory.refusals.note(attempt.credential, attempt.source, in: key)
         }
-        guard mayUseStorage(memory) else { return }
-        if memory.session.forget(attempt.credential, for: attempt.space, owner: owner, at: hop.url.origin) {
+        guard mayUseStorage(for: attempt.space, memory) else { return }
+        if memory.session.forget(attempt.credential, for: attempt.space, owner: owner, at: challenger) {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
         }
         if attempt.source == .keyring {
@@ -125,11 +173,15 @@ extension FetchMachine {
     }
 
     /// Nothing is written before the server has accepted it.
-    mutating func remember(_ attempt: Attempt, _ now: Duration, _ memory: inout CredentialMemory) {
-        guard mayUseStorage(memory), attempt.credential.persistence != .none, attempt.mayBeRemembered else { return }
+    mutating func remember(
+        _ attempt: Attempt, path: String, _ now: Duration, _ memory: inout CredentialMemory
+    ) {
+        guard mayUseStorage(for: attempt.space, memory), attempt.credential.persistence != .none,
+            attempt.mayBeRemembered
+        else { return }
         let wasGiven = memory.session.wasGiven(attempt.credential, for: attempt.space)
         let isNews = memory.session.remember(
-            attempt.credential, for: attempt.space, owner: owner, at: hop.url, digest: attempt.challenge.digest,
+            attempt.credential, for: attempt.space, owner: owner, path: path, digest: attempt.challenge.digest,
             now: now)
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
@@ -137,8 +189,10 @@ extension FetchMachine {
             memory.turns.credentialArrived(for: attempt.space, owner: owner)
         }
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
-        guard isNews || heldTurn != nil else { return }
-        if attempt.credential.persistence == .permanent, memory.keyring.mayStore(from: attempt.source, now: now) {
+        guard isNews || heldTurns[TurnSlot(attempt.space)] != nil else { return }
+        if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
+            memory.keyring.mayStore(from: attempt.source, now: now)
+        {
             memory.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }
     }
@@ -148,32 +202,58 @@ extension FetchMachine {
     func challenge(
         for question: Question, problem: Challenge.AnswerProblem?, _ memory: CredentialMemory
     ) -> Challenge? {
-        guard let asked = question.asked else { return nil }
-        let failureResponse = Challenge.FailureResponse(
-            status: question.response.status, headers: question.response.headers)
-        return Challenge(
-            protectionSpace: asked.protectionSpace(at: hop.url.origin), offers: question.offers.offers,
-            proposedCredential: proposedCredential(for: question), previousFailureCount: target.failures,
-            persistenceAllowed: persistenceAllowed(memory),
-            failureResponse: target.lastRefused == nil ? nil : failureResponse, error: problem,
+        guard let space = space(of: question) else { return nil }
+        let challenger = Challenger(space)
+        let record = target(challenger)
+        let failureResponse = question.response.map {
+            Challenge.FailureResponse(status: $0.status, headers: $0.headers)
+        }
+        var offers: [Offer] = []
+        if case .login(let list, _) = question.kind { offers = list.offers }
+        var challenge = Challenge(
+            protectionSpace: space, offers: offers, proposedCredential: proposedCredential(for: question, challenger),
+            previousFailureCount: record.failures, persistenceAllowed: persistenceAllowed(in: space, memory),
+            failureResponse: record.lastRefused == nil ? nil : failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)
+        challenge.state = question.state
+        challenge.isDowngrade = question.asked.map { isDowngrade($0, challenger, memory) } ?? false
+        switch question.kind {
+        case .login: break
+        case .serverTrust(let facts): challenge.connection = .serverTrust(facts)
+        case .clientCertificate(let request):
+            challenge.connection = .clientCertificate(distinguishedNames: request.distinguishedNames)
+        }
+        return challenge
     }
 
     /// What has not been tried; else what was refused last, so that a window can be filled in; else the user whom the URL
     /// names.
-    private func proposedCredential(for question: Question) -> ProposedCredential? {
+    private func proposedCredential(for question: Question, _ challenger: Challenger) -> ProposedCredential? {
+        guard case .login = question.kind else { return nil }
         if let proposed = question.proposed {
             return ProposedCredential(user: proposed.credential.user, hasPassword: true, source: proposed.source)
         }
-        if let refused = target.lastRefused {
+        if let refused = target(challenger).lastRefused, refused.credential.form == .password {
             return ProposedCredential(user: refused.credential.user, hasPassword: true, source: refused.source)
         }
-        guard isAtFirstOrigin, let userInfo = plan.userInfo else { return nil }
+        guard isMeant(challenger), !challenger.isProxy, let userInfo = plan.userInfo else { return nil }
         return ProposedCredential(user: userInfo.user, hasPassword: userInfo.password != nil, source: .url)
     }
 
-    private func persistenceAllowed(_ memory: CredentialMemory) -> [Persistence] {
-        guard mayUseStorage(memory) else { return [.none] }
-        return memory.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
+    private func persistenceAllowed(in space: ProtectionSpace, _ memory: CredentialMemory) -> [Persistence] {
+        guard mayUseStorage(for: space, memory) else { return [.none] }
+        switch space.authenticationMethod {
+        case .other, .negotiate: return [.none]
+        case .bearer, .clientCertificate: return [.none, .forSession]
+        case .serverTrust: return [.none, .forSession, .permanent]
+        case .httpBasic, .httpDigest, .ntlm:
+            return memory.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
+        }
+    }
+}
+
+extension CredentialChange {
+    init(_ kind: Kind, _ attempt: Attempt, in source: CredentialSource) {
+        self.init(kind, SpacePattern(attempt.space), user: attempt.credential.user, source: source)
     }
 }

@@ -15,7 +15,8 @@ struct FetchMachine: Sendable {
     /// - `finished`: nothing follows.
     enum State: Sendable {
         case ready
-        case transferring(Attempt?, since: Duration)
+        /// What the request carries is in `outgoing`; the question, if there was one, is what it is the answer to.
+        case transferring(answering: Question?, since: Duration)
         case consulting(Consultation, then: Suspended)
         case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
         case lookingUp(Question)
@@ -35,21 +36,23 @@ struct FetchMachine: Sendable {
     let owner: ClientTag?
     let plan: FetchPlan
     var hop: HopRequest
+    /// The proxy of this hop.
+    var route: ProxyRoute?
+    var outgoing = Outgoing()
     var state = State.ready
-    /// The line in which it is this fetch's turn.
-    var heldTurn: SpaceTurns.Key?
+    /// The lines in which it is this fetch's turn.
+    var heldTurns: [TurnSlot: SpaceTurns.Key] = [:]
     /// What the client said to `useStorage`; `nil` before it was asked.
     var storageAnswer: Bool?
     /// The last refusal of another fetch before this one: what comes later is news to it.
     let lastRefusalBefore: Int
-    private var targets: [Origin: TargetRecord] = [:]
-    private var networkTime = Duration.zero
-    private var exchanges = 0
+    /// Failed attempts and so on, of each server and proxy.
+    var targets: [Challenger: TargetRecord] = [:]
+    var networkTime = Duration.zero
+    var exchanges = 0
     var rounds = 0
-    private var redirects = 0
-    private var hasAuthenticated = false
-    /// What the last request said in Digest.
-    private var digestExchange: DigestExchange?
+    var redirects = 0
+    var hasAuthenticated = false
 
     init(_ plan: FetchPlan, id: FetchID, client: ClientTag, owner: ClientTag?, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
@@ -60,72 +63,96 @@ struct FetchMachine: Sendable {
         self.hop = HopRequest(url: plan.url, method: plan.method, headers: plan.headers, body: plan.body)
     }
 
-    /// Failed attempts and so on at the origin of the present hop.
-    var target: TargetRecord {
-        get { targets[hop.url.origin] ?? TargetRecord() }
-        set { targets[hop.url.origin] = newValue }
-    }
+    var server: Challenger { .server(hop.url.origin) }
+
+    func target(_ challenger: Challenger) -> TargetRecord { targets[challenger] ?? TargetRecord() }
 
     // MARK: Events
 
     mutating func start(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
         guard case .ready = state else { return unexpected(&memory) }
-        return startHop(environment, &memory, events: [])
+        return enterHop(environment, &memory, events: [])
     }
 
     /// A transfer gave a response.
     mutating func received(
         _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .transferring(let attempt, let since) = state else { return unexpected(&memory) }
+        guard case .transferring(_, let since) = state else { return unexpected(&memory) }
         networkTime += environment.now - since
+        if response.isFromProxy, let route, response.status == 407 {
+            let fields = response.headers.values(of: "Proxy-Authenticate")
+            guard fields.isEmpty else {
+                return challenged(by: .proxy(route.endpoint), .proxy, fields, response, environment, &memory)
+            }
+        }
+        noteConnection(response, environment.now, &memory)
+        if let failure = noteProxyAcceptance(response, environment.now, &memory) { return fail(failure, &memory) }
         let fields = response.headers.values(of: "WWW-Authenticate")
-        guard response.status == 401, !fields.isEmpty else {
-            return settle(response, attempt, environment, &memory)
+        if response.status == 401, !fields.isEmpty {
+            return challenged(by: server, .server, fields, response, environment, &memory)
         }
+        return settle(response, environment, &memory)
+    }
+
+    /// A server or a proxy wants to know who asks.
+    private mutating func challenged(
+        by challenger: Challenger, _ side: Side, _ fields: [String], _ response: TransferResponse,
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        let offers = OfferList(
+            ChallengeHeader.parse(fields: fields), by: challenger, allowed: plan.methods,
+            keepsConnection: side == .proxy || reachesServer(response), environment.schemes)
+        return challenged(Question(.login(offers, side), .response(response)), offers, side, environment, &memory)
+    }
+
+    mutating func challenged(
+        _ question: Question, _ offers: OfferList, _ side: Side, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
         rounds += 1
-        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(&memory) }
-        let offers = OfferList(ChallengeHeader.parse(fields: fields), allowed: plan.methods)
-        if let attempt {
-            if let retry = attempt.retry(offers) { return transfer(retry, environment, &memory) }
-            memory.turns.endTrial(by: id)
-            note(attempt, refusedWith: offers, environment.now, &memory)
+        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(offers.challenger, &memory) }
+        guard let attempt = outgoing[side] else { return choose(question, environment, &memory) }
+        outgoing[side] = nil
+        if let retry = attempt.retry(offers) {
+            outgoing[side] = retry
+            return transfer(environment, &memory)
         }
-        return choose(Question(offers: offers, response: response), environment, &memory)
+        memory.turns.endTrial(by: id, in: attempt.space)
+        if let next = attempt.continuation(offers) {
+            return goOn(next, after: attempt, question, environment, &memory)
+        }
+        note(attempt, refusedWith: offers, environment.now, &memory)
+        return choose(question, environment, &memory)
     }
 
     /// A transfer gave none.
-    mutating func failed(_ failure: TransferFailure, _ memory: inout CredentialMemory) -> FetchStep {
-        guard case .transferring = state else { return unexpected(&memory) }
-        return fail(FetchFailure(failure), &memory)
+    mutating func failed(
+        _ failure: TransferFailure, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard case .transferring(let answered, let since) = state else { return unexpected(&memory) }
+        networkTime += environment.now - since
+        return question(about: failure, answered, environment, &memory) ?? fail(FetchFailure(failure), &memory)
     }
 
     /// The answer to the last `ask`. A deadline that passed counts as `useDefault`.
     mutating func answered(
         _ answer: ChallengeAnswer, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .asking(var question, let respondent) = state, let asked = question.asked else {
-            return unexpected(&memory)
-        }
-        switch answer {
-        case .credential(.password(let credential)):
-            return use(credential, of: respondent, for: asked, question, environment, &memory)
-        case .credential(.proposed):
-            return useProposed(for: asked, question, respondent, environment, &memory)
-        case .proceed:
-            release(.proceed, &memory)
-            return finish(question.response, nil, &memory)
-        case .cancel:
-            release(.cancelled, &memory)
-            return fail(.challengeCancelled(at: hop.url.origin), &memory)
-        case .useDefault:
+        guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
+        switch (answer, question.kind) {
+        case (.cancel, _):
+            release(.cancelled, slot(of: question), &memory)
+            return fail(.challengeCancelled(at: challenger(of: question)), &memory)
+        case (.useDefault, _):
             question.declined.insert(respondent)
             return choose(question, environment, &memory)
-        case .reject:
-            target.noteRejection(of: asked.protectionSpace(at: hop.url.origin))
-            release(.rejected, &memory)
-            question.declined = []
-            return choose(question, environment, &memory)
+        case (_, .serverTrust(let facts)):
+            return answered(answer, by: respondent, about: facts, question, environment, &memory)
+        case (_, .clientCertificate):
+            return answeredAboutCertificate(answer, by: respondent, question, environment, &memory)
+        case (_, .login(let offers, let side)):
+            return answered(answer, by: respondent, offers, side, question, environment, &memory)
         }
     }
 
@@ -135,7 +162,8 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         guard case .consulting(let consultation, let suspended) = state else { return unexpected(&memory) }
         switch consultation {
-        case .canAuthenticate(let space): target.canAuthenticate[space] = answer
+        case .canAuthenticate(let space):
+            targets[Challenger(space), default: TargetRecord()].canAuthenticate[space] = answer
         case .useStorage: storageAnswer = answer
         }
         switch suspended {
@@ -149,7 +177,7 @@ struct FetchMachine: Sendable {
         _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .lookingUp(let question) = state else { return unexpected(&memory) }
-        target.keyringItems = items
+        targets[challenger(of: question), default: TargetRecord()].keyringItems = items
         return choose(question, environment, &memory)
     }
 
@@ -157,23 +185,21 @@ struct FetchMachine: Sendable {
     mutating func resumed(
         _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .waiting(var question, let place, let since) = state, let asked = question.asked else {
-            return unexpected(&memory)
-        }
+        guard case .waiting(var question, let place, let since) = state else { return unexpected(&memory) }
         question.waited += environment.now - since
-        if case .line(let key) = place, wake.news == .turn { heldTurn = key }
+        if case .line(let key) = place, wake.news == .turn { heldTurns[TurnSlot(key.space)] = key }
         question.declined.formUnion(wake.declined)
         switch wake.news {
         case .turn, .lookAgain:
             return choose(question, environment, &memory)
-        case .accepted(let credential, let source):
-            return follow(credential, source, question, environment, &memory)
+        case .accepted(let found):
+            return follow(found, question, environment, &memory)
         case .proceed:
-            return finish(question.response, nil, &memory)
+            return giveUp(question, environment, &memory)
         case .cancelled:
-            return fail(.challengeCancelled(at: hop.url.origin), &memory)
+            return fail(.challengeCancelled(at: challenger(of: question)), &memory)
         case .rejected:
-            target.noteRejection(of: asked.protectionSpace(at: hop.url.origin))
+            noteRejection(of: question)
             question.declined = []
             return choose(question, environment, &memory)
         }
@@ -181,20 +207,18 @@ struct FetchMachine: Sendable {
 
     /// Time has passed. `nil` unless that ends the fetch.
     mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
-        if case .transferring(_?, let since) = state, environment.now - since >= Limits.verdictWait {
+        if case .transferring(_, let since) = state, environment.now - since >= Limits.verdictWait {
             // A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
-            memory.turns.endTrial(by: id)
-            release(.passed(declined: []), &memory)
+            memory.turns.endTrials(by: id)
+            releaseAll(&memory)
             return nil
         }
         guard case .waiting(let question, _, let since) = state,
             question.waited + environment.now - since >= Limits.turnWait
         else { return nil }
-        return fail(
-            FetchFailure(
-                .challengeTimedOut,
-                "\(hop.url.origin.text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
-            ), &memory)
+        let text =
+            "\(challenger(of: question).text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
+        return fail(FetchFailure(.challengeTimedOut, text), &memory)
     }
 
     /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
@@ -203,125 +227,48 @@ struct FetchMachine: Sendable {
         return fail(failure, &memory)
     }
 
-    // MARK: Hops
+    // MARK: What a question is about
 
-    private mutating func startHop(
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory, events: [FetchEvent]
-    ) -> FetchStep {
-        var attempt: Attempt?
-        if let entry = preemptiveEntry(memory, environment.now) {
-            if let consultation = nextConsultation(for: entry.space, memory) {
-                return consult(consultation, then: .hop(events))
-            }
-            if mayUseStorage(memory) { attempt = preemptiveAttempt(entry) }
-        }
-        var step = transfer(attempt, environment, &memory)
-        step.events.insert(contentsOf: events, at: 0)
-        return step
-    }
-
-    /// A response that does not challenge: accepts the attempt, redirects, or is the result.
-    private mutating func settle(
-        _ response: TransferResponse, _ attempt: Attempt?, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
-    ) -> FetchStep {
-        memory.turns.endTrial(by: id)
-        var accepted = attempt.flatMap { response.showsAcceptance ? $0 : nil }
-        if let attempt, let exchange = digestExchange {
-            let info = AuthenticationInfo(fields: response.headers.values(of: "Authentication-Info"))
-            guard exchange.isProven(by: info, for: attempt.credential, body: response.body) else {
-                return fail(.serverNotAuthentic(hop.url.origin), &memory)
-            }
-            accepted?.follow(exchange, info, at: hop.url.origin, nonces: &memory.session.nonces)
-        }
-        if let accepted {
-            hasAuthenticated = true
-            memory.session.nonces.accepted.note(accepted.challenge, at: hop.url.origin)
-            remember(accepted, environment.now, &memory)
-            release(.accepted(accepted.credential, accepted.source), &memory)
-        }
-        guard plan.maxRedirects > 0 else { return finish(response, accepted, &memory) }
-        do throws(FetchFailure) {
-            let next = try RedirectPolicy.next(after: hop, response: response, hasAuthenticated: hasAuthenticated)
-            guard let next else { return finish(response, accepted, &memory) }
-            release(.passed(declined: []), &memory)
-            redirects += 1
-            guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
-            try environment.hosts.check(next.url.origin)
-            let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
-            hop = next
-            return startHop(environment, &memory, events: [event])
-        } catch {
-            return fail(error, &memory)
+    /// Whether the connection leads to the server itself; through a proxy that forwards requests it does only where the proxy
+    /// says so.
+    private func reachesServer(_ response: TransferResponse) -> Bool {
+        guard let route, route.endpoint.type != .socks, hop.url.origin.scheme == .http else { return true }
+        return response.headers.values(of: "Proxy-Support").contains {
+            $0.equalsIgnoringASCIICase("Session-Based-Authentication")
         }
     }
 
-    // MARK: Transitions
+    func challenger(of question: Question) -> Challenger {
+        if case .login(let offers, _) = question.kind { offers.challenger } else { server }
+    }
 
-    mutating func transfer(
-        _ attempt: Attempt?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
-    ) -> FetchStep {
-        let timeout = plan.timeout - networkTime
-        guard timeout > .zero else {
-            let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."
-            return fail(FetchFailure(.timedOut, text), &memory)
+    /// `nil` for a response of which no scheme is left.
+    func space(of question: Question) -> ProtectionSpace? {
+        switch question.kind {
+        case .login(let offers, _): question.asked?.protectionSpace(at: offers.challenger)
+        case .serverTrust: server.space(realm: nil, .serverTrust)
+        case .clientCertificate: server.space(realm: nil, .clientCertificate)
         }
-        state = .transferring(attempt, since: environment.now)
-        exchanges += 1
-        digestExchange = nil
-        let authorization = attempt?.authorization(
-            for: hop, environment, nonces: &memory.session.nonces, exchange: &digestExchange)
-        return FetchStep(
-            .transfer(
-                TransferRequest(
-                    url: hop.url, method: hop.method, headers: hop.headers, authorization: authorization,
-                    body: hop.body, proxy: environment.proxy.url(for: hop.url.origin), timeout: timeout,
-                    maxBodyBytes: plan.maxBodyBytes)))
     }
 
-    mutating func consult(_ consultation: Consultation, then suspended: Suspended) -> FetchStep {
-        state = .consulting(consultation, then: suspended)
-        return FetchStep(.consult(consultation))
+    func slot(of question: Question) -> TurnSlot {
+        switch question.kind {
+        case .login(_, .server): .server
+        case .login(_, .proxy): .proxy
+        case .serverTrust, .clientCertificate: .connection
+        }
     }
 
-    mutating func finish(
-        _ response: TransferResponse, _ accepted: Attempt?, _ memory: inout CredentialMemory
-    ) -> FetchStep {
-        leave(&memory)
-        state = .finished
-        let result = FetchResponse(
-            response: response, url: hop.url, authentication: accepted?.authentication, exchanges: exchanges)
-        return FetchStep(
-            .finish(result), events: [.responded(status: response.status, headers: response.headers)])
-    }
-
-    mutating func fail(_ failure: FetchFailure, _ memory: inout CredentialMemory) -> FetchStep {
-        leave(&memory)
-        state = .finished
-        return FetchStep(.fail(failure))
-    }
-
-    mutating func tooManyAttempts(_ memory: inout CredentialMemory) -> FetchStep {
-        let text =
-            "\(hop.url.origin.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
-        return fail(FetchFailure(.tooManyAttempts, text), &memory)
-    }
-
-    private mutating func tooManyRedirects(_ memory: inout CredentialMemory) -> FetchStep {
-        let text =
-            "More than \(plan.maxRedirects) redirects, the last at \(hop.url.text.shortened). Allow more with maxRedirects."
-        return fail(FetchFailure(.tooManyRedirects, text), &memory)
+    /// Rule 14.
+    mutating func noteRejection(of question: Question) {
+        guard case .login(let offers, _) = question.kind, let asked = question.asked else { return }
+        let space = asked.protectionSpace(at: offers.challenger)
+        targets[offers.challenger, default: TargetRecord()].noteRejection(of: asked, in: space)
     }
 
     /// An event that no action waits for: a mistake in the code that runs this machine, and never a reason to send something.
-    private mutating func unexpected(_ memory: inout CredentialMemory) -> FetchStep {
+    mutating func unexpected(_ memory: inout CredentialMemory) -> FetchStep {
         let text = "The fetch got an event that it did not wait for. Please report this."
         return fail(FetchFailure(.internalError, text), &memory)
-    }
-}
-
-extension FetchFailure {
-    static func challengeCancelled(at origin: Origin) -> FetchFailure {
-        FetchFailure(.challengeCancelled, "The log-in at \(origin.text) was cancelled. Nothing was fetched.")
     }
 }

@@ -2,14 +2,29 @@ public import WatchwordProtocol
 
 /// A fetch that has been checked: everything that its machine needs to know from the start.
 public struct FetchPlan: Sendable, Equatable {
+    /// Through which proxy it goes.
+    public enum Proxy: Sendable, Equatable {
+        case configured
+        case none
+        case named(ProxyEndpoint)
+    }
+
     public var url: FetchURL
     public var method: String
     public var headers: [HeaderField]
     public var body: [UInt8]?
     /// The fetch's own; good for the origin of `url` only.
-    public var credential: PasswordCredential?
+    public var credential: LoginCredential?
     /// From the URL; good for its origin only, and only after a challenge.
     public var userInfo: UserInfo?
+    public var proxy: Proxy
+    /// For the proxy that the fetch has named, and no other.
+    public var proxyCredential: LoginCredential?
+    public var trust: TrustMode
+    /// The key that the fetch itself takes for good at the origin of `url`.
+    public var pinnedKey: [UInt8]?
+    /// Shown to the origin of `url` when it asks.
+    public var certificate: CertificateCredential?
     public var interaction: Interaction
     /// What its client said about challenges; `nil` when it did not subscribe.
     public var subscription: Subscription?
@@ -30,8 +45,18 @@ public struct FetchPlan: Sendable, Equatable {
         method = try HeaderPolicy.checkedMethod(params.method)
         headers = try HeaderPolicy.checked(params.headers)
         body = params.body
-        credential =
-            if case .password(let password)? = params.credential { password } else { nil }
+        credential = params.credential
+        switch params.proxy {
+        case .configured: proxy = .configured
+        case .none: proxy = .none
+        case .named(let named):
+            proxy = .named(try ProxyEndpoint(named.url))
+            proxyCredential = named.credential
+            if proxyCredential == nil { proxyCredential = try Self.credential(in: named.userInfo) }
+        }
+        trust = params.tls.trust
+        pinnedKey = params.tls.pin.flatMap { Hexadecimal.bytes($0.spkiSha256) }
+        certificate = params.tls.certificate
         interaction = params.interaction
         self.subscription = params.interaction == .ownClient ? subscription : nil
         useStorage = params.useStorage
@@ -42,9 +67,14 @@ public struct FetchPlan: Sendable, Equatable {
         maxRedirects = params.maxRedirects
     }
 
+    private static func credential(in text: Secret?) throws(FetchFailure) -> LoginCredential? {
+        guard let text, let password = try UserInfo(text).password else { return nil }
+        return LoginCredential(user: try UserInfo(text).user, password: password, persistence: .none)
+    }
+
     /// Rule 5: every challenge goes to the client at once, and it is asked neither `canAuthenticate` nor `useStorage`.
     var asksFirst: Bool { subscription?.mode == .everything }
 
     /// Who is named as the user: nobody else's credential serves this fetch at its own origin.
-    var namedUser: String? { credential?.user ?? userInfo?.user }
+    var namedUser: String? { credential?.shownUser ?? userInfo?.user }
 }

@@ -48,6 +48,8 @@ public struct FetchResponse: Sendable, Equatable {
     /// Of the last hop.
     public var url: FetchURL
     public var authentication: FetchRunResult.Authentication?
+    /// To the proxy.
+    public var proxyAuthentication: FetchRunResult.Authentication?
     public var exchanges: Int
 }
 
@@ -61,14 +63,17 @@ public struct FetchEnvironment: Sendable {
     public var proxy: ProxyRule
     /// Of the configuration.
     public var hosts: HostRules
+    /// Of the configuration.
+    public var schemes: SchemeRules
 
     public init(
         now: Duration, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
-        makeClientNonce: @escaping @Sendable () -> String
+        schemes: SchemeRules = SchemeRules(), makeClientNonce: @escaping @Sendable () -> String
     ) {
         self.now = now
         self.proxy = proxy
         self.hosts = hosts
+        self.schemes = schemes
         self.makeClientNonce = makeClientNonce
     }
 }

@@ -18,7 +18,7 @@ extension FetchTable {
     public var sessionCount: Int { memory.session.count }
 
     /// Whether anything of the session grows old, what was handed over for later included.
-    public var keepsCredentials: Bool { !memory.session.isEmpty }
+    public var keepsCredentials: Bool { !memory.session.isEmpty || !memory.decisions.isEmpty }
 
     public var isLocked: Bool { memory.isLocked }
 
@@ -32,7 +32,7 @@ extension FetchTable {
 
     /// Keeps a credential for the session before any server has seen it. Returns its number.
     public mutating func give(
-        _ credential: PasswordCredential, for pattern: SpacePattern, of client: ClientTag, now: Duration
+        _ credential: LoginCredential, for pattern: SpacePattern, of client: ClientTag, now: Duration
     ) -> (number: Int, orders: [Order]) {
         let (number, isNews) = memory.session.give(credential, for: pattern, owner: owner(client), now: now)
         if isNews {
@@ -74,7 +74,9 @@ extension FetchTable {
 
     /// Forgets the session's credentials: all, or those of one origin. Returns how many.
     public mutating func clearSession(origin: Origin?) -> (count: Int, orders: [Order]) {
-        let count = memory.session.clear(origin: origin)
+        let count = memory.session.clear(origin: origin) + memory.decisions.clear(origin: origin)
+        // Connections that somebody has logged in, or that an exception has let be made, outlive the exception otherwise.
+        memory.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
         memory.keyring.forgetRefusals()
         if count > 0 { memory.add(.changed(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
@@ -84,6 +86,7 @@ extension FetchTable {
     public mutating func forgetClient(_ client: ClientTag) {
         guard sharing == .client else { return }
         _ = memory.session.forget { $0.owner == client }
+        _ = memory.decisions.clear(owner: client)
     }
 
     /// Forgets the session, and uses and keeps nothing until `unlock`.
@@ -99,6 +102,11 @@ extension FetchTable {
     public mutating func setSessionLimits(_ limits: SessionLimits) { memory.session.limits = limits }
 
     public mutating func setKeyringEnabled(_ isEnabled: Bool) { memory.keyring.setEnabled(isEnabled) }
+
+    /// Takes over what is trusted for good, from where it was written down.
+    public mutating func setPermanentTrust(_ keys: [TrustedKey]) {
+        for key in keys { memory.decisions.trust(key, isPermanent: true, owner: nil, now: .zero) }
+    }
 
     /// Whether the keyring is on, and was not found silent just now.
     public func mayAskKeyring(now: Duration) -> Bool { memory.keyring.isWorthAsking(now: now) }

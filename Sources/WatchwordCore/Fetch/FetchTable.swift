@@ -22,11 +22,15 @@ public struct FetchTable: Sendable {
         /// The fetch is over; nothing follows for it.
         case fail(FetchFailure)
         /// Put this into the keyring.
-        case store(PasswordCredential, SpacePattern)
+        case store(LoginCredential, SpacePattern)
         /// Take this out of the keyring, if the item still holds this value.
-        case remove(item: String, PasswordCredential)
+        case remove(item: String, LoginCredential)
         /// Say that what is stored has changed.
         case announce(CredentialChange)
+        /// Close the connections of this identity.
+        case closeConnections(ConnectionIdentity)
+        /// Write down that these certificates are trusted for good, and no others.
+        case keepTrust([TrustedKey])
     }
 
     /// What is to be done, and for which fetch.
@@ -91,7 +95,7 @@ public struct FetchTable: Sendable {
     public mutating func failed(
         _ failure: TransferFailure, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.failed(failure, &memory))
+        run(id, environment, machines[id]?.failed(failure, environment, &memory))
     }
 
     public mutating func answered(
@@ -125,6 +129,7 @@ public struct FetchTable: Sendable {
     /// Time has passed: what is too old is forgotten, and who has waited too long waits no longer.
     public mutating func tick(_ environment: FetchEnvironment) -> [Order] {
         memory.session.expire(now: environment.now)
+        memory.decisions.expire(memory.session.limits, now: environment.now)
         guard memory.turns.waitingCount > 0 else { return [] }
         return machines.keys.sorted { $0.number < $1.number }.flatMap { id in
             run(id, environment, machines[id]?.tick(environment, &memory))
@@ -193,6 +198,8 @@ extension CredentialMemory.Effect {
         case .store(let credential, let pattern): .store(credential, pattern)
         case .remove(let item, let credential): .remove(item: item, credential)
         case .changed(let change): .announce(change)
+        case .closeConnections(let identity): .closeConnections(identity)
+        case .keepTrust(let keys): .keepTrust(keys)
         }
     }
 }

@@ -27,17 +27,17 @@ public struct HostRules: Sendable, Equatable {
 
 /// Through which proxy requests go.
 public struct ProxyRule: Sendable, Equatable {
-    /// `http://host:port`; `nil` for none.
-    public var url: String?
+    /// `nil` for none.
+    public var endpoint: ProxyEndpoint?
     /// Hosts that are reached without it.
     public var exceptions: [HostPattern]
 
-    public init(url: String? = nil, exceptions: [HostPattern] = []) {
-        self.url = url
+    public init(endpoint: ProxyEndpoint? = nil, exceptions: [HostPattern] = []) {
+        self.endpoint = endpoint
         self.exceptions = exceptions
     }
 
-    func url(for origin: Origin) -> String? {
-        exceptions.contains { $0.matches(host: origin.host, port: origin.port) } ? nil : url
+    func endpoint(for origin: Origin) -> ProxyEndpoint? {
+        exceptions.contains { $0.matches(host: origin.host, port: origin.port) } ? nil : endpoint
     }
 }

@@ -9,8 +9,9 @@ public enum KeyringAttributes {
     /// Marks the default among several users of one space.
     static let preferred = "watchword-default"
 
-    /// What to look for at an origin: all that anybody may have stored for it.
-    static func queries(for origin: Origin) -> [[String: String]] {
+    /// What to look for at a server or a proxy: all that anybody may have stored for it.
+    static func queries(for challenger: Challenger) -> [[String: String]] {
+        guard case .server(let origin) = challenger else { return [["server": challenger.host]] }
         var services = [origin.text, origin.text + "/", "\(origin.scheme.rawValue)://\(origin.host):\(origin.port)"]
         services += ["\(origin.host):\(origin.port)", origin.host]
         var unique: [String] = []
@@ -21,11 +22,19 @@ public enum KeyringAttributes {
     /// How a credential of ours is described.
     static func attributes(for pattern: SpacePattern, user: String) -> [String: String] {
         var attributes = [
-            "user": user, "server": pattern.host, "protocol": pattern.scheme, "port": String(pattern.port),
+            "user": user, "server": pattern.host,
+            "protocol": pattern.proxyType.map(protocolName) ?? pattern.scheme, "port": String(pattern.port),
         ]
         if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
         if let method = pattern.authenticationMethod { attributes["authtype"] = authtype(method) }
         return attributes
+    }
+
+    /// So that what is for a proxy is taken for a server's by nobody.
+    static func protocolName(of type: ProxyType) -> String { type == .socks ? "socks" : "\(type.rawValue)-proxy" }
+
+    static func proxyType(ofProtocol name: String) -> ProxyType? {
+        ProxyType.allCases.first { protocolName(of: $0) == name }
     }
 
     /// The words that GNOME's programs use.

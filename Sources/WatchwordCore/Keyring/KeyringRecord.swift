@@ -14,7 +14,7 @@ public struct KeyringRecord: Sendable {
 
     private struct Refusal: Sendable {
         let space: ProtectionSpace
-        let credential: PasswordCredential
+        let credential: LoginCredential
         let since: Duration
     }
 
@@ -51,7 +51,7 @@ public struct KeyringRecord: Sendable {
         switch source {
         case .client, .agent: canStore
         case .explicit, .url: isWorthAsking(now: now)
-        case .session, .keyring: false
+        case .session, .keyring, .ambient: false
         }
     }
 
@@ -73,12 +73,12 @@ public struct KeyringRecord: Sendable {
     // MARK: Values that were refused
 
     /// The keyring's value was refused: it is not sent again for a while, whatever becomes of the item.
-    mutating func noteRefusal(of credential: PasswordCredential, in space: ProtectionSpace, now: Duration) {
+    mutating func noteRefusal(of credential: LoginCredential, in space: ProtectionSpace, now: Duration) {
         if refusals.count >= Self.rememberedRefusals { refusals.removeFirst() }
         refusals.append(Refusal(space: space, credential: credential, since: now))
     }
 
-    func hasRefused(_ credential: PasswordCredential, in space: ProtectionSpace, now: Duration) -> Bool {
+    func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, now: Duration) -> Bool {
         refusals.contains {
             $0.space == space && $0.credential.isSame(as: credential) && now - $0.since < Limits.sessionLifetime
         }

@@ -8,11 +8,11 @@ public struct KeyringWrite: Sendable, Equatable {
     public let label: String
 
     /// - Parameter items: what the keyring holds for the server, with secrets.
-    public init(_ credential: PasswordCredential, for pattern: SpacePattern, over items: [KeyringItem]) {
+    public init(_ credential: LoginCredential, for pattern: SpacePattern, over items: [KeyringItem]) {
         let ours = KeyringAttributes.attributes(for: pattern, user: credential.user)
         let sameSpace = items.filter { $0.holds(ours.filter { $0.key != "user" }, allowing: ["user"]) }
         let existing = sameSpace.first { $0.attributes["user"] == credential.user }
-        unchanged = existing.flatMap { $0.secret == credential.password ? $0.id : nil }
+        unchanged = existing.flatMap { $0.secret == credential.secret ? $0.id : nil }
         var attributes = ours
         // The first user of a space is its default (semantics rule 18).
         if existing?.isMarkedDefault ?? sameSpace.isEmpty { attributes[KeyringAttributes.preferred] = "1" }

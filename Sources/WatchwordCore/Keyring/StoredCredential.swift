@@ -13,9 +13,9 @@ public struct StoredCredential: Sendable, Equatable {
     let namesPort: Bool
 
     /// `nil` for an item that was not stored for `origin`, or that nobody can tell what it is for.
-    init?(_ item: KeyringItem, at origin: Origin) {
+    init?(_ item: KeyringItem, at challenger: Challenger) {
         let attributes = item.attributes
-        guard let place = Self.place(attributes, at: origin) else { return nil }
+        guard let place = Self.place(attributes, at: challenger) else { return nil }
         guard let user = attributes["user"] ?? attributes["username"], !user.isEmpty else { return nil }
         let realm = attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
         var method: AuthenticationMethod?
@@ -26,8 +26,8 @@ public struct StoredCredential: Sendable, Equatable {
         self.item = item
         self.user = user
         self.pattern = SpacePattern(
-            scheme: origin.scheme.rawValue, host: origin.host, port: origin.port, realm: realm,
-            authenticationMethod: method)
+            scheme: challenger.scheme, host: challenger.host, port: challenger.port, realm: realm,
+            authenticationMethod: method, proxyType: challenger.proxyType)
         self.path = attributes["object"].flatMap { $0.isEmpty ? nil : $0.hasPrefix("/") ? $0 : "/" + $0 }
         self.namesScheme = place.namesScheme
         self.namesPort = place.namesPort
@@ -46,8 +46,9 @@ public struct StoredCredential: Sendable, Equatable {
         var namesPort: Bool
     }
 
-    /// Whether the item is about this origin, and no other one: what it leaves out must be what is usual.
-    private static func place(_ attributes: [String: String], at origin: Origin) -> Place? {
+    /// Whether the item is about this server, or this proxy, and no other one: what it leaves out must be what is usual.
+    private static func place(_ attributes: [String: String], at challenger: Challenger) -> Place? {
+        guard case .server(let origin) = challenger else { return proxyPlace(attributes, at: challenger) }
         if let server = attributes["server"] {
             guard server.asciiLowercased == origin.host else { return nil }
             let scheme = attributes["protocol"].flatMap { $0.isEmpty ? nil : $0.asciiLowercased }
@@ -67,6 +68,14 @@ public struct StoredCredential: Sendable, Equatable {
         }
     }
 
+    /// Only what says of itself that it is for this proxy.
+    private static func proxyPlace(_ attributes: [String: String], at proxy: Challenger) -> Place? {
+        guard attributes["server"]?.asciiLowercased == proxy.host, attributes["port"] == String(proxy.port),
+            let type = proxy.proxyType, attributes["protocol"] == KeyringAttributes.protocolName(of: type)
+        else { return nil }
+        return Place(namesScheme: true, namesPort: true)
+    }
+
     private static func place(scheme: String?, port: String?, at origin: Origin) -> Place? {
         guard scheme == nil || scheme == origin.scheme.rawValue else { return nil }
         guard port.map({ $0 == String(origin.port) }) ?? (origin.port == origin.scheme.defaultPort) else { return nil }
@@ -82,15 +91,17 @@ public struct StoredCredential: Sendable, Equatable {
 enum KeyringFinding: Sendable, Equatable {
     case none
     /// The one that fits best.
-    case credential(PasswordCredential, item: String, isExact: Bool)
+    case credential(LoginCredential, item: String, isExact: Bool)
     /// Several fit equally well: whoever is asked decides.
     case undecided
 
     /// The item that fits best, and never a guess between equals.
-    init(_ items: [KeyringItem], for space: ProtectionSpace, at url: FetchURL, user: String?) {
-        let fitting = items.compactMap { StoredCredential($0, at: url.origin) }.filter { stored in
+    init(
+        _ items: [KeyringItem], for space: ProtectionSpace, at challenger: Challenger, path: String, user: String?
+    ) {
+        let fitting = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
             stored.item.secret != nil && stored.pattern.matches(space) && (user ?? stored.user) == stored.user
-                && stored.covers(url.path)
+                && stored.covers(path)
         }
         let best = fitting.map(\.rank).max()
         let equals = fitting.filter { $0.rank == best }
@@ -98,7 +109,7 @@ enum KeyringFinding: Sendable, Equatable {
             self = equals.isEmpty ? .none : .undecided
             return
         }
-        let credential = PasswordCredential(user: chosen.user, password: secret, persistence: .permanent)
+        let credential = LoginCredential(user: chosen.user, password: secret, persistence: .permanent)
         self = .credential(credential, item: chosen.item.id, isExact: chosen.isExact(for: space))
     }
 

@@ -12,8 +12,9 @@ public struct StoredItem: Sendable, Equatable {
     public init?(_ item: KeyringItem) {
         let attributes = item.attributes
         let scheme = attributes["protocol"]?.asciiLowercased
+        let proxyType = scheme.flatMap(KeyringAttributes.proxyType)
         guard let server = attributes["server"], !server.isEmpty, let user = attributes["user"], !user.isEmpty,
-            scheme == "http" || scheme == "https", let scheme
+            let scheme, scheme == "http" || scheme == "https" || proxyType != nil
         else { return nil }
         let port = attributes["port"].flatMap { Int($0) } ?? 0
         guard (0...65_535).contains(port) else { return nil }
@@ -23,8 +24,10 @@ public struct StoredItem: Sendable, Equatable {
         all = attributes
         let realm = attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
         pattern = SpacePattern(
-            scheme: scheme, host: server, port: port > 0 ? port : scheme == "https" ? 443 : 80, realm: realm,
-            authenticationMethod: attributes["authtype"].flatMap { KeyringAttributes.method(ofAuthtype: $0) })
+            scheme: scheme, host: server,
+            port: port > 0 ? port : proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80), realm: realm,
+            authenticationMethod: attributes["authtype"].flatMap { KeyringAttributes.method(ofAuthtype: $0) },
+            proxyType: proxyType)
     }
 
     /// The item's attributes with or without the mark of the default.

@@ -36,19 +36,6 @@ public struct ProxyRequest: Sendable, Equatable {
         self.user = user
         self.password = password
     }
-
-    /// Reads `kind://host:port`. What cannot be read leads nowhere: port 0 fails, instead of going without the proxy.
-    public init(url: String) {
-        self.init(kind: .http, host: url, port: 0)
-        guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://"),
-            let kind = Kind(rawValue: String(url[..<colon]))
-        else { return }
-        let place = url[url.index(colon, offsetBy: 3)...].split(separator: "/", omittingEmptySubsequences: true)
-        guard place.count == 1, let end = place[0].lastIndex(of: ":"),
-            let port = UInt16(place[0][place[0].index(after: end)...]), end > place[0].startIndex
-        else { return }
-        self.init(kind: kind, host: String(place[0][..<end]), port: Int(port))
-    }
 }
 
 /// A login that belongs to the connection, and that the adapter makes by itself: what comes of it is the last response.

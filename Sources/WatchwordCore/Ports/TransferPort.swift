@@ -20,6 +20,9 @@ public struct TransferRequest: Sendable, Equatable {
     public var trust = TrustPolicy.verify
     /// Shown when the server asks; only together with an identity.
     public var clientCertificate: ClientCertificate?
+    /// A server that asks for a certificate, where there is none to show, ends the exchange before the request is sent, with
+    /// cause `clientCertificateRequired`. Only together with an identity.
+    public var refusesCertificateRequest = false
     /// Only together with an identity, and in place of `authorization` or that of the proxy.
     public var handshake: Handshake?
 
@@ -35,16 +38,6 @@ public struct TransferRequest: Sendable, Equatable {
         self.proxy = proxy
         self.timeout = timeout
         self.maxBodyBytes = maxBodyBytes
-    }
-
-    /// - Parameter proxy: `http://host:port`.
-    public init(
-        url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil, body: [UInt8]? = nil,
-        proxy: String?, timeout: Duration, maxBodyBytes: Int
-    ) {
-        self.init(
-            url: url, method: method, headers: headers, authorization: authorization, body: body,
-            proxy: proxy.map { ProxyRequest(url: $0) }, timeout: timeout, maxBodyBytes: maxBodyBytes)
     }
 }
 

@@ -5,9 +5,9 @@ internal import WatchwordProtocol
 ///
 /// Times are durations since any one start; they never go back. Bounded: the entry unused for longest makes room.
 public struct SessionCache: Sendable {
-    /// By origin, because each fetch looks there before it sends anything. The first of a space is its default, until
+    /// By who challenges, because each fetch looks there before it sends anything. The first of a space is its default, until
     /// another one is preferred.
-    private var entries: [Origin: [SessionEntry]] = [:]
+    private var entries: [Challenger: [SessionEntry]] = [:]
     /// Handed over by `credential/store`, not tried yet.
     private var given: [GivenCredential] = []
     /// Not credentials: counted for every fetch, whatever it lets the broker keep.
@@ -25,15 +25,16 @@ public struct SessionCache: Sendable {
 
     /// The credential for exactly this space, of this user, or of the space's default one.
     func credential(
-        for space: ProtectionSpace, user: String? = nil, owner: ClientTag? = nil, at origin: Origin, now: Duration
-    ) -> PasswordCredential? {
-        defaultEntry(of: space, user: user, in: list(at: origin, of: owner), now: now)?.credential
+        for space: ProtectionSpace, user: String? = nil, owner: ClientTag? = nil, at challenger: Challenger,
+        now: Duration
+    ) -> LoginCredential? {
+        defaultEntry(of: space, user: user, in: list(at: challenger, of: owner), now: now)?.credential
     }
 
     /// One that was handed over for this space, and that no server has seen yet.
     func givenCredential(
         for space: ProtectionSpace, user: String?, owner: ClientTag? = nil, now: Duration
-    ) -> PasswordCredential? {
+    ) -> LoginCredential? {
         let fitting = given.filter {
             $0.pattern.matches(space) && $0.owner == owner && (user ?? $0.credential.user) == $0.credential.user
                 && limits.allow(since: $0.since, lastUse: $0.since, now: now)
@@ -41,22 +42,25 @@ public struct SessionCache: Sendable {
         return fitting.max { $0.pattern.exactness < $1.pattern.exactness }?.credential
     }
 
-    /// The space whose credential may be sent to `url` before any challenge; the longest matching path wins.
+    /// The space whose credential may be sent before any challenge; the longest matching path wins. NTLM and Negotiate log in
+    /// connections, which is never done unasked.
     func preemptiveEntry(
-        for url: FetchURL, user: String? = nil, owner: ClientTag? = nil, now: Duration
+        at challenger: Challenger, path: String, user: String? = nil, owner: ClientTag? = nil, now: Duration
     ) -> SessionEntry? {
-        let candidates = list(at: url.origin, of: owner)
+        let candidates = list(at: challenger, of: owner)
         var best: (entry: SessionEntry, length: Int)?
         for entry in candidates where limits.allow(entry, now: now) {
-            guard let length = entry.matchLength(of: url.path), length > best?.length ?? -1 else { continue }
+            guard !entry.isHandshake, let length = entry.matchLength(of: path), length > best?.length ?? -1 else {
+                continue
+            }
             guard candidates.count == 1 || isDefault(entry, for: user, among: candidates, now: now) else { continue }
             best = (entry, length)
         }
         return best.flatMap { user == nil || $0.entry.credential.user == user ? $0.entry : nil }
     }
 
-    private func list(at origin: Origin, of owner: ClientTag?) -> [SessionEntry] {
-        guard let list = entries[origin] else { return [] }
+    private func list(at challenger: Challenger, of owner: ClientTag?) -> [SessionEntry] {
+        guard let list = entries[challenger] else { return [] }
         return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }
     }
 
@@ -80,11 +84,12 @@ public struct SessionCache: Sendable {
     /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news.
     @discardableResult
     mutating func remember(
-        _ credential: PasswordCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at url: FetchURL,
-        digest: DigestChallenge?, now: Duration
+        _ credential: LoginCredential, for space: ProtectionSpace, owner: ClientTag? = nil,
+        path: String, digest: DigestChallenge?, now: Duration
     ) -> Bool {
-        let directory = URLComponentText.directory(of: url.path)
-        var list = entries[url.origin] ?? []
+        let directory = URLComponentText.directory(of: path)
+        let challenger = Challenger(space)
+        var list = entries[challenger] ?? []
         let index = list.firstIndex {
             $0.space == space && $0.owner == owner && $0.credential.user == credential.user
         }
@@ -105,7 +110,7 @@ public struct SessionCache: Sendable {
                 count += 1
             }
         }
-        entries[url.origin] = list
+        entries[challenger] = list
         given.removeAll {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
         }
@@ -115,7 +120,7 @@ public struct SessionCache: Sendable {
 
     /// Keeps a credential that no server has seen. Returns its number, and whether that is news.
     mutating func give(
-        _ credential: PasswordCredential, for pattern: SpacePattern, owner: ClientTag? = nil, now: Duration
+        _ credential: LoginCredential, for pattern: SpacePattern, owner: ClientTag? = nil, now: Duration
     ) -> (number: Int, isNews: Bool) {
         let index = given.firstIndex {
             $0.pattern == pattern && $0.owner == owner && $0.credential.user == credential.user
@@ -130,18 +135,18 @@ public struct SessionCache: Sendable {
     }
 
     /// Whether this very credential was handed over, so that using it for the first time is no news.
-    func wasGiven(_ credential: PasswordCredential, for space: ProtectionSpace) -> Bool {
+    func wasGiven(_ credential: LoginCredential, for space: ProtectionSpace) -> Bool {
         given.contains { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
     }
 
     /// Makes the entry the default of its space. `nil` when there is no such entry, else whether that changed anything.
     mutating func prefer(_ number: Int) -> Bool? {
         if let index = given.firstIndex(where: { $0.number == number }) { return preferGiven(at: index) }
-        for (origin, list) in entries {
+        for (challenger, list) in entries {
             guard let chosen = list.first(where: { $0.number == number }) else { continue }
             let own = list.filter { $0.owner == chosen.owner }
             guard !isDefault(chosen, for: nil, among: own, now: chosen.lastUse) else { return false }
-            entries[origin] = list.map { entry in
+            entries[challenger] = list.map { entry in
                 var entry = entry
                 if entry.space == chosen.space && entry.owner == chosen.owner {
                     entry.isPreferred = entry.number == number
@@ -169,10 +174,10 @@ public struct SessionCache: Sendable {
     /// Forgets the credential, if it is still the one that was refused: a newer one survives. Returns whether it was there.
     @discardableResult
     mutating func forget(
-        _ refused: PasswordCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at origin: Origin
+        _ refused: LoginCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at challenger: Challenger
     ) -> Bool {
         let before = count + given.count
-        removeEntries(at: origin) {
+        removeEntries(at: challenger) {
             $0.space == space && $0.owner == owner && $0.credential.isSame(as: refused)
         }
         given.removeAll { $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: refused) }
@@ -182,7 +187,7 @@ public struct SessionCache: Sendable {
     /// Forgets what `isMeant` says, and returns how many that were.
     mutating func forget(where isMeant: (SessionListing) -> Bool) -> Int {
         let before = count + given.count
-        for origin in Array(entries.keys) { removeEntries(at: origin) { isMeant(SessionListing($0)) } }
+        for challenger in Array(entries.keys) { removeEntries(at: challenger) { isMeant(SessionListing($0)) } }
         given.removeAll { isMeant(SessionListing($0)) }
         return before - count - given.count
     }
@@ -191,15 +196,15 @@ public struct SessionCache: Sendable {
     public mutating func clear(origin: Origin? = nil) -> Int {
         forget { listing in
             guard let origin else { return true }
-            return listing.space.scheme == origin.scheme.rawValue && listing.space.host == origin.host
-                && listing.space.port == origin.port
+            return listing.space.proxyType == nil && listing.space.scheme == origin.scheme.rawValue
+                && listing.space.host == origin.host && listing.space.port == origin.port
         }
     }
 
     /// Drops what is too old or was not used for too long.
     public mutating func expire(now: Duration) {
         let limits = self.limits
-        for origin in Array(entries.keys) { removeEntries(at: origin) { !limits.allow($0, now: now) } }
+        for challenger in Array(entries.keys) { removeEntries(at: challenger) { !limits.allow($0, now: now) } }
         given.removeAll { !limits.allow(since: $0.since, lastUse: $0.since, now: now) }
     }
 
@@ -208,7 +213,7 @@ public struct SessionCache: Sendable {
         let accepted = entries.values.joined().filter { limits.allow($0, now: now) }.map { entry in
             var listing = SessionListing(entry)
             listing.isDefault = isDefault(
-                entry, for: nil, among: list(at: entry.origin, of: entry.owner), now: now)
+                entry, for: nil, among: list(at: entry.challenger, of: entry.owner), now: now)
             return listing
         }
         let waiting = given.filter { limits.allow(since: $0.since, lastUse: $0.since, now: now) }
@@ -220,15 +225,15 @@ public struct SessionCache: Sendable {
         return (accepted + listed).sorted { $0.number < $1.number }
     }
 
-    private mutating func removeEntries(at origin: Origin, where isDropped: (SessionEntry) -> Bool) {
-        guard let list = entries[origin] else { return }
+    private mutating func removeEntries(at challenger: Challenger, where isDropped: (SessionEntry) -> Bool) {
+        guard let list = entries[challenger] else { return }
         let kept = list.filter { !isDropped($0) }
         count -= list.count - kept.count
-        entries[origin] = kept.isEmpty ? nil : kept
+        entries[challenger] = kept.isEmpty ? nil : kept
     }
 
     private mutating func dropOldest() {
         guard let oldest = entries.values.joined().min(by: { $0.lastUse < $1.lastUse }) else { return }
-        removeEntries(at: oldest.origin) { $0.number == oldest.number }
+        removeEntries(at: oldest.challenger) { $0.number == oldest.number }
     }
 }

@@ -7,7 +7,7 @@ struct SessionEntry: Sendable {
     let space: ProtectionSpace
     /// The only client that may use it; `nil` for all.
     let owner: ClientTag?
-    let credential: PasswordCredential
+    let credential: LoginCredential
     /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
     /// 2.2); Digest is good for the places that its challenge names, else for the whole server (RFC 7616 section 3.3), and
     /// they only say which space fits better.
@@ -19,15 +19,16 @@ struct SessionEntry: Sendable {
     /// Chosen among several users of the space.
     var isPreferred = false
 
-    var origin: Origin {
-        Origin(scheme: space.scheme == "https" ? .https : .http, host: space.host, port: space.port)
-    }
+    var challenger: Challenger { Challenger(space) }
+
+    var isHandshake: Bool { space.authenticationMethod == .ntlm || space.authenticationMethod == .negotiate }
 
     /// How much of `path` the entry is good for; `nil` when it is outside.
     func matchLength(of path: String) -> Int? {
         let match = directories.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
         guard space.authenticationMethod == .httpDigest else { return match }
-        guard let domain = digest?.domain else { return match ?? 0 }
+        // To a proxy `domain` means nothing (RFC 7616 section 3.3).
+        guard let domain = digest?.domain, case .server(let origin) = challenger else { return match ?? 0 }
         return domain.matchLength(of: path, at: origin).map { max($0, match ?? 0) }
     }
 
@@ -47,7 +48,7 @@ struct GivenCredential: Sendable {
     let pattern: SpacePattern
     /// The only client that may use it; `nil` for all.
     let owner: ClientTag?
-    let credential: PasswordCredential
+    let credential: LoginCredential
     let since: Duration
 }
 

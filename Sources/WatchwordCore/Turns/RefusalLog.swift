@@ -7,7 +7,7 @@ struct RefusalLog: Sendable {
         let number: Int
         /// The line in which it was tried.
         let key: SpaceTurns.Key
-        let credential: PasswordCredential
+        let credential: LoginCredential
         let source: CredentialSource
     }
 
@@ -17,7 +17,7 @@ struct RefusalLog: Sendable {
     /// Of the last refusal: what comes after it is news to a fetch that starts now.
     private(set) var lastNumber = 0
 
-    mutating func note(_ credential: PasswordCredential, _ source: CredentialSource, in key: SpaceTurns.Key) {
+    mutating func note(_ credential: LoginCredential, _ source: CredentialSource, in key: SpaceTurns.Key) {
         if refusals.count >= Self.capacity { refusals.removeFirst() }
         lastNumber += 1
         refusals.append(Refusal(number: lastNumber, key: key, credential: credential, source: source))

@@ -22,6 +22,15 @@ struct SpaceTurns: Sendable {
         var client: ClientTag?
         /// What is stored is not for a fetch without storage, also where both are of one client.
         var usesStorage: Bool
+        /// The hash of the key about which the question is: only the identical certificate is one question.
+        var certificate: [UInt8]?
+    }
+
+    /// What the others may use as well.
+    enum Found: Sendable, Equatable {
+        case login(LoginCredential, CredentialSource)
+        case trust(TrustDecision)
+        case certificate(CertificateCredential, CredentialSource)
     }
 
     /// Where a fetch waits.
@@ -33,8 +42,8 @@ struct SpaceTurns: Sendable {
 
     /// Why a fetch gave back its turn.
     enum Outcome: Sendable, Equatable {
-        /// The server took the credential.
-        case accepted(PasswordCredential, CredentialSource)
+        /// The server took it, or nobody but the one who answered has a say in it.
+        case accepted(Found)
         /// The answer `continue`: nobody logs in.
         case proceed
         /// The answer `cancel`.
@@ -50,7 +59,7 @@ struct SpaceTurns: Sendable {
         /// It has the turn now.
         case turn
         /// This was accepted meanwhile.
-        case accepted(PasswordCredential, CredentialSource)
+        case accepted(Found)
         case proceed
         case cancelled
         /// Its client has rejected the scheme.
@@ -82,7 +91,7 @@ struct SpaceTurns: Sendable {
     private struct Trial: Sendable {
         let fetch: FetchID
         let space: ProtectionSpace
-        let credential: PasswordCredential
+        let credential: LoginCredential
         var waiters: [FetchID] = []
     }
 
@@ -112,9 +121,9 @@ struct SpaceTurns: Sendable {
         guard var line = lines[key], line.holder == fetch else { return }
         let client = line.client
         switch outcome {
-        case .accepted(let credential, let source):
+        case .accepted(let found):
             lines[key] = nil
-            for waiter in line.waiters { wake(waiter, .accepted(credential, source)) }
+            for waiter in line.waiters { wake(waiter, .accepted(found)) }
             return
         case .proceed:
             lines[key] = nil
@@ -153,7 +162,7 @@ struct SpaceTurns: Sendable {
 
     /// Enters a credential that is now sent, in whichever line; `false`, and a wait for the verdict, where another fetch has
     /// just sent the very same one.
-    mutating func beginTrial(of credential: PasswordCredential, in space: ProtectionSpace, by fetch: FetchID) -> Bool {
+    mutating func beginTrial(of credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID) -> Bool {
         let other = trials.firstIndex {
             $0.space == space && $0.fetch != fetch && $0.credential.isSame(as: credential)
         }
@@ -165,12 +174,18 @@ struct SpaceTurns: Sendable {
         return true
     }
 
-    /// The verdict has come, or never will.
-    mutating func endTrial(by fetch: FetchID) {
-        guard let index = trials.firstIndex(where: { $0.fetch == fetch }) else { return }
-        for waiter in trials.remove(at: index).waiters {
-            wakes.append(Wake(fetch: waiter, news: .lookAgain, declined: []))
-        }
+    /// The verdict on what was sent for `space` has come, or never will.
+    mutating func endTrial(by fetch: FetchID, in space: ProtectionSpace) {
+        endTrials { $0.fetch == fetch && $0.space == space }
+    }
+
+    mutating func endTrials(by fetch: FetchID) { endTrials { $0.fetch == fetch } }
+
+    private mutating func endTrials(where isOver: (Trial) -> Bool) {
+        guard trials.contains(where: isOver) else { return }
+        let over = trials.filter(isOver)
+        trials.removeAll(where: isOver)
+        for waiter in over.flatMap(\.waiters) { wakes.append(Wake(fetch: waiter, news: .lookAgain, declined: [])) }
     }
 
     /// The session has got a credential for `space` past the line: those who wait may use it.

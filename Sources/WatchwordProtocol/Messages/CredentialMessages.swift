@@ -16,14 +16,14 @@ public struct CredentialListParams: Sendable, Equatable {
 /// `credential/store`: a credential is kept before any server has seen it.
 public struct CredentialStoreParams: Sendable, Equatable {
     public var pattern: SpacePattern
-    public var credential: PasswordCredential
+    public var credential: LoginCredential
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
         pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
         let given = try Credential(
             members.required("credential", members["credential"]), at: "params.credential")
-        guard case .password(let credential) = given else {
+        guard case .login(let credential) = given else {
             throw members.wrong("credential", "a user and a password")
         }
         guard credential.persistence != .none else {
@@ -32,14 +32,14 @@ public struct CredentialStoreParams: Sendable, Equatable {
         self.credential = credential
     }
 
-    public init(pattern: SpacePattern, credential: PasswordCredential) {
+    public init(pattern: SpacePattern, credential: LoginCredential) {
         self.pattern = pattern
         self.credential = credential
     }
 
     /// Holds the password: it must be written with `JSON.write(_:)`.
     public var json: JSON {
-        ["protectionSpace": pattern.json, "credential": Credential.password(credential).json]
+        ["protectionSpace": pattern.json, "credential": Credential.login(credential).json]
     }
 }
 

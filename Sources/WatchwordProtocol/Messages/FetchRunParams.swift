@@ -23,7 +23,10 @@ public struct FetchRunParams: Sendable, Equatable {
     public var method = "GET"
     public var headers: [HeaderField] = []
     public var body: [UInt8]?
-    public var credential: Credential?
+    /// For the origin of `url` only.
+    public var credential: LoginCredential?
+    public var proxy = ProxyChoice.configured
+    public var tls = TLSParams()
     public var interaction = Interaction.ownClient
     public var useStorage = true
     public var preemptive = true
@@ -47,9 +50,13 @@ extension FetchRunParams {
         headers = try Self.headers(members)
         body = try members.object("body").map { members throws(InvalidParams) in try Self.body(members) }
         credential = try members["credential"].map { json throws(InvalidParams) in
-            try Credential(json, at: "params.credential")
+            guard case .login(let login) = try Credential(json, at: "params.credential") else {
+                throw members.wrong("credential", "a password, a token or a header; certificates belong into tls")
+            }
+            return login
         }
-        if credential == .proposed { throw members.wrong("credential", "a password: nothing was proposed yet") }
+        proxy = try ProxyChoice(members)
+        if let given = try members.object("tls") { tls = try TLSParams(given) }
         timeoutMs =
             try members.integer("timeoutMs", in: 1...Limits.fetchTimeout.wholeMilliseconds) ?? timeoutMs
         maxInlineBodyBytes =
@@ -66,15 +73,8 @@ extension FetchRunParams {
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
     }
 
-    /// What this version of the broker cannot do yet, in words; `nil` when nothing of the kind is asked for. Better refused
-    /// than passed over: a fetch that was to go through a proxy must not go without.
+    /// What this version of the broker cannot do yet, in words; `nil` when nothing of the kind is asked for.
     public static func unsupported(in json: JSON?) -> String? {
-        if let proxy = json?["proxy"], !proxy.isNull, proxy.string != "none" {
-            return "Proxies are not supported by this version. Leave out proxy, or give \"none\"."
-        }
-        if let trust = json?["tls"]?["trust"], trust.string != "onFailure" {
-            return "Only certificates that verify are accepted by this version. Leave out tls."
-        }
         if json?["body"]?["type"]?.string == "attach" {
             return "Attached bodies are not supported by this version. Give the body as string or base64."
         }
@@ -112,7 +112,7 @@ extension FetchRunParams {
             "url": URLText.joined(url, userInfo), "method": .string(method),
             "headers": headers.isEmpty ? nil : headers.json,
             "body": body.map(BodyValue.json),
-            "credential": credential?.json,
+            "credential": credential?.json, "proxy": proxy.json, "tls": tls == TLSParams() ? nil : tls.json,
             "auth": .object([
                 "interaction": .string(interaction.rawValue), "useStorage": .boolean(useStorage),
                 "preemptive": .boolean(preemptive),

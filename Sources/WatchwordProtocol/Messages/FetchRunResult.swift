@@ -12,9 +12,10 @@ public struct FetchRunResult: Sendable, Equatable {
     public struct Authentication: Sendable, Equatable {
         public var method: AuthenticationMethod
         public var source: CredentialSource
-        public var user: String
+        /// `nil` for a credential without one.
+        public var user: String?
 
-        public init(method: AuthenticationMethod, source: CredentialSource, user: String) {
+        public init(method: AuthenticationMethod, source: CredentialSource, user: String?) {
             self.method = method
             self.source = source
             self.user = user
@@ -30,6 +31,8 @@ public struct FetchRunResult: Sendable, Equatable {
     public var body: Body
     public var bodyBytes: Int
     public var authentication: Authentication?
+    /// To the proxy, where it has asked.
+    public var proxyAuthentication: Authentication?
     /// Requests that were sent, over all hops and attempts.
     public var exchanges: Int
     public var totalTime: Duration
@@ -39,7 +42,8 @@ public struct FetchRunResult: Sendable, Equatable {
     public init(
         fetchID: String, status: Int, url: String, httpVersion: String, headers: [HeaderField], body: Body,
         bodyBytes: Int,
-        authentication: Authentication?, exchanges: Int, totalTime: Duration, challengeTime: Duration
+        authentication: Authentication?, exchanges: Int, proxyAuthentication: Authentication? = nil,
+        totalTime: Duration, challengeTime: Duration
     ) {
         self.fetchID = fetchID
         self.status = status
@@ -49,6 +53,7 @@ public struct FetchRunResult: Sendable, Equatable {
         self.body = body
         self.bodyBytes = bodyBytes
         self.authentication = authentication
+        self.proxyAuthentication = proxyAuthentication
         self.exchanges = exchanges
         self.totalTime = totalTime
         self.challengeTime = challengeTime
@@ -59,6 +64,7 @@ public struct FetchRunResult: Sendable, Equatable {
             "fetchId": .string(fetchID), "status": .integer(status), "url": .string(url),
             "httpVersion": .string(httpVersion), "headers": headers.json, "body": body.json(fetchID: fetchID),
             "bodyBytes": .integer(bodyBytes), "auth": authentication?.json ?? .null,
+            "proxyAuth": proxyAuthentication?.json,
             "exchanges": .integer(exchanges),
             "timingsMs": .object(["total": totalTime.json, "challenge": challengeTime.json]),
         ])
@@ -78,7 +84,7 @@ extension FetchRunResult.Authentication {
     fileprivate var json: JSON {
         [
             "authenticationMethod": .string(method.rawValue), "source": .string(source.rawValue),
-            "user": .string(user),
+            "user": user.map { .string($0) } ?? .null,
         ]
     }
 }

@@ -7,6 +7,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case challengeCancelled, challengeTimedOut, tooManyAttempts, invalidAnswer, denied, locked, unknownCredential
     case keyringUnavailable, unknownResume, serverNotAuthentic
     case nameNotResolved, cannotConnect, timedOut, connectionLost, malformedResponse, tlsFailed, serverNotTrusted
+    case clientCertificateRejected, proxyFailed
     case tooManyRedirects, insecureRedirect, badRedirect
     case protocolViolation
 
@@ -59,6 +60,8 @@ public enum ErrorKind: String, Sendable, CaseIterable {
         case .malformedResponse: (1024, .never, nil)
         case .tlsFailed: (1025, .never, nil)
         case .serverNotTrusted: (1026, .never, nil)
+        case .clientCertificateRejected: (1027, .differently, nil)
+        case .proxyFailed: (1028, .later, nil)
         case .tooManyRedirects: (1030, .differently, nil)
         case .insecureRedirect: (1031, .never, nil)
         case .badRedirect: (1032, .never, nil)

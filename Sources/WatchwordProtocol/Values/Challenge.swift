@@ -9,7 +9,8 @@ public struct Offer: Sendable, Equatable {
     public var params: [String: String]
     /// The challenge as it stood in the field.
     public var raw: String
-    /// Whether the broker can answer it.
+    /// Whether the broker makes the answer by itself out of a credential. For what it does not know the client can make a
+    /// header.
     public var supported: Bool
 
     public init(scheme: String, realm: String?, params: [String: String], raw: String, supported: Bool) {
@@ -46,6 +47,8 @@ public enum CredentialSource: String, Sendable, CaseIterable {
     case client
     /// An answer of a desktop agent.
     case agent
+    /// The Kerberos tickets of the user.
+    case ambient
 }
 
 /// What the broker has at hand for a challenge, without its secret.
@@ -71,6 +74,12 @@ public struct Challenge: Sendable, Equatable {
     /// All schemes of the response in the server's order, those that the broker cannot answer too.
     public var offers: [Offer]
     public var proposedCredential: ProposedCredential?
+    /// What a connection has shown, where it is not HTTP that asks.
+    public var connection: ConnectionFacts?
+    /// What the last answer has left to be given back with the next round; `nil` outside a scheme of several rounds.
+    public var state: String?
+    /// The server has accepted a stronger scheme in this realm before: what is stored was not used.
+    public var isDowngrade = false
     /// Failed attempts of this fetch at this target, over all schemes.
     public var previousFailureCount: Int
     /// How long a credential may be kept that answers this.
@@ -98,6 +107,13 @@ public struct Challenge: Sendable, Equatable {
         self.method = method
     }
 
+    /// What stands in the protection space of a challenge that a connection has raised.
+    public enum ConnectionFacts: Sendable, Equatable {
+        case serverTrust(ServerTrustFacts)
+        /// The issuers that the server accepts, as RFC 4514 writes them.
+        case clientCertificate(distinguishedNames: [String])
+    }
+
     public struct FailureResponse: Sendable, Equatable {
         public var status: Int
         public var headers: [HeaderField]
@@ -116,31 +132,70 @@ public struct Challenge: Sendable, Equatable {
         case nothingProposed
         /// The scheme cannot carry it: Basic has no way to send a user name with a colon (RFC 7617 section 2).
         case credentialNotUsable
+        /// Not of a kind that answers this challenge: what does is in `accepts`.
+        case credentialOfWrongType
+        /// A token in the clear can be used by everybody on the way (RFC 6750 section 5.3).
+        case connectionNotSecure
+        /// There is no key, or it cannot be read, or it is not the certificate's.
+        case certificateNotUsable
+        /// The passphrase of the key, or the PIN of the token, is wrong or missing.
+        case passphraseWrong
+        /// The server has refused the certificate.
+        case certificateRefused
+        /// Not the fingerprint of the certificate that was shown.
+        case fingerprintWrong
 
         var text: String {
             switch self {
             case .credentialAlreadyRefused: "The server has already refused this credential in this fetch."
             case .nothingProposed: "There is no proposed credential with a password."
             case .credentialNotUsable: "A user name with a colon cannot be sent by this scheme."
+            case .credentialOfWrongType: "This kind of credential does not answer this challenge."
+            case .connectionNotSecure: "A token is sent over https only."
+            case .certificateNotUsable: "The certificate or its key cannot be read, or they do not belong together."
+            case .passphraseWrong: "The passphrase of the key, or the PIN of the token, is wrong or missing."
+            case .certificateRefused: "The server has refused the client certificate."
+            case .fingerprintWrong: "This is not the fingerprint of the certificate that the server has shown."
             }
         }
     }
 }
 
 extension Challenge {
+    /// Which types of credential answer it.
+    public var accepts: [String] {
+        switch protectionSpace.authenticationMethod {
+        case .httpBasic, .httpDigest, .ntlm: ["password"]
+        case .bearer: ["token"]
+        case .negotiate, .other: ["header"]
+        case .clientCertificate: ["certificate"]
+        case .serverTrust: ["trust"]
+        }
+    }
+
     /// The members of `auth/challenge` that come from the challenge itself.
     public var json: JSON {
         .object([
-            "protectionSpace": protectionSpace.json,
+            "protectionSpace": spaceJSON,
             "offers": .array(offers.map(\.json)),
             "proposedCredential": proposedCredential?.json ?? .null,
             "previousFailureCount": .integer(previousFailureCount),
             "failureResponse": failureResponse?.json ?? .null,
             "error": error.map { ["kind": .string($0.rawValue), "message": .string($0.text)] } ?? .null,
-            "accepts": ["password"],
+            "accepts": .array(accepts.map { .string($0) }),
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
+            "state": state.map { .string($0) }, "downgrade": isDowngrade ? true : nil,
             "url": .string(url), "method": .string(method),
         ])
+    }
+
+    private var spaceJSON: JSON {
+        switch connection {
+        case nil: protectionSpace.json
+        case .serverTrust(let facts): protectionSpace.json.adding(["serverTrust": facts.json])
+        case .clientCertificate(let names):
+            protectionSpace.json.adding(["distinguishedNames": .array(names.map { .string($0) })])
+        }
     }
 }
 

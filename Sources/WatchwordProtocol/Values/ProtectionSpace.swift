@@ -18,12 +18,26 @@ public enum AuthenticationMethod: String, Sendable, Hashable, CaseIterable {
     }
 }
 
+/// What a proxy speaks.
+public enum ProxyType: String, Sendable, Hashable, CaseIterable {
+    /// HTTP; `https` is HTTP over TLS to the proxy.
+    case http, https
+    /// SOCKS 5 (RFC 1928), with names resolved by the proxy.
+    case socks
+
+    /// Used where none is given, as curl does.
+    public var defaultPort: Int { self == .https ? 443 : 1080 }
+}
+
 /// What a credential is for: a realm of a server, under one method (RFC 9110 section 11.5).
 ///
-/// Two spaces are equal when all members are: the host in small letters, the port as number, the realm byte for byte.
+/// Two spaces are equal when all members are: the host in small letters, the port as number, the realm byte for byte. That
+/// of a server and that of a proxy never are.
 public struct ProtectionSpace: Sendable, Hashable {
-    /// `http` or `https`.
+    /// `http` or `https`; the type of a proxy.
     public var scheme: String
+    /// `nil` for a server.
+    public var proxyType: ProxyType?
     /// In small letters; an IPv6 address with its brackets.
     public var host: String
     public var port: Int
@@ -31,8 +45,12 @@ public struct ProtectionSpace: Sendable, Hashable {
     public var realm: String?
     public var authenticationMethod: AuthenticationMethod
 
-    public init(scheme: String, host: String, port: Int, realm: String?, authenticationMethod: AuthenticationMethod) {
-        self.scheme = scheme
+    public init(
+        scheme: String, host: String, port: Int, realm: String?, authenticationMethod: AuthenticationMethod,
+        proxyType: ProxyType? = nil
+    ) {
+        self.scheme = proxyType?.rawValue ?? scheme
+        self.proxyType = proxyType
         self.host = host.asciiLowercased
         self.port = port
         self.realm = realm
@@ -47,14 +65,15 @@ public struct ProtectionSpace: Sendable, Hashable {
 
     /// As Swift compares strings, "é" has two spellings that are equal; realms compare byte for byte.
     public static func == (left: ProtectionSpace, right: ProtectionSpace) -> Bool {
-        left.scheme == right.scheme && left.host == right.host && left.port == right.port
-            && left.authenticationMethod == right.authenticationMethod
+        left.scheme == right.scheme && left.proxyType == right.proxyType && left.host == right.host
+            && left.port == right.port && left.authenticationMethod == right.authenticationMethod
             && (left.realm == nil) == (right.realm == nil)
             && (left.realm ?? "").utf8.elementsEqual((right.realm ?? "").utf8)
     }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(scheme)
+        hasher.combine(proxyType)
         hasher.combine(host)
         hasher.combine(port)
         hasher.combine(authenticationMethod)
@@ -64,20 +83,34 @@ public struct ProtectionSpace: Sendable, Hashable {
         .object([
             "protocol": .string(scheme), "host": .string(host), "port": .integer(port),
             "realm": realm.map { .string($0) } ?? .null,
-            "authenticationMethod": .string(authenticationMethod.rawValue), "isProxy": false,
+            "authenticationMethod": .string(authenticationMethod.rawValue),
+            "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
             "receivesCredentialSecurely": .boolean(receivesCredentialSecurely),
         ])
     }
 
-    /// Refuses the space of a proxy: read as one of a server it would match where it never may.
+    /// - Throws: `InvalidParams`.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, at: "protectionSpace")
+        proxyType = try ProxyType(members)
         scheme = try members.required("protocol", members.string("protocol"))
+        if let proxyType { scheme = proxyType.rawValue }
         host = try members.required("host", members.string("host")).asciiLowercased
         port = try members.required("port", members.integer("port", in: 1...65_535))
         realm = try members.string("realm")
         authenticationMethod = try members.required(
             "authenticationMethod", members.choice("authenticationMethod", as: AuthenticationMethod.self))
-        if try members.boolean("isProxy") == true { throw members.wrong("isProxy", "false") }
+    }
+}
+
+extension ProxyType {
+    /// Of a space in JSON; `nil` for that of a server. `protocol` is as good as `proxyType`.
+    init?(_ members: Members) throws(InvalidParams) {
+        guard try members.boolean("isProxy") == true else { return nil }
+        if let type = try members.choice("proxyType", as: ProxyType.self) {
+            self = type
+        } else {
+            self = try members.required("proxyType", members.choice("protocol", as: ProxyType.self))
+        }
     }
 }

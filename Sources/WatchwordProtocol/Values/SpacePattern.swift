@@ -1,9 +1,11 @@
 public import JSONText
 
-/// The protection spaces of one origin that are meant: all of them, or those of one realm, or of one method.
+/// The protection spaces of one server or one proxy that are meant: all of them, or those of one realm, or of one method.
 public struct SpacePattern: Sendable, Hashable {
-    /// `http` or `https`.
+    /// `http` or `https`; the type of a proxy.
     public var scheme: String
+    /// `nil` for a server.
+    public var proxyType: ProxyType?
     /// In small letters; an IPv6 address with its brackets.
     public var host: String
     public var port: Int
@@ -14,9 +16,10 @@ public struct SpacePattern: Sendable, Hashable {
 
     public init(
         scheme: String, host: String, port: Int, realm: String? = nil,
-        authenticationMethod: AuthenticationMethod? = nil
+        authenticationMethod: AuthenticationMethod? = nil, proxyType: ProxyType? = nil
     ) {
-        self.scheme = scheme
+        self.scheme = proxyType?.rawValue ?? scheme
+        self.proxyType = proxyType
         self.host = host.asciiLowercased
         self.port = port
         self.realm = realm
@@ -26,7 +29,7 @@ public struct SpacePattern: Sendable, Hashable {
     public init(_ space: ProtectionSpace) {
         self.init(
             scheme: space.scheme, host: space.host, port: space.port, realm: space.realm,
-            authenticationMethod: space.authenticationMethod)
+            authenticationMethod: space.authenticationMethod, proxyType: space.proxyType)
     }
 
     /// Realms compare byte for byte, as those of `ProtectionSpace` do.
@@ -36,44 +39,49 @@ public struct SpacePattern: Sendable, Hashable {
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(scheme)
+        hasher.combine(proxyType)
         hasher.combine(host)
         hasher.combine(port)
         hasher.combine(authenticationMethod)
     }
 
     public func matches(_ space: ProtectionSpace) -> Bool {
-        scheme == space.scheme && host == space.host && port == space.port
+        scheme == space.scheme && proxyType == space.proxyType && host == space.host && port == space.port
             && (authenticationMethod ?? space.authenticationMethod) == space.authenticationMethod
             && (realm == nil || space.realm.map { realm?.utf8.elementsEqual($0.utf8) ?? false } ?? false)
     }
 
     /// Whether everything that `other` means is meant by this too.
     public func contains(_ other: SpacePattern) -> Bool {
-        scheme == other.scheme && host == other.host && port == other.port
+        scheme == other.scheme && proxyType == other.proxyType && host == other.host && port == other.port
             && (authenticationMethod == nil || authenticationMethod == other.authenticationMethod)
             && (realm == nil || other.realm.map { realm?.utf8.elementsEqual($0.utf8) ?? false } ?? false)
     }
 
-    /// - Throws: `InvalidParams`. The space of a proxy is refused: read as one of a server it would match where it never may.
+    /// - Throws: `InvalidParams`.
     public init(_ json: JSON?, at path: String = "params.protectionSpace") throws(InvalidParams) {
         let members = try Members(json, at: path)
+        proxyType = try ProxyType(members)
         scheme = try members.required("protocol", members.string("protocol")).asciiLowercased
-        guard scheme == "http" || scheme == "https" else { throw members.wrong("protocol", "http or https") }
+        if let proxyType {
+            scheme = proxyType.rawValue
+        } else if scheme != "http" && scheme != "https" {
+            throw members.wrong("protocol", "http or https")
+        }
         host = try members.required("host", members.string("host")).asciiLowercased
         guard HostName.canonical(host) != nil else { throw members.wrong("host", "the name or the address of a host") }
-        port = try members.integer("port", in: 1...65_535) ?? (scheme == "https" ? 443 : 80)
+        port =
+            try members.integer("port", in: 1...65_535) ?? proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80)
         realm = try members.string("realm")
         authenticationMethod = try members.choice("authenticationMethod", as: AuthenticationMethod.self)
-        if try members.boolean("isProxy") == true {
-            throw members.wrong("isProxy", "false: proxies are not supported by this version")
-        }
     }
 
     public var json: JSON {
         .object([
             "protocol": .string(scheme), "host": .string(host), "port": .integer(port),
             "realm": realm.map { .string($0) } ?? .null,
-            "authenticationMethod": authenticationMethod.map { .string($0.rawValue) } ?? .null, "isProxy": false,
+            "authenticationMethod": authenticationMethod.map { .string($0.rawValue) } ?? .null,
+            "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
         ])
     }
 }

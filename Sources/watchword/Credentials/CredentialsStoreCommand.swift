@@ -62,7 +62,7 @@ struct CredentialsStoreCommand: ParsableCommand {
             let password =
                 try passwordStdin
                 ? PasswordEntry.fromStandardInput() : PasswordEntry.atTerminal(for: user, interrupt: interrupt)
-            let credential = PasswordCredential(
+            let credential = LoginCredential(
                 user: user, password: password, persistence: keep == .keyring ? .permanent : .forSession)
             let params = CredentialStoreParams(pattern: pattern, credential: credential)
             let result = try connection.call(.credentialStore, params.json)

@@ -49,9 +49,21 @@ class ScriptedServer:
                 number = self.connections
             threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
 
+    def _open(self, connection, number):
+        """For servers that say something before HTTP begins, such as TLS: returns the connection to read from."""
+        return connection
+
+    def _respond(self, connection, request, early):
+        """Answers; true when the connection has been put to another use. `early` is what came after the request."""
+        answer = self.handler(request)
+        if answer is not None:
+            connection.sendall(answer)
+        return False
+
     def _serve(self, connection, number):
         buffer = b""
         try:
+            connection = self._open(connection, number)
             while data := connection.recv(1 << 16):
                 with self.lock:
                     self.wire += data
@@ -66,9 +78,8 @@ class ScriptedServer:
                     buffer = rest[length:]
                     with self.lock:
                         self.requests.append(request)
-                    answer = self.handler(request)
-                    if answer is not None:
-                        connection.sendall(answer)
+                    if self._respond(connection, request, buffer):
+                        return
         except OSError:
             pass
         finally:

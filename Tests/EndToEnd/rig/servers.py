@@ -40,9 +40,40 @@ class Server:
     def log(self):
         return self.log_path.read_text() if self.log_path.exists() else ""
 
+    @property
+    def wire(self):
+        """What the server has written down, among it every header with a log-in, to be searched for secrets."""
+        return b"".join(path.read_bytes() for path in sorted(self.log_path.parent.glob("*.log")))
+
+    def wait_for_log(self, text, times=1, seconds=5):
+        """The log, once `text` is in it so many times: servers write a line when a request or a tunnel has ended."""
+        end = time.monotonic() + seconds
+        while (log := self.log).count(text) < times:
+            assert time.monotonic() < end, f"{text!r} is not in {log!r}"
+            time.sleep(0.02)
+        return log
+
     def stop(self):
         self.process.terminate()
         self.process.wait(20)
+
+
+def wait_for_port(port, seconds=20):
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert time.monotonic() < end, f"nothing listens on {port}"
+            time.sleep(0.02)
+
+
+def hand_to(account, *paths):
+    """Servers that root starts serve as `account`, who then owns the files that only they may read."""
+    for path in paths:
+        pathlib.Path(path).chmod(0o600)
+        if os.geteuid() == 0:
+            shutil.chown(path, account)
 
 
 def password_line(user, password):
@@ -76,6 +107,7 @@ def nginx(folder, user, password, tls=None):
     (folder / "nginx.conf").write_text(
         f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
         f"http {{ {spool} log_format short '$status $remote_user $server_protocol $uri'; access_log {folder}/access.log short;\n"
+        f"log_format heard '$http_authorization $http_proxy_authorization $http_cookie'; access_log {folder}/heard.log heard;\n"
         f"server {{ {listen}; root {folder}/www; location /staff/ {{ auth_basic \"Staff\"; auth_basic_user_file {folder}/users; }} }} }}\n")
     return Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
 
@@ -97,7 +129,7 @@ def apache_digest(folder, user, password):
     account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
     (folder / "apache.conf").write_text(
         f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
-        f"ErrorLog {folder}/error.log\nLogFormat \"%>s %u %U\" short\nDocumentRoot {folder}/www\nMutex file:{folder}\n"
+        f"ErrorLog {folder}/error.log\nCustomLog {folder}/heard.log \"%{{Authorization}}i %{{Proxy-Authorization}}i %{{Cookie}}i\"\nDocumentRoot {folder}/www\nMutex file:{folder}\n"
         f"<Location /private/>\nAuthType Digest\nAuthName Private\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Location>\n")
     return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "error.log")
 

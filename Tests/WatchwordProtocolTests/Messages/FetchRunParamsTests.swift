@@ -34,7 +34,7 @@ struct FetchRunParamsTests {
         #expect(params.headers == [HeaderField("Accept", "text/csv"), HeaderField("Accept", "*/*")])
         #expect(params.body == Array("é".utf8))
         let password = Array("pw".utf8).withUnsafeBytes { Secret(copying: $0) }
-        #expect(params.credential == .password(PasswordCredential(user: "bob", password: password, persistence: .none)))
+        #expect(params.credential == LoginCredential(user: "bob", password: password, persistence: .none))
         #expect(params.interaction == .agent)
         #expect(!params.useStorage && !params.preemptive)
         #expect(params.methods == [.httpDigest, .httpBasic])
@@ -99,7 +99,10 @@ struct FetchRunParamsTests {
         ("auth", #"{"preemptive":0}"#, "params.auth.preemptive must be true or false"),
         ("auth", #"{"methods":["basic"]}"#, nil),
         ("auth", #"{"methods":"httpBasic"}"#, "params.auth.methods must be a list"),
-        ("credential", #"{"type":"proposed"}"#, "params.credential must be a password: nothing was proposed yet"),
+        (
+            "credential", #"{"type":"proposed"}"#,
+            "params.credential must be a password, a token or a header; certificates belong into tls"
+        ),
         ("credential", #"{"type":"password","user":"b"}"#, "params.credential.password is missing"),
         ("credential", #"{"type":"password","user":"b","password":"p","realm":"x"}"#, nil),
         ("credential", #""b:p""#, "params.credential must be an object, not a string"),

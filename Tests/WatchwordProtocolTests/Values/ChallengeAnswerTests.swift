@@ -9,7 +9,7 @@ struct ChallengeAnswerTests {
 
     private static let answers: [(answer: ChallengeAnswer, text: String)] = [
         (
-            .credential(.password(PasswordCredential(user: "bob", password: password, persistence: .forSession))),
+            .credential(.login(LoginCredential(user: "bob", password: password, persistence: .forSession))),
             #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw","persistence":"forSession"}}"#
         ),
         (.credential(.proposed), #"{"action":"credential","credential":{"type":"proposed"}}"#),

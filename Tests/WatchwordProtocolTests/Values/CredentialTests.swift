@@ -14,14 +14,14 @@ struct CredentialTests {
     @Test func aPasswordIsReadWithItsDefaults() throws {
         #expect(
             try read(#"{"type":"password","user":"bob","password":"pw"}"#)
-                == .password(PasswordCredential(user: "bob", password: secret("pw"), persistence: .forSession)))
+                == .login(LoginCredential(user: "bob", password: secret("pw"), persistence: .forSession)))
     }
 
     @Test(arguments: Persistence.allCases)
     func aPasswordIsReadAsItWasWritten(persistence: Persistence) throws {
         for (user, password) in [("bob", "pw"), ("", ""), ("Zoë 𝄞", "pä:ss\"\\/ word")] {
-            let credential = Credential.password(
-                PasswordCredential(user: user, password: secret(password), persistence: persistence))
+            let credential = Credential.login(
+                LoginCredential(user: user, password: secret(password), persistence: persistence))
             #expect(try read(credential.json.text) == credential)
         }
     }
@@ -61,11 +61,51 @@ struct CredentialTests {
         #expect(problem { try Credential(withMember(member, value), at: "credential") } == reason)
     }
 
-    @Test(arguments: ["token", "header", "certificate", "trust", "PASSWORD", ""])
-    func otherTypesAreNotKnownYet(type: String) {
+    @Test(arguments: ["PASSWORD", "", "tickets"])
+    func otherTypesAreNotKnown(type: String) {
+        let known = "one of: password, token, header, certificate, trust, proposed"
         #expect(
             problem { try Credential(withMember("type", .string(type)), at: "credential") }
-                == "credential.type \"\(type)\" is not known here; this broker takes password and proposed")
+                == "credential.type \"\(type)\" is not known; \(known)")
+    }
+
+    private static let hash = String(repeating: "0a", count: 32)
+
+    @Test(arguments: [
+        #"{"type":"token","token":"a.b-c_d~e+f/g==","persistence":"none"}"#,
+        #"{"type":"header","scheme":"Hoba","value":"a=\"b\"","state":"2","persistence":"none"}"#,
+        #"{"type":"password","user":"u","password":"p","domain":"CORP","persistence":"permanent"}"#,
+        #"{"type":"certificate","certificate":"/a.pem","privateKey":"/a.key","passphrase":"p","persistence":"forSession"}"#,
+        #"{"type":"trust","spkiSha256":"\#(hash)","persistence":"permanent"}"#,
+    ])
+    func isReadAsItWasWritten(text: String) throws {
+        let credential = try Credential(JSON.parse(text), at: "credential")
+        #expect(credential.json.text == text)
+    }
+
+    @Test(arguments: [
+        (#"{"type":"token","token":""}"#, "credential.token must be a token"),
+        (#"{"type":"token","token":"=a"}"#, "credential.token must be a token"),
+        (#"{"type":"token","token":"a b"}"#, "credential.token must be a token"),
+        (#"{"type":"token","token":"a","user":"u"}"#, "credential has the unknown member"),
+        (#"{"type":"header","scheme":"","value":"a"}"#, "credential.scheme must be a token"),
+        (#"{"type":"header","scheme":"A B","value":"a"}"#, "credential.scheme must be a token"),
+        (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be without control"),
+        (
+            #"{"type":"header","scheme":"A","value":"a","persistence":"permanent"}"#,
+            "credential.persistence must be none"
+        ),
+        (#"{"type":"certificate","certificate":"a.pem"}"#, "credential.certificate must be an absolute path"),
+        (
+            #"{"type":"certificate","certificate":"/a","persistence":"permanent"}"#,
+            "credential.persistence must be none or"
+        ),
+        (#"{"type":"trust"}"#, "credential.spkiSha256 is missing"),
+        (#"{"type":"trust","spkiSha256":"00"}"#, "credential.spkiSha256 must be 64 hexadecimal digits"),
+    ])
+    func otherFormsAreCheckedAsStrictly(text: String, reason: String) throws {
+        let told = problem { try Credential(JSON.parse(text), at: "credential") }
+        #expect(told?.hasPrefix(reason) == true, "\(told ?? "accepted")")
     }
 
     @Test(arguments: ["[]", "1", #""bob:pw""#, "true"])
@@ -108,12 +148,12 @@ struct CredentialTests {
     }
 
     @Test func theSameIsWhatSendsTheSame() {
-        let credential = PasswordCredential(user: "Zo\u{EB}", password: secret("pw"), persistence: .none)
+        let credential = LoginCredential(user: "Zo\u{EB}", password: secret("pw"), persistence: .none)
         var other = credential
         other.persistence = .permanent
         #expect(credential.isSame(as: other), "how long it is kept does not matter")
-        #expect(!credential.isSame(as: PasswordCredential(user: "Zo\u{EB}", password: secret("pW"))))
-        #expect(!credential.isSame(as: PasswordCredential(user: "zo\u{EB}", password: secret("pw"))))
-        #expect(!credential.isSame(as: PasswordCredential(user: "Zoe\u{308}", password: secret("pw"))))
+        #expect(!credential.isSame(as: LoginCredential(user: "Zo\u{EB}", password: secret("pW"))))
+        #expect(!credential.isSame(as: LoginCredential(user: "zo\u{EB}", password: secret("pw"))))
+        #expect(!credential.isSame(as: LoginCredential(user: "Zoe\u{308}", password: secret("pw"))))
     }
 }

@@ -73,6 +73,22 @@ struct ProtectionSpaceTests {
         #expect(Self.variant { $0.realm = nil }.json["realm"]?.isNull == true)
     }
 
+    @Test func aProxyIsNoServer() throws {
+        let proxy = ProtectionSpace(
+            scheme: "http", host: "p", port: 1, realm: "r", authenticationMethod: .httpBasic, proxyType: .socks)
+        #expect(
+            proxy.json.text
+                == #"{"protocol":"socks","host":"p","port":1,"realm":"r","authenticationMethod":"httpBasic","#
+                + #""isProxy":true,"proxyType":"socks","receivesCredentialSecurely":false}"#)
+        #expect(try ProtectionSpace(JSON.parse(proxy.json.text)) == proxy)
+        var server = proxy
+        server.proxyType = nil
+        #expect(server != proxy)
+        #expect(!SpacePattern(server).matches(proxy) && !SpacePattern(proxy).matches(server))
+        let short = #"{"protocol":"https","host":"p","port":1,"authenticationMethod":"httpBasic","isProxy":true}"#
+        #expect(try ProtectionSpace(JSON.parse(short)).proxyType == .https)
+    }
+
     @Test(arguments: [staff, variant { $0.realm = nil }, variant { $0.realm = "\u{0}\"\\é" }])
     func isReadAsItWasWritten(space: ProtectionSpace) throws {
         #expect(try ProtectionSpace(JSON.parse(space.json.text)) == space)
@@ -85,7 +101,6 @@ struct ProtectionSpaceTests {
         ("port", 65_536, "protectionSpace.port must be a whole number from 1 to 65535"),
         ("realm", .array([]), "protectionSpace.realm must be a string"),
         ("authenticationMethod", .null, "protectionSpace.authenticationMethod is missing"),
-        ("isProxy", true, "protectionSpace.isProxy must be false"),
         ("isProxy", "no", "protectionSpace.isProxy must be true or false"),
     ])
     func isRefused(member: String, value: JSON, reason: String) {

@@ -53,9 +53,9 @@ struct SecretTests {
         let word = "hunter2hunter2"
         let secret = secret(word)
         let holder = Holder(secret: secret, list: [secret])
-        let password = PasswordCredential(user: "bob", password: secret)
+        let password = LoginCredential(user: "bob", password: secret)
         var printed = ["\(secret)", String(reflecting: secret), String(describing: secret), secret.debugDescription]
-        for value in [secret, holder, password, Credential.password(password)] as [Any] {
+        for value in [secret, holder, password, Credential.login(password)] as [Any] {
             var dumped = ""
             dump(value, to: &dumped)
             printed += [

@@ -1,12 +1,4 @@
-/// When a server's certificate is good enough.
-public enum TrustPolicy: Sendable, Equatable {
-    /// When it verifies.
-    case verify
-    /// When its key is this one, whatever else is wrong; only together with an identity.
-    case leaf(spkiSha256: [UInt8])
-    /// Never: a new connection is made, and fails with the facts even if the certificate verifies.
-    case ask
-}
+public import JSONText
 
 /// What a server has shown of itself, and what is wrong with it.
 public struct ServerTrustFacts: Sendable, Equatable {
@@ -22,6 +14,8 @@ public struct ServerTrustFacts: Sendable, Equatable {
         case revoked
         /// A key or a signature below OpenSSL's security level.
         case weakKey
+        /// Not the key that somebody has accepted here before.
+        case changed
     }
 
     /// The leaf first, then as far as issuers were found.
@@ -62,5 +56,25 @@ public struct CertificateFacts: Sendable, Equatable {
         self.sha256 = sha256
         self.spkiSha256 = spkiSha256
         self.subjectAltNames = subjectAltNames
+    }
+}
+
+extension ServerTrustFacts {
+    /// The member `serverTrust` of a protection space.
+    public var json: JSON {
+        let names = Problem.allCases.filter { problems.contains($0) }.map { JSON.string($0.rawValue) }
+        return ["chain": .array(chain.map(\.json)), "problems": .array(names)]
+    }
+}
+
+extension CertificateFacts {
+    /// Fingerprints as hexadecimal digits in small letters.
+    public var json: JSON {
+        .object([
+            "pem": .string(pem), "subject": .string(subject), "issuer": .string(issuer),
+            "notBefore": .string(notBefore), "notAfter": .string(notAfter), "sha256": .string(Hexadecimal.text(sha256)),
+            "spkiSha256": .string(Hexadecimal.text(spkiSha256)),
+            "subjectAltNames": .array(subjectAltNames.map { .string($0) }),
+        ])
     }
 }

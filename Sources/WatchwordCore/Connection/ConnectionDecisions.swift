@@ -1,0 +1,116 @@
+internal import WatchwordProtocol
+
+/// A certificate that somebody has accepted for a server, by its key.
+public struct TrustedKey: Sendable, Hashable {
+    public var origin: Origin
+    public var spkiSha256: [UInt8]
+
+    public init(origin: Origin, spkiSha256: [UInt8]) {
+        self.origin = origin
+        self.spkiSha256 = spkiSha256
+    }
+
+    /// Reads what `line` has written.
+    public init?(line: some StringProtocol) {
+        let words = line.split(separator: " ")
+        guard words.count == 2, let url = try? FetchURL(String(words[0])), url.origin.scheme == .https, url.path == "/",
+            let hash = Hexadecimal.bytes(String(words[1])), hash.count == 32
+        else { return nil }
+        self.init(origin: url.origin, spkiSha256: hash)
+    }
+
+    /// `https://host:port` and the hash in hexadecimal.
+    public var line: String { "\(origin.text) \(Hexadecimal.text(spkiSha256))" }
+}
+
+/// What is remembered about the connections to servers: exceptions for certificates, and which client certificate goes where.
+/// Bounded: the oldest goes first.
+struct ConnectionDecisions: Sendable {
+    private struct Exception: Sendable {
+        let key: TrustedKey
+        /// The only client that it holds for; `nil` for all.
+        let owner: ClientTag?
+        let isPermanent: Bool
+        let since: Duration
+    }
+
+    private struct Shown: Sendable {
+        let origin: Origin
+        let owner: ClientTag?
+        let certificate: CertificateCredential
+        let since: Duration
+        var lastUse: Duration
+    }
+
+    private var exceptions: [Exception] = []
+    private var certificates: [Shown] = []
+
+    var isEmpty: Bool { certificates.isEmpty && !exceptions.contains { !$0.isPermanent } }
+
+    // MARK: Trust
+
+    /// The key that is good enough at `origin`, and whether that is so for good.
+    func trustedKey(at origin: Origin, owner: ClientTag?) -> (spkiSha256: [UInt8], isPermanent: Bool)? {
+        let found = exceptions.last { $0.key.origin == origin && ($0.isPermanent || $0.owner == owner) }
+        return found.map { ($0.key.spkiSha256, $0.isPermanent) }
+    }
+
+    mutating func trust(_ key: TrustedKey, isPermanent: Bool, owner: ClientTag?, now: Duration) {
+        exceptions.removeAll { $0.key.origin == key.origin && ($0.owner == owner || $0.isPermanent) }
+        exceptions.append(Exception(key: key, owner: isPermanent ? nil : owner, isPermanent: isPermanent, since: now))
+        if exceptions.count > Limits.rememberedDecisions { exceptions.removeFirst() }
+    }
+
+    /// Returns whether there was one.
+    mutating func forgetTrust(at origin: Origin) -> Bool {
+        let count = exceptions.count
+        exceptions.removeAll { $0.key.origin == origin }
+        return exceptions.count < count
+    }
+
+    /// Those that hold for good.
+    var permanentKeys: [TrustedKey] { exceptions.filter(\.isPermanent).map(\.key) }
+
+    // MARK: Client certificates
+
+    func certificate(at origin: Origin, owner: ClientTag?) -> CertificateCredential? {
+        certificates.first { $0.origin == origin && $0.owner == owner }?.certificate
+    }
+
+    mutating func remember(
+        _ certificate: CertificateCredential, at origin: Origin, owner: ClientTag?, now: Duration
+    ) {
+        let known = certificates.firstIndex { $0.origin == origin && $0.owner == owner }
+        if let known, certificates[known].certificate.isSame(as: certificate) {
+            certificates[known].lastUse = now
+            return
+        }
+        if let known { certificates.remove(at: known) }
+        certificates.append(
+            Shown(origin: origin, owner: owner, certificate: certificate, since: now, lastUse: now))
+        if certificates.count > Limits.rememberedDecisions { certificates.removeFirst() }
+    }
+
+    /// If it is still this one.
+    mutating func forget(_ certificate: CertificateCredential, at origin: Origin) {
+        certificates.removeAll { $0.origin == origin && $0.certificate.isSame(as: certificate) }
+    }
+
+    // MARK: The end of them
+
+    mutating func expire(_ limits: SessionLimits, now: Duration) {
+        exceptions.removeAll { !$0.isPermanent && now - $0.since >= limits.lifetime }
+        certificates.removeAll { !limits.allow(since: $0.since, lastUse: $0.lastUse, now: now) }
+    }
+
+    /// What was for the session: all, or at one origin, or of one client. Returns how many.
+    mutating func clear(origin: Origin? = nil, owner: ClientTag? = nil) -> Int {
+        let before = exceptions.count + certificates.count
+        func isMeant(_ place: Origin, _ holder: ClientTag?) -> Bool {
+            (origin == nil || place == origin) && (owner == nil || holder == owner)
+        }
+        exceptions.removeAll { !$0.isPermanent && isMeant($0.key.origin, $0.owner) }
+        certificates.removeAll { isMeant($0.origin, $0.owner) }
+        return before - exceptions.count - certificates.count
+    }
+}

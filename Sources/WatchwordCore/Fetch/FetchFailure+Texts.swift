@@ -1,0 +1,51 @@
+internal import WatchwordProtocol
+
+extension FetchFailure {
+    static func challengeCancelled(at challenger: Challenger) -> FetchFailure {
+        FetchFailure(.challengeCancelled, "The log-in at \(challenger.text) was cancelled. Nothing was fetched.")
+    }
+
+    static func serverNotAuthentic(_ challenger: Challenger) -> FetchFailure {
+        FetchFailure(
+            .serverNotAuthentic,
+            "\(challenger.text) gave a wrong proof that it knows the password (rspauth). Its response is not to be trusted, and nothing of it was kept. Look at what is between you and the server."
+        )
+    }
+
+    init(_ failure: TransferFailure) {
+        self.init(failure.cause?.kind ?? failure.kind.errorKind, failure.detail)
+    }
+}
+
+extension TransferFailure.Kind {
+    fileprivate var errorKind: ErrorKind {
+        switch self {
+        case .nameNotResolved: .nameNotResolved
+        case .cannotConnect: .cannotConnect
+        case .timedOut: .timedOut
+        case .connectionLost: .connectionLost
+        case .serverNotTrusted: .serverNotTrusted
+        case .tlsFailed: .tlsFailed
+        case .bodyTooLarge, .headersTooLarge: .tooLarge
+        case .malformedResponse: .malformedResponse
+        case .cancelled: .cancelled
+        case .outOfMemory, .internalError: .internalError
+        }
+    }
+}
+
+extension TransferFailure.Cause {
+    fileprivate var kind: ErrorKind {
+        switch self {
+        case .proxyUnreachable, .proxyRefused, .proxyLoginRefused, .proxyTLSFailed: .proxyFailed
+        case .clientCertificateUnreadable, .clientKeyPassphraseWrong, .clientKeyMismatch, .clientCertificateRefused,
+            .clientCertificateRequired:
+            .clientCertificateRejected
+        // It may work later, unchanged: after a kinit, or when the KDC answers.
+        case .noTicket: .cannotConnect
+        case .serverProofWrong: .serverNotAuthentic
+        case .charactersUnsupported: .invalidAnswer
+        case .tooManyWaiting: .busy
+        }
+    }
+}

@@ -1,0 +1,200 @@
+internal import WatchwordProtocol
+
+/// Asking somebody, one fetch after the other, and what comes back.
+extension FetchMachine {
+    mutating func ask(
+        _ question: Question, _ respondent: Respondent, problem: Challenge.AnswerProblem?,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        if problem != nil {
+            rounds += 1
+            guard rounds <= Limits.authenticationRounds else {
+                return tooManyAttempts(challenger(of: question), &memory)
+            }
+        }
+        guard let challenge = challenge(for: question, problem: problem, memory) else { return unexpected(&memory) }
+        state = .asking(question, respondent)
+        return FetchStep(.ask(challenge, respondent))
+    }
+
+    /// The next round of a scheme that only the client knows is for whoever has made the last one.
+    mutating func goOn(
+        _ next: AnswerableChallenge, after attempt: Attempt, _ question: Question, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        var question = question
+        question.asked = next
+        if case .header(_, let state) = attempt.credential.form { question.state = state }
+        let respondent: Respondent? =
+            switch attempt.source {
+            case .client: .client
+            case .agent: .agents
+            default: nextRespondent(for: question, in: attempt.space)
+            }
+        guard let respondent else { return giveUp(question, environment, &memory) }
+        return ask(question, respondent, problem: nil, &memory)
+    }
+
+    // MARK: Answers about a log-in
+
+    mutating func answered(
+        _ answer: ChallengeAnswer, by respondent: Respondent, _ offers: OfferList, _ side: Side, _ question: Question,
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard let asked = question.asked else { return unexpected(&memory) }
+        switch answer {
+        case .credential(.login(let credential)):
+            return use(credential, of: respondent, offers, question, environment, &memory)
+        case .credential(.proposed):
+            return useProposed(for: asked, offers, question, respondent, environment, &memory)
+        case .credential(.certificate), .credential(.trust):
+            return ask(question, respondent, problem: .credentialOfWrongType, &memory)
+        case .reject:
+            noteRejection(of: question)
+            release(.rejected, slot(of: question), &memory)
+            var question = question
+            question.declined = []
+            return choose(question, environment, &memory)
+        case .proceed, .cancel, .useDefault:
+            release(.proceed, slot(of: question), &memory)
+            return giveUp(question, environment, &memory)
+        }
+    }
+
+    /// One attempt with what somebody answered, unless it is known to be of no use. A header says by itself which of the
+    /// offered schemes it is for.
+    private mutating func use(
+        _ credential: LoginCredential, of respondent: Respondent, _ offers: OfferList, _ question: Question,
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        var question = question
+        if case .header(let scheme, _) = credential.form,
+            let meant = offers.answerable.first(where: { $0.scheme == scheme.asciiLowercased })
+        {
+            question.asked = meant
+        }
+        guard let asked = question.asked else { return unexpected(&memory) }
+        let space = asked.protectionSpace(at: offers.challenger)
+        if let problem = asked.problem(with: credential, at: offers.challenger) {
+            return ask(question, respondent, problem: problem, &memory)
+        }
+        guard !target(offers.challenger).hasRefused(credential, in: space) else {
+            targets[offers.challenger, default: TargetRecord()].noteRepeatedAnswer()
+            return ask(question, respondent, problem: .credentialAlreadyRefused, &memory)
+        }
+        let candidate = Candidate(credential: credential, source: respondent.source)
+        return attempt(candidate, for: asked, in: space, question, environment, &memory)
+    }
+
+    private mutating func useProposed(
+        for asked: AnswerableChallenge, _ offers: OfferList, _ question: Question, _ respondent: Respondent,
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        let space = asked.protectionSpace(at: offers.challenger)
+        let record = target(offers.challenger)
+        if let proposed = question.proposed, mayUse(proposed.source, for: space, memory),
+            !record.hasRefused(proposed.credential, in: space)
+        {
+            return attempt(proposed, for: asked, in: space, question, environment, &memory)
+        }
+        if let refused = record.lastRefused, refused.space == space {
+            return use(refused.credential, of: respondent, offers, question, environment, &memory)
+        }
+        return ask(question, respondent, problem: .nothingProposed, &memory)
+    }
+
+    // MARK: Whether and whom
+
+    func nextRespondent(for question: Question, in space: ProtectionSpace) -> Respondent? {
+        guard plan.interaction != .none, canAuthenticate(in: space) else { return nil }
+        if plan.subscription?.covers(space) == true, !question.declined.contains(.client) { return .client }
+        return question.declined.contains(.agents) ? nil : .agents
+    }
+
+    /// Rule 3: a client that does not say is not asked about connections.
+    private func canAuthenticate(in space: ProtectionSpace) -> Bool {
+        if let answer = target(Challenger(space)).canAuthenticate[space] { return answer }
+        guard TurnSlot(space) == .connection, let subscription = plan.subscription else { return true }
+        return subscription.mode == .everything || subscription.asksCanAuthenticate
+    }
+
+    /// Rule 3: once per space, and before anything that is stored is tried.
+    func nextConsultation(for space: ProtectionSpace, _ memory: CredentialMemory) -> Consultation? {
+        guard let subscription = plan.subscription, subscription.mode == .classic else { return nil }
+        if subscription.asksCanAuthenticate, target(Challenger(space)).canAuthenticate[space] == nil {
+            return .canAuthenticate(space)
+        }
+        if subscription.asksUseStorage, TurnSlot(space) != .connection, mightUseStorage(for: space, memory),
+            storageAnswer == nil
+        {
+            return .useStorage
+        }
+        return nil
+    }
+
+    /// Whether anything may be read or written for this fetch, as far as is known: its client may still say no. Never where
+    /// the client could have steered what is stored to somebody else (semantics rule 24).
+    func mightUseStorage(for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+        guard plan.useStorage, !memory.isLocked, storageAnswer ?? true else { return false }
+        if route?.isNamedByFetch == true { return false }
+        return space.proxyType != nil || outgoing.trust?.isException != true
+    }
+
+    /// Whether anything may be read or written for this fetch. Not before its client was asked, which a lock puts off.
+    func mayUseStorage(for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+        let isAsked = plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
+        return mightUseStorage(for: space, memory) && (storageAnswer != nil || !isAsked)
+    }
+
+    /// What is stored may have been locked away since it was found.
+    func mayUse(_ source: CredentialSource, for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+        switch source {
+        case .session, .keyring, .ambient: mayUseStorage(for: space, memory)
+        case .explicit, .url, .client, .agent: true
+        }
+    }
+
+    // MARK: Turns
+
+    func turnKey(
+        for space: ProtectionSpace, _ purpose: SpaceTurns.Key.Purpose, certificate: [UInt8]? = nil,
+        _ memory: CredentialMemory
+    ) -> SpaceTurns.Key {
+        let usesStorage = mayUseStorage(for: space, memory)
+        return SpaceTurns.Key(
+            space: space, purpose: purpose, user: namedUser(at: Challenger(space)),
+            client: usesStorage ? owner : client, usesStorage: usesStorage, certificate: certificate)
+    }
+
+    mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {
+        let slot = TurnSlot(key.space)
+        if heldTurns[slot] != key { release(.passed(declined: []), slot, &memory) }
+        guard memory.turns.take(key, for: id, of: client) else { return false }
+        heldTurns[slot] = key
+        return true
+    }
+
+    mutating func wait(
+        _ question: Question, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment
+    ) -> FetchStep {
+        state = .waiting(question, at: place, since: environment.now)
+        return FetchStep(.wait)
+    }
+
+    mutating func release(_ outcome: SpaceTurns.Outcome, _ slot: TurnSlot, _ memory: inout CredentialMemory) {
+        guard let key = heldTurns.removeValue(forKey: slot) else { return }
+        memory.turns.release(key, by: id, outcome)
+    }
+
+    mutating func releaseAll(_ memory: inout CredentialMemory) {
+        for slot in TurnSlot.allCases { release(.passed(declined: []), slot, &memory) }
+    }
+
+    /// At the end, however it came: nobody waits for this fetch any longer, and it waits for nobody.
+    mutating func leave(_ memory: inout CredentialMemory) {
+        if case .waiting(_, let place, _) = state { memory.turns.leave(id, from: place) }
+        memory.turns.endTrials(by: id)
+        releaseAll(&memory)
+        if outgoing.trust?.fetch == id { memory.identities.forget { $0.trust?.fetch == id } }
+    }
+}

@@ -1,0 +1,228 @@
+internal import WatchwordProtocol
+
+/// From one request to the next: where it goes, what it carries, what its response means.
+extension FetchMachine {
+    /// A new URL: nothing of the last one goes along but what is for the same place.
+    mutating func enterHop(
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory, events: [FetchEvent]
+    ) -> FetchStep {
+        let before = route
+        route = proxyRoute(environment.proxy)
+        if route != before { outgoing.proxy = nil }
+        outgoing.server = nil
+        enterConnection(memory)
+        return startHop(environment, &memory, events: events)
+    }
+
+    /// Before the first request of a hop: what the session has for those on the way.
+    mutating func startHop(
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory, events: [FetchEvent]
+    ) -> FetchStep {
+        for side in Side.allCases where outgoing[side] == nil {
+            guard let challenger = challenger(at: side),
+                let entry = preemptiveEntry(at: challenger, memory, environment.now)
+            else { continue }
+            if let consultation = nextConsultation(for: entry.space, memory) {
+                return consult(consultation, then: .hop(events))
+            }
+            if mayUseStorage(for: entry.space, memory) { outgoing[side] = preemptiveAttempt(entry) }
+        }
+        var step = transfer(environment, &memory)
+        step.events.insert(contentsOf: events, at: 0)
+        return step
+    }
+
+    private func challenger(at side: Side) -> Challenger? {
+        side == .server ? server : route.map { .proxy($0.endpoint) }
+    }
+
+    private func proxyRoute(_ rule: ProxyRule) -> ProxyRoute? {
+        let configured = rule.endpoint(for: hop.url.origin)
+        switch plan.proxy {
+        case .none: return nil
+        case .configured: return configured.map { ProxyRoute(endpoint: $0, isNamedByFetch: false) }
+        case .named(let endpoint): return ProxyRoute(endpoint: endpoint, isNamedByFetch: endpoint != configured)
+        }
+    }
+
+    // MARK: Requests
+
+    /// Sends what `outgoing` holds.
+    mutating func transfer(
+        answering question: Question? = nil, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        let timeout = plan.timeout - networkTime
+        guard timeout > .zero else {
+            let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."
+            return fail(FetchFailure(.timedOut, text), &memory)
+        }
+        state = .transferring(answering: question, since: environment.now)
+        exchanges += 1
+        var request = TransferRequest(
+            url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
+            timeout: timeout, maxBodyBytes: plan.maxBodyBytes)
+        request.proxy = proxyRequest(environment, &memory)
+        let target = DigestRequest(method: hop.method, target: requestTarget, body: hop.body ?? [])
+        request.authorization = outgoing.server?.authorization(
+            for: target, environment, nonces: &memory.session.nonces)
+        request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
+        if hop.url.origin.scheme == .https { secure(&request) }
+        request.identity = memory.identities.identity(for: marks(request))
+        return FetchStep(.transfer(request))
+    }
+
+    private mutating func proxyRequest(
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> ProxyRequest? {
+        guard let endpoint = route?.endpoint else { return nil }
+        var proxy = ProxyRequest(kind: endpoint.kind, host: endpoint.host, port: endpoint.port)
+        if endpoint.type == .socks, let credential = outgoing.proxy?.credential {
+            proxy.user = Secret(joining: [.text(credential.user)])
+            proxy.password = credential.secret
+            return proxy
+        }
+        let tunnel = "\(hop.url.origin.host):\(hop.url.origin.port)"
+        let request =
+            isTunnel
+            ? DigestRequest(method: "CONNECT", target: tunnel)
+            : DigestRequest(method: hop.method, target: hop.url.text, body: hop.body ?? [])
+        proxy.authorization = outgoing.proxy?.authorization(
+            for: request, environment, nonces: &memory.session.nonces)
+        return proxy
+    }
+
+    /// What the request line holds: a proxy is given the whole URL (RFC 9112 section 3.2.2), but a tunnel through one leads to
+    /// the server itself.
+    private var requestTarget: String { route != nil && !isTunnel ? hop.url.text : hop.url.requestTarget }
+
+    private var isTunnel: Bool { hop.url.origin.scheme == .https || route?.endpoint.type == .socks }
+
+    /// What makes the connection this fetch's own.
+    private func marks(_ request: TransferRequest) -> ConnectionMarks {
+        var marks = ConnectionMarks()
+        if isTunnel, let proxy = outgoing.proxy { marks.tunnel = ConnectionMarks.Login(proxy) }
+        if let (attempt, _) = outgoing.handshake { marks.handshake = ConnectionMarks.Login(attempt) }
+        guard hop.url.origin.scheme == .https else { return marks }
+        marks.trust = outgoing.trust
+        marks.certificate = outgoing.certificate.credential
+        marks.refusesCertificateRequest = request.refusesCertificateRequest
+        if marks.trust != nil || marks.certificate != nil { marks.origin = hop.url.origin }
+        return marks
+    }
+
+    // MARK: Responses
+
+    /// The proxy has let the request pass. A failure when it could not prove that it knows the password.
+    mutating func noteProxyAcceptance(
+        _ response: TransferResponse, _ now: Duration, _ memory: inout CredentialMemory
+    ) -> FetchFailure? {
+        guard var attempt = outgoing.proxy, response.status != 407 else { return nil }
+        memory.turns.endTrial(by: id, in: attempt.space)
+        if let exchange = attempt.digestExchange, !isTunnel {
+            let info = AuthenticationInfo(fields: response.headers.values(of: "Proxy-Authentication-Info"))
+            guard exchange.isProven(by: info, for: attempt.credential, body: response.body) else {
+                return .serverNotAuthentic(attempt.challenger)
+            }
+            attempt.follow(exchange, info, nonces: &memory.session.nonces)
+        }
+        guard response.status == 401 || response.showsAcceptance else { return nil }
+        accept(&attempt, path: "/", now, &memory)
+        outgoing.proxy = attempt
+        return nil
+    }
+
+    /// A response that does not challenge: accepts the attempt, redirects, or is the result.
+    mutating func settle(
+        _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        memory.turns.endTrials(by: id)
+        if var attempt = outgoing.server {
+            if let exchange = attempt.digestExchange {
+                let info = AuthenticationInfo(fields: response.headers.values(of: "Authentication-Info"))
+                guard exchange.isProven(by: info, for: attempt.credential, body: response.body) else {
+                    return fail(.serverNotAuthentic(server), &memory)
+                }
+                if response.showsAcceptance { attempt.follow(exchange, info, nonces: &memory.session.nonces) }
+            }
+            if response.showsAcceptance {
+                hasAuthenticated = true
+                accept(&attempt, path: hop.url.path, environment.now, &memory)
+            }
+            outgoing.server = attempt
+        }
+        guard plan.maxRedirects > 0 else { return finish(response, &memory) }
+        do throws(FetchFailure) {
+            let next = try RedirectPolicy.next(after: hop, response: response, hasAuthenticated: hasAuthenticated)
+            guard let next else { return finish(response, &memory) }
+            releaseAll(&memory)
+            redirects += 1
+            guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
+            try environment.hosts.check(next.url.origin)
+            let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
+            hop = next
+            return enterHop(environment, &memory, events: [event])
+        } catch {
+            return fail(error, &memory)
+        }
+    }
+
+    private mutating func accept(
+        _ attempt: inout Attempt, path: String, _ now: Duration, _ memory: inout CredentialMemory
+    ) {
+        attempt.isAccepted = true
+        memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger)
+        remember(attempt, path: path, now, &memory)
+        release(.accepted(.login(attempt.credential, attempt.source)), TurnSlot(attempt.space), &memory)
+    }
+
+    // MARK: The end
+
+    mutating func consult(_ consultation: Consultation, then suspended: Suspended) -> FetchStep {
+        state = .consulting(consultation, then: suspended)
+        return FetchStep(.consult(consultation))
+    }
+
+    mutating func finish(_ response: TransferResponse, _ memory: inout CredentialMemory) -> FetchStep {
+        leave(&memory)
+        state = .finished
+        func accepted(_ attempt: Attempt?) -> FetchRunResult.Authentication? {
+            attempt.flatMap { $0.isAccepted ? $0.authentication : nil }
+        }
+        let result = FetchResponse(
+            response: response, url: hop.url, authentication: accepted(outgoing.server),
+            proxyAuthentication: accepted(outgoing.proxy), exchanges: exchanges)
+        return FetchStep(
+            .finish(result), events: [.responded(status: response.status, headers: response.headers)])
+    }
+
+    mutating func fail(_ failure: FetchFailure, _ memory: inout CredentialMemory) -> FetchStep {
+        leave(&memory)
+        state = .finished
+        return FetchStep(.fail(failure))
+    }
+
+    mutating func tooManyAttempts(_ challenger: Challenger, _ memory: inout CredentialMemory) -> FetchStep {
+        let text =
+            "\(challenger.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
+        return fail(FetchFailure(.tooManyAttempts, text), &memory)
+    }
+
+    private mutating func tooManyRedirects(_ memory: inout CredentialMemory) -> FetchStep {
+        let text =
+            "More than \(plan.maxRedirects) redirects, the last at \(hop.url.text.shortened). Allow more with maxRedirects."
+        return fail(FetchFailure(.tooManyRedirects, text), &memory)
+    }
+}
+
+extension ConnectionMarks.Login {
+    init(_ attempt: Attempt) {
+        self.init(
+            challenger: attempt.challenger, method: attempt.space.authenticationMethod, credential: attempt.credential)
+    }
+}
+
+extension TransferResponse {
+    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it, and neither has
+    /// one that did not want this request now, or here (408, 421, 425, 429).
+    var showsAcceptance: Bool { ![401, 407, 408, 421, 425, 429].contains(status) && status < 500 }
+}

@@ -1,0 +1,60 @@
+internal import WatchwordProtocol
+
+/// Something that somebody has to decide before a fetch can go on, and how far the search for an answer has come.
+struct Question: Sendable {
+    enum Kind: Sendable {
+        /// A response challenges.
+        case login(OfferList, Side)
+        /// What is wrong with a server's certificate, or all of it for a client that pins.
+        case serverTrust(ServerTrustFacts)
+        /// A server asks for a certificate.
+        case clientCertificate(ClientCertificateRequest)
+    }
+
+    /// What the fetch comes to, should nobody decide.
+    enum Outcome: Sendable {
+        case response(TransferResponse)
+        case failure(FetchFailure)
+    }
+
+    let kind: Kind
+    let outcome: Outcome
+    /// The scheme in question.
+    var asked: AnswerableChallenge?
+    /// Who had no answer to this challenge.
+    var declined: Set<Respondent> = []
+    /// What was proposed with the challenge, and has not been tried.
+    var proposed: Candidate?
+    /// What is to be tried once the verdict on the same credential of another fetch is known.
+    var deferred: Candidate?
+    /// For other fetches, until the wait of now.
+    var waited = Duration.zero
+    /// Why what was tried last for a connection was of no use.
+    var problem: Challenge.AnswerProblem?
+    /// The client's own, from its last answer to a scheme of several rounds.
+    var state: String?
+
+    init(_ kind: Kind, _ outcome: Outcome) {
+        self.kind = kind
+        self.outcome = outcome
+    }
+
+    var response: TransferResponse? {
+        if case .response(let response) = outcome { response } else { nil }
+    }
+}
+
+/// Which of its turns a fetch holds: it may wait for that of a proxy while it holds that of the server behind it, and never
+/// the other way round, so that no two fetches wait for each other.
+enum TurnSlot: Sendable, Hashable, CaseIterable {
+    case server, connection, proxy
+
+    init(_ space: ProtectionSpace) {
+        self =
+            switch (space.authenticationMethod, space.proxyType) {
+            case (.serverTrust, _), (.clientCertificate, _): .connection
+            case (_, nil): .server
+            default: .proxy
+            }
+    }
+}

@@ -1,0 +1,57 @@
+public import WatchwordProtocol
+
+/// Where a proxy listens, and what it speaks there.
+public struct ProxyEndpoint: Sendable, Hashable {
+    public let type: ProxyType
+    /// A name or an address in small letters; an IPv6 address with its brackets.
+    public let host: String
+    public let port: Int
+
+    init(type: ProxyType, host: String, port: Int) {
+        self.type = type
+        self.host = host
+        self.port = port
+    }
+
+    /// Reads `http://`, `https://` or `socks5h://` with a host and a port, and nothing behind them. `socks5://` means the same
+    /// as `socks5h://`: names are never resolved on this side.
+    /// - Throws: `FetchFailure` of kind `badURL`.
+    public init(_ text: String) throws(FetchFailure) {
+        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { throw .badProxy }
+        let type: ProxyType
+        switch text[..<colon].asciiLowercased {
+        case "http": type = .http
+        case "https": type = .https
+        case "socks5", "socks5h", "socks": type = .socks
+        default: throw .badProxy
+        }
+        var rest = text[text.index(colon, offsetBy: 3)...]
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        guard !rest.contains(where: { "/?#".contains($0) }) else { throw .badProxy }
+        let place = try Origin(scheme: .http, authority: rest)
+        let namesPort = rest.last?.isNumber == true && rest.hasSuffix(":\(place.port)")
+        self.init(type: type, host: place.host, port: namesPort ? place.port : type.defaultPort)
+    }
+
+    public var text: String { "\(type == .socks ? "socks5h" : type.rawValue)://\(host):\(port)" }
+
+    var kind: ProxyRequest.Kind {
+        switch type {
+        case .http: .http
+        case .https: .https
+        case .socks: .socks5h
+        }
+    }
+}
+
+extension FetchFailure {
+    fileprivate static let badProxy = FetchFailure(
+        .badURL, "A proxy is given as http://host:port, https://host:port or socks5h://host:port.")
+}
+
+/// The proxy of one hop, and what may be used for it.
+struct ProxyRoute: Sendable, Equatable {
+    var endpoint: ProxyEndpoint
+    /// By the fetch, not by the configuration: nothing that is stored goes there, or through it (semantics rule 24).
+    var isNamedByFetch: Bool
+}

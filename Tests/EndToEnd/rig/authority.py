@@ -1,0 +1,115 @@
+"""Certificates of every kind, made with python3-cryptography."""
+import datetime
+import ipaddress
+import pathlib
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509 import ocsp
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+DAY = datetime.timedelta(days=1)
+
+
+def now():
+    return datetime.datetime.utcnow().replace(microsecond=0)
+
+
+def new_key(bits=None):
+    """RSA of so many bits; without them P-256, which takes no time to make."""
+    return rsa.generate_private_key(65537, bits) if bits else ec.generate_private_key(ec.SECP256R1())
+
+
+def encryption(passphrase):
+    return serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
+
+
+def name(text):
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+class Pair:
+    """A key and its certificate; `write` puts both into files."""
+
+    def __init__(self, key, certificate):
+        self.key, self.certificate = key, certificate
+
+    @property
+    def certificate_pem(self):
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    def key_pem(self, passphrase=None):
+        return self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption(passphrase))
+
+    def pkcs12(self, passphrase, issuer=None):
+        others = [issuer.certificate] if issuer else None
+        return pkcs12.serialize_key_and_certificates(b"client", self.key, self.certificate, others, encryption(passphrase))
+
+    def fingerprint(self):
+        """SHA-256, in lower-case hexadecimal."""
+        return self.certificate.fingerprint(hashes.SHA256()).hex()
+
+    def write(self, folder, stem):
+        """STEM.pem and STEM.key"""
+        folder = pathlib.Path(folder)
+        for ending, content in {"pem": self.certificate_pem, "key": self.key_pem()}.items():
+            (folder / f"{stem}.{ending}").write_bytes(content)
+            (folder / f"{stem}.{ending}").chmod(0o644 if ending == "pem" else 0o600)
+        return folder / f"{stem}.pem", folder / f"{stem}.key"
+
+
+class Authority(Pair):
+    def __init__(self, common_name="Test authority", issuer=None):
+        key = new_key()
+        signer = issuer or Pair(key, None)
+        certificate = (
+            x509.CertificateBuilder().subject_name(name(common_name))
+            .issuer_name(issuer.certificate.subject if issuer else name(common_name))
+            .public_key(key.public_key()).serial_number(x509.random_serial_number())
+            .not_valid_before(now() - DAY).not_valid_after(now() + 9 * DAY)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .sign(signer.key, hashes.SHA256()))
+        super().__init__(key, certificate)
+
+    def issue(self, common_name="localhost", names=("localhost", "127.0.0.1"), start=-1, end=1, bits=None, client=False, must_staple=False):
+        """A leaf, valid from `start` to `end` in days from now."""
+        key = new_key(bits)
+        usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
+        builder = (
+            x509.CertificateBuilder().subject_name(name(common_name)).issuer_name(self.certificate.subject)
+            .public_key(key.public_key()).serial_number(x509.random_serial_number())
+            .not_valid_before(now() + start * DAY).not_valid_after(now() + end * DAY)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False))
+        if not client:
+            builder = builder.add_extension(x509.SubjectAlternativeName([general_name(one) for one in names]), critical=False)
+        if must_staple:
+            builder = builder.add_extension(x509.TLSFeature([x509.TLSFeatureType.status_request]), critical=False)
+        return Pair(key, builder.sign(self.key, hashes.SHA256()))
+
+    def status(self, leaf, revoked=False):
+        """An OCSP response, DER."""
+        builder = ocsp.OCSPResponseBuilder().add_response(
+            cert=leaf.certificate, issuer=self.certificate, algorithm=hashes.SHA1(),
+            cert_status=ocsp.OCSPCertStatus.REVOKED if revoked else ocsp.OCSPCertStatus.GOOD,
+            this_update=now() - DAY, next_update=now() + DAY, revocation_time=now() - DAY if revoked else None,
+            revocation_reason=x509.ReasonFlags.key_compromise if revoked else None)
+        builder = builder.responder_id(ocsp.OCSPResponderEncoding.NAME, self.certificate).certificates([self.certificate])
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+
+
+def general_name(text):
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
+
+
+def self_signed(common_name="localhost", names=("localhost", "127.0.0.1")):
+    key = new_key()
+    certificate = (
+        x509.CertificateBuilder().subject_name(name(common_name)).issuer_name(name(common_name)).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(now() - DAY).not_valid_after(now() + DAY)
+        .add_extension(x509.SubjectAlternativeName([general_name(one) for one in names]), critical=False).sign(key, hashes.SHA256()))
+    return Pair(key, certificate)

@@ -1,0 +1,137 @@
+"""Fixtures for the servers of the other modules here: each is started once, when a test first asks for it."""
+import contextlib
+import os
+import pathlib
+import secrets
+import tempfile
+
+import pytest
+
+from . import forwarding, proxies, softhsm
+from . import kerberos as krb
+from . import ntlm as rig_ntlm
+from . import tls as rig_tls
+
+
+@contextlib.contextmanager
+def reachable_folder(name):
+    """Started by root, Apache and squid serve as another user, who must be able to reach the folder."""
+    with tempfile.TemporaryDirectory(prefix=f"watchword-{name}-") as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
+
+
+@contextlib.contextmanager
+def running(server):
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def new_password():
+    return "pw" + secrets.token_hex(12)
+
+
+@pytest.fixture(scope="session")
+def kerberos_users():
+    return {"alice": new_password(), "bob": new_password()}
+
+
+@pytest.fixture(scope="session")
+def realm(kerberos_users):
+    """A running KDC; `realm.log_in(user, password)` gives the environment of who has a ticket."""
+    with reachable_folder("realm") as folder, running(krb.Realm(folder, kerberos_users)) as realm:
+        yield realm
+
+
+@pytest.fixture(scope="session")
+def kerberos_apache(realm, tls):
+    with reachable_folder("gssapi") as folder, running(krb.GssapiApache(folder, realm, tls)) as server:
+        yield server
+
+
+@pytest.fixture
+def silent_kdc(tmp_path):
+    with contextlib.closing(krb.SilentKdc(tmp_path)) as kdc:
+        yield kdc
+
+
+@pytest.fixture
+def ntlm_users():
+    return {"alice": new_password(), "bob": new_password()}
+
+
+@pytest.fixture
+def ntlm(tmp_path, ntlm_users):
+    """Demands NTLM for everything. `ntlm.handler.served` tells whom each request was served as."""
+    with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users)) as server:
+        yield server
+
+
+@pytest.fixture
+def ntlm_in_disguise(tmp_path, ntlm_users):
+    """Says Negotiate and means NTLM."""
+    with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users, scheme="Negotiate")) as server:
+        yield server
+
+
+@pytest.fixture
+def ntlm_proxy(tmp_path, ntlm_users):
+    with contextlib.closing(rig_ntlm.ntlm_proxy(tmp_path, ntlm_users)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def squid(account, tls, realm):
+    """`squid.url("basic")` and so on, `squid.url("tls-basic")` and so on. The user is `account`, for Negotiate one of the realm."""
+    with reachable_folder("squid") as folder, running(
+            proxies.Squid(folder, *account, tls=tls, realm=realm, names=["intranet.test"])) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def dante(tmp_path_factory):
+    with running(proxies.dante(tmp_path_factory.mktemp("dante"))) as server:
+        yield server
+
+
+@pytest.fixture
+def socks(account):
+    """SOCKS5 with a password."""
+    with contextlib.closing(forwarding.Socks5Server(dict([account]))) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    """A folder of certificates good and bad: see rig.tls.Certificates."""
+    return rig_tls.Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def tls_server(certificates):
+    """`tls_server("expired")` is a running server with that certificate; further words are TlsServer's."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *words, **more: stack.enter_context(contextlib.closing(rig_tls.TlsServer(certificates, *words, **more)))
+
+
+@pytest.fixture(scope="session")
+def client_nginx(tmp_path_factory, certificates):
+    """`client_nginx("optional", "TLSv1.2")` asks for a client certificate; the same words give the same server."""
+    with contextlib.ExitStack() as stack:
+        started = {}
+
+        def start(verify="on", protocols="TLSv1.2 TLSv1.3"):
+            if (verify, protocols) not in started:
+                server = rig_tls.client_certificate_nginx(tmp_path_factory.mktemp("nginx-client"), certificates, verify, protocols)
+                started[verify, protocols] = stack.enter_context(running(server))
+            return started[verify, protocols]
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def token(tmp_path_factory, certificates):
+    """A PKCS#11 token with the certificate "client" and its key."""
+    return softhsm.Token(tmp_path_factory.mktemp("token"), certificates.pairs["client"])

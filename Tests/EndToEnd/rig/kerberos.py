@@ -1,0 +1,176 @@
+"""A Kerberos realm in a folder, with Apache's mod_auth_gssapi as its service. A KDC that never answers.
+
+Tickets are for HTTP/localhost: a URL with 127.0.0.1 names a service that the realm does not know.
+"""
+import os
+import pathlib
+import socket
+import subprocess
+import threading
+import time
+
+from .servers import INSTALL, Server, find, free_port, hand_to
+
+NAME = "WATCHWORD.TEST"
+WORDS = '%>s %u %U port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i" "%{Cookie}i"'
+MODULES = "/usr/lib/apache2/modules"
+
+
+def write_configuration(path, kdc_port, realm=NAME, skew=300):
+    """A krb5.conf that asks no name server and knows one KDC. `skew` is by how many seconds clocks may differ."""
+    path = pathlib.Path(path)
+    path.write_text(
+        f"[libdefaults]\ndefault_realm = {realm}\nrdns = false\ndns_canonicalize_hostname = false\nqualify_shortname = \"\"\n"
+        f"forwardable = true\nclockskew = {skew}\ndns_lookup_kdc = false\ndns_lookup_realm = false\ndns_uri_lookup = false\n"
+        f"default_ccache_name = FILE:{path.parent}/tickets.default\ndefault_keytab_name = FILE:{path.parent}/none.keytab\n"
+        f"default_client_keytab_name = FILE:{path.parent}/none.keytab\n"
+        f"[realms]\n{realm} = {{\nkdc = 127.0.0.1:{kdc_port}\n}}\n[domain_realm]\nlocalhost = {realm}\n")
+    return path
+
+
+def free_port_of_both_kinds():
+    while True:
+        port = free_port()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+class Realm:
+    """`users` are name → password. Call `stop` at the end."""
+
+    def __init__(self, folder, users):
+        self.folder, self.name = pathlib.Path(folder), NAME
+        self.port = free_port_of_both_kinds()
+        self.configuration = write_configuration(self.folder / "krb5.conf", self.port)
+        self.profile = self.folder / "kdc.conf"
+        self.profile.write_text(
+            f"[kdcdefaults]\nkdc_listen = 127.0.0.1:{self.port}\nkdc_tcp_listen = 127.0.0.1:{self.port}\n"
+            f"[realms]\n{NAME} = {{\ndatabase_name = {self.folder}/principal\nkey_stash_file = {self.folder}/stash\n"
+            f"acl_file = {self.folder}/acl\nmax_life = 1h\n}}\n[logging]\nkdc = FILE:{self.folder}/kdc.log\n")
+        self.keytab = self.folder / "http.keytab"
+        self.service_environment = {
+            **os.environ, "KRB5_CONFIG": str(self.configuration), "KRB5_KDC_PROFILE": str(self.profile),
+            "KRB5_KTNAME": f"FILE:{self.keytab}", "KRB5RCACHENAME": "none:", "KRB5CCNAME": "MEMORY:"}
+        self._admin("kdb5_util", "create", "-s", "-r", NAME, text="master\nmaster\n")
+        commands = [f'addprinc -pw "{password}" {user}' for user, password in users.items()]
+        commands += ["addprinc -randkey HTTP/localhost", f"ktadd -k {self.keytab} HTTP/localhost"]
+        said = self._admin("kadmin.local", text="\n".join(commands) + "\n")
+        assert self.keytab.exists(), said
+        self.kdc = Server(
+            [find("krb5kdc"), "-n", "-r", NAME], self.port, self.folder / "kdc.log", env=self.service_environment)
+
+    def _admin(self, name, *words, text):
+        done = subprocess.run(
+            [find(name), *words], env=self.service_environment, input=text, text=True, capture_output=True, timeout=20)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    def environment(self, tickets="none"):
+        """What a program needs to speak as whoever logged in to the cache `tickets`."""
+        return {"KRB5_CONFIG": str(self.configuration), "KRB5CCNAME": f"FILE:{self.folder}/tickets.{tickets}"}
+
+    def log_in(self, user, password, tickets=None, lifetime="1h"):
+        """`kinit`; returns the environment that uses the ticket."""
+        environment = self.environment(tickets or user)
+        done = subprocess.run(
+            [find("kinit"), "-l", lifetime, user], env={**os.environ, **environment}, input=password + "\n", text=True,
+            capture_output=True, timeout=20)
+        assert done.returncode == 0, done.stderr
+        return environment
+
+    def expired(self, user, password):
+        """The environment of who has a ticket that was good for a second, which is over. MIT forgives five minutes."""
+        environment = self.log_in(user, password, f"{user}.expired", lifetime="1s")
+        time.sleep(2.1)
+        return {**environment, "KRB5_CONFIG": str(write_configuration(self.folder / "krb5.strict.conf", self.port, skew=1))}
+
+    def stop(self):
+        self.kdc.stop()
+
+
+class GssapiApache(Server):
+    """Kerberos alone at /kerberos/, Kerberos or Basic at /either/, everything open at /. The log names the user.
+
+    The folder `delegated` fills with the tickets of clients who hand theirs over.
+    """
+
+    def __init__(self, folder, realm, tls):
+        folder = pathlib.Path(folder)
+        self.tls_port, port = free_port(), free_port()
+        for name in ["kerberos", "either"]:
+            (folder / "www" / name).mkdir(parents=True)
+            (folder / "www" / name / "page.txt").write_text(f"{name} page\n")
+        (folder / "www" / "open.txt").write_text("open page\n")
+        for name in ["server.key", "server.pem"]:
+            (folder / name).write_bytes((pathlib.Path(tls) / name).read_bytes())
+        for path in [folder, *folder.rglob("*"), realm.folder, realm.configuration]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        hand_to("www-data", realm.keytab)
+        self.delegated = folder / "delegated"
+        self.delegated.mkdir()
+        self.delegated.chmod(0o777)
+        names = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_gssapi", "ssl"]
+        loads = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in names)
+        assert pathlib.Path(f"{MODULES}/mod_auth_gssapi.so").exists(), f"mod_auth_gssapi is missing: run {INSTALL}"
+        account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
+        protected = (f"AuthType GSSAPI\nAuthName Kerberos\nGssapiAllowedMech krb5\nGssapiLocalName Off\n"
+                     f"GssapiCredStore keytab:{realm.keytab}\nGssapiDelegCcacheDir {self.delegated}\nRequire valid-user\n")
+        (folder / "apache.conf").write_text(
+            f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\nListen 127.0.0.1:{self.tls_port}\n"
+            f"{loads}{account}StartServers 1\nErrorLog {folder}/error.log\nLogFormat '{WORDS}' short\n"
+            f"CustomLog {folder}/access.log short\nDocumentRoot {folder}/www\nMutex file:{folder}\nSSLSessionCache none\n"
+            f"<Location /kerberos/>\n{protected}</Location>\n<Location /either/>\n{protected}GssapiBasicAuth On\nGssapiBasicAuthMech krb5\n</Location>\n"
+            f"<VirtualHost 127.0.0.1:{self.tls_port}>\nSSLEngine on\nSSLCertificateFile {folder}/server.pem\n"
+            f"SSLCertificateKeyFile {folder}/server.key\nCustomLog {folder}/access.log short\n</VirtualHost>\n")
+        super().__init__(
+            [find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log",
+            env=realm.service_environment)
+        self.url, self.tls_url = f"http://localhost:{port}", f"https://localhost:{self.tls_port}"
+
+    def forget_delegated(self):
+        for path in self.delegated.iterdir():
+            path.unlink()
+
+
+class SilentKdc:
+    """Takes every packet and connection, counts them, and never answers.
+
+    MIT's library waits about 54 seconds for such a KDC, in one call that no time limit of libcurl's ends.
+    """
+
+    def __init__(self, folder):
+        self.asked = 0
+        self.kept = []
+        self.port = free_port_of_both_kinds()
+        self.configuration = write_configuration(pathlib.Path(folder) / "krb5.silent.conf", self.port)
+        self.packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.packets.bind(("127.0.0.1", self.port))
+        self.listener = socket.create_server(("127.0.0.1", self.port), backlog=64)
+        threading.Thread(target=self._swallow, args=(lambda: self.packets.recvfrom(1 << 16),), daemon=True).start()
+        threading.Thread(target=self._swallow, args=(lambda: self.kept.append(self.listener.accept()),), daemon=True).start()
+
+    def _swallow(self, take):
+        try:
+            while True:
+                take()
+                self.asked += 1
+        except OSError:
+            pass
+
+    def environment(self, realm, tickets):
+        """The tickets of a realm, whose KDC has fallen silent."""
+        return {**realm.environment(tickets), "KRB5_CONFIG": str(self.configuration)}
+
+    def close(self):
+        for one in [self.packets, self.listener]:
+            try:
+                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in it, which close alone does not
+            except OSError:
+                pass
+            one.close()
+        for connection, _ in self.kept:
+            connection.close()

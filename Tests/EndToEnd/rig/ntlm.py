@@ -1,0 +1,104 @@
+"""The server's side of NTLM, computed by pyspnego: a handler for ScriptedServer and ForwardProxy.
+
+NTLM logs in a connection and not a request. So that nothing hides behind this, `served` notes of each request that was
+let through the number of its connection, its target and the user whom the connection belongs to.
+"""
+import base64
+import contextlib
+import os
+import pathlib
+import sys
+import threading
+
+from .forwarding import ForwardProxy
+from .scripted import ScriptedServer, response
+from .servers import INSTALL
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / ".build-python"))
+try:
+    import spnego
+    from spnego.exceptions import SpnegoError
+except ImportError:
+    spnego = None
+
+DOMAIN = "TESTDOM"
+_environment = threading.Lock()
+
+
+class NtlmCheck:
+    """`users` are name → password, all of DOMAIN. With `scheme="Negotiate"` NTLM in disguise; with `proxy` it asks by 407.
+
+    `handler` answers what has been let through; `others` are further challenges offered beside. A connection stays
+    logged in until it is closed or a new log-in begins on it.
+    """
+
+    def __init__(self, folder, users, scheme="NTLM", proxy=False, handler=None, others=()):
+        assert spnego, f"pyspnego is missing: run {INSTALL}"
+        self.path = pathlib.Path(folder) / f"ntlm-users-{id(self)}"
+        self.path.write_text("".join(f"{DOMAIN}:{user}:{password}\n" for user, password in users.items()))
+        self.scheme, self.proxy, self.others = scheme, proxy, list(others)
+        self.handler = handler or (lambda request: response(200, f"hello {self.user_of(request)}\n".encode()))
+        self.contexts, self.users, self.served, self.refused = {}, {}, [], []
+
+    @contextlib.contextmanager
+    def _users_known(self):
+        with _environment:  # the only way to tell pyspnego whom it knows
+            os.environ["NTLM_USER_FILE"] = str(self.path)
+            try:
+                yield
+            finally:
+                del os.environ["NTLM_USER_FILE"]
+
+    def user_of(self, request):
+        return self.users.get(request.connection)
+
+    def _ask(self, token=None):
+        status, field = (407, "Proxy-Authenticate") if self.proxy else (401, "WWW-Authenticate")
+        more = f" {base64.b64encode(token).decode()}" if token else ""
+        others = [] if token else [f"{field}: {other}" for other in self.others]
+        return response(status, b"please log in", f"{field}: {self.scheme}{more}", *others)
+
+    def __call__(self, request):
+        said = request.header("Proxy-Authorization" if self.proxy else "Authorization")
+        scheme, _, text = (said or "").partition(" ")
+        if scheme.lower() != self.scheme.lower():
+            if request.connection in self.users:
+                return self._let_through(request)
+            return self._ask()
+        try:
+            token = base64.b64decode(text, validate=True)
+        except ValueError:
+            return self._ask()
+        if token.startswith(b"\x60") or b"NTLMSSP\0\1\0\0\0" in token:
+            self.users.pop(request.connection, None)
+            with self._users_known():
+                self.contexts[request.connection] = spnego.server(
+                    protocol="negotiate" if self.scheme == "Negotiate" else "ntlm", options=spnego.NegotiateOptions.use_ntlm)
+        context = self.contexts.get(request.connection)
+        if context is None:
+            return self._ask()
+        try:
+            with self._users_known():
+                answer = context.step(token)
+        except SpnegoError as problem:
+            self.refused.append((request.connection, str(problem)))
+            del self.contexts[request.connection]
+            return self._ask()
+        if not context.complete:
+            return self._ask(answer)
+        self.users[request.connection] = context.client_principal
+        return self._let_through(request)
+
+    def _let_through(self, request):
+        self.served.append((request.connection, request.target, self.users[request.connection]))
+        return self.handler(request)
+
+
+def ntlm_proxy(folder, users, **more):
+    """A proxy that demands NTLM, for CONNECT and for plain requests."""
+    return ForwardProxy(NtlmCheck(folder, users, proxy=True, handler=lambda request: None, **more))
+
+
+def ntlm_server(folder, users, **more):
+    """A server that demands NTLM for everything; `server.handler` is its NtlmCheck."""
+    return ScriptedServer(NtlmCheck(folder, users, **more))

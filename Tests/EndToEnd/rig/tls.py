@@ -1,0 +1,131 @@
+"""HTTPS servers with certificates good and bad, and servers that ask for the client's."""
+import os
+import pathlib
+import socket
+import ssl
+
+from .authority import Authority, self_signed
+from .scripted import ScriptedServer, response
+from .servers import Server, find, free_port
+
+PASSPHRASE = "open sesame"
+
+
+class Certificates:
+    """A folder of certificates: `ca.pem`, and NAME.pem with NAME.key for each of `KINDS` and each client.
+
+    Clients: "client" (also client-locked.key and client.p12 with PASSPHRASE, client-open.p12 without, and
+    client-both.pem with the key in it), "other-client" of the same authority, "stranger" of another one, "expired-client",
+    and mismatch.key, which belongs to no certificate.
+    """
+
+    KINDS = ["good", "other-good", "self-signed", "expired", "not-yet-valid", "wrong-name", "unknown-issuer", "weak-key",
+             "incomplete-chain", "revoked", "stapled"]
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.authority, self.stranger = Authority(), Authority("Another authority")
+        issue, middle = self.authority.issue, Authority("Middle authority", issuer=self.authority)
+        self.pairs = {
+            "good": issue(), "other-good": issue(), "self-signed": self_signed(), "expired": issue(start=-9, end=-2),
+            "not-yet-valid": issue(start=2, end=9), "wrong-name": issue("elsewhere.test", ["elsewhere.test"]),
+            "unknown-issuer": self.stranger.issue(), "weak-key": issue(bits=1024), "incomplete-chain": middle.issue(),
+            "revoked": issue(), "stapled": issue(must_staple=True),
+            "client": issue("Alice Client", client=True, bits=2048), "other-client": issue("Bob Client", client=True),
+            "stranger": self.stranger.issue("Stranger Client", client=True),
+            "expired-client": issue("Late Client", client=True, start=-9, end=-2)}
+        for stem, pair in [("ca", self.authority), ("other-ca", self.stranger), *self.pairs.items()]:
+            pair.write(self.folder, stem)
+        client = self.pairs["client"]
+        for file, content in {
+                "client-locked.key": client.key_pem(PASSPHRASE), "client.p12": client.pkcs12(PASSPHRASE, self.authority),
+                "client-open.p12": client.pkcs12(None), "client-both.pem": client.certificate_pem + client.key_pem(),
+                "mismatch.key": self.pairs["stapled"].key_pem(),
+                "revoked.der": self.authority.status(self.pairs["revoked"], revoked=True),
+                "stapled.der": self.authority.status(self.pairs["stapled"])}.items():
+            (self.folder / file).write_bytes(content)
+            (self.folder / file).chmod(0o600)
+
+    def __truediv__(self, file):
+        return self.folder / file
+
+    def fingerprint(self, kind):
+        return self.pairs[kind].fingerprint()
+
+
+class TlsServer(ScriptedServer):
+    """A scripted server over TLS 1.2 and 1.3. Set `leaf` to another kind while it runs: the next connection gets that.
+
+    `wire` is what came decrypted, `connections` are all, `failures` those whose handshake failed, with the reason.
+    With `client_authority` the handshake ends without a client certificate of that authority; `peers` are the
+    common names of the clients by connection. `first` closes every connection after one response, so that each
+    request shows which certificate it met.
+    """
+
+    def __init__(self, certificates, leaf="good", handler=lambda request: response(200, b"secure page\n"),
+                 client_authority=None, minimum=ssl.TLSVersion.TLSv1_2, maximum=ssl.TLSVersion.TLSv1_3, first=False):
+        self.certificates, self.leaf, self.client_authority, self.first = certificates, leaf, client_authority, first
+        self.minimum, self.maximum, self.failures, self.peers = minimum, maximum, [], {}
+        super().__init__(handler)
+        self.url = f"https://localhost:{self.port}"
+
+    def _context(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")  # or OpenSSL refuses to serve the weak key
+        context.minimum_version, context.maximum_version = self.minimum, self.maximum
+        context.load_cert_chain(self.certificates / f"{self.leaf}.pem", self.certificates / f"{self.leaf}.key")
+        if self.client_authority:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(self.client_authority)
+        return context
+
+    def _open(self, connection, number):
+        connection = self._context().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        try:
+            connection.do_handshake()
+        except OSError as problem:
+            self.failures.append((number, getattr(problem, "reason", None) or type(problem).__name__))
+            with connection:
+                connection.shutdown(socket.SHUT_WR)  # and hear the client out, or it is reset before it reads the alert
+                while connection.recv(1 << 16):
+                    pass
+            raise
+        subject = (connection.getpeercert() or {}).get("subject", ())
+        self.peers[number] = dict(pair for group in subject for pair in group).get("commonName")
+        return connection
+
+    def _respond(self, connection, request, early):
+        return super()._respond(connection, request, early) or self.first
+
+
+def client_certificate_nginx(folder, certificates, verify="on", protocols="TLSv1.2 TLSv1.3"):
+    """nginx that asks for a client certificate: `verify` is on, optional or optional_no_ca. A line of the log: status,
+    SUCCESS, NONE or FAILED:why, the client's subject, TLS version, connection, request on it, log-in, target."""
+    extra = f"ssl_verify_client {verify}; ssl_client_certificate {certificates / 'ca.pem'};"
+    return _nginx(folder, certificates, "good", extra, protocols)
+
+
+def stapling_nginx(folder, certificates, leaf="stapled"):
+    """nginx whose certificate comes with an OCSP response: "stapled" with a good one, "revoked" with what it says."""
+    return _nginx(folder, certificates, leaf, f"ssl_stapling on; ssl_stapling_file {certificates / (leaf + '.der')};")
+
+
+def _nginx(folder, certificates, leaf, extra, protocols="TLSv1.2 TLSv1.3"):
+    folder = pathlib.Path(folder)
+    port = free_port()
+    (folder / "www").mkdir()
+    (folder / "www" / "page.txt").write_text("page for you\n")
+    # With the issuer, without which a client cannot tell what an OCSP response is about.
+    (folder / "chain.pem").write_bytes(b"".join((certificates / f"{one}.pem").read_bytes() for one in [leaf, "ca"]))
+    spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
+    user_line = "user root; " if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log info; events {{}}\n"
+        f"http {{ {spool} log_format short '$status $ssl_client_verify \"$ssl_client_s_dn\" $ssl_protocol "
+        "connection=$connection request=$connection_requests \"$http_authorization\" $uri';\n"
+        f"access_log {folder}/access.log short;\nserver {{ listen 127.0.0.1:{port} ssl; root {folder}/www;\n"
+        f"ssl_certificate {folder}/chain.pem; ssl_certificate_key {certificates / (leaf + '.key')};\n"
+        f"ssl_protocols {protocols}; ssl_session_cache off; {extra} }} }}\n")
+    server = Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
+    server.url = f"https://localhost:{port}"
+    return server
