@@ -5,7 +5,8 @@ internal import Synchronization
 /// The thread that owns one libcurl multi handle, as an executor: what an actor on it does never runs at the same time as
 /// libcurl.
 ///
-/// GSS-API and name resolution may block inside libcurl; nothing else of the broker is on this thread.
+/// A token that signs a handshake may hold it up; nothing else of the broker is on this thread. What may take longer (files,
+/// KDCs, the loading of tokens) has threads of its own: see `PreparationTable`.
 final class EngineThread: SerialExecutor {
     private enum Work {
         case job(UnownedJob)

@@ -41,8 +41,10 @@ extension TransferFailure.Cause {
         case .clientCertificateUnreadable, .clientKeyPassphraseWrong, .clientKeyMismatch, .clientCertificateRefused,
             .clientCertificateRequired:
             .clientCertificateRejected
+        // It may work later, unchanged: after a kinit, or when the KDC answers.
+        case .noTicket: .cannotConnect
         case .serverProofWrong: .serverNotAuthentic
-        case .noTicket, .charactersUnsupported: .denied
+        case .charactersUnsupported: .invalidAnswer
         case .tooManyWaiting: .busy
         }
     }

@@ -85,6 +85,11 @@ class ForwardProxy(ScriptedServer):
         answer = b""
         while data := upstream.recv(1 << 16):
             answer += data
+            # Some servers keep the connection open, whatever they were told.
+            head, found, body = answer.partition(b"\r\n\r\n")
+            length = re.search(rb"(?i)content-length: *(\d+)", head)
+            if found and length and (request.method == "HEAD" or len(body) >= int(length.group(1))):
+                break
         # The end of the origin's connection is not the end of the client's: an NTLM log-in lives as long as that.
         head, _, body = answer.partition(b"\r\n\r\n")
         status, *fields = head.split(b"\r\n")
