@@ -1,0 +1,212 @@
+"""Certificates that do not verify: who is asked, what each answer does, how far an exception reaches."""
+import threading
+
+import pytest
+from rig.scripted import basic_server, response
+
+
+def trust(challenge, persistence="none"):
+    leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
+    return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": persistence}}
+
+
+class Asked(list):
+    """A client's handler that answers with `reply(challenge)` and keeps what it was asked."""
+
+    def __init__(self, reply):
+        super().__init__()
+        self.reply = reply
+
+    def __call__(self, challenge):
+        self.append(challenge)
+        return self.reply(challenge)
+
+    @property
+    def problems(self):
+        return [one["protectionSpace"]["serverTrust"]["problems"] for one in self]
+
+
+def pinning(stage, reply, broker=None, mode="everything"):
+    """A client that is asked about connections."""
+    asked = Asked(reply)
+    client = stage.client(answer=asked, broker=broker)
+    assert "result" in client.call("auth/subscribe", {"mode": mode})
+    return client, asked
+
+
+@pytest.fixture
+def broker(stage, certificates):
+    return stage.broker("--ca-file", str(certificates / "ca.pem"))
+
+
+@pytest.mark.parametrize("kind, problems", [
+    ("self-signed", {"selfSigned"}), ("expired", {"expired"}), ("not-yet-valid", {"notYetValid"}),
+    ("wrong-name", {"hostMismatch"}), ("unknown-issuer", {"untrustedIssuer"}), ("weak-key", {"weakKey"}),
+    ("incomplete-chain", {"untrustedIssuer"}),
+])
+def test_each_problem_has_its_name_and_can_be_accepted(stage, broker, certificates, tls_server, kind, problems):
+    server = tls_server(kind)
+    client, asked = pinning(stage, trust, broker)
+    result = client.fetch(server.url)["result"]
+    assert (result["status"], result["body"]["value"]) == (200, "secure page\n")
+    assert set(asked.problems[0]) == problems and len(asked) == 1
+    space = asked[0]["protectionSpace"]
+    assert space["authenticationMethod"] == "serverTrust" and space["port"] == server.port
+    leaf = space["serverTrust"]["chain"][0]
+    assert leaf["sha256"] == certificates.fingerprint(kind).replace(":", "").lower()
+    assert leaf["pem"].startswith("-----BEGIN CERTIFICATE-----") and leaf["subject"] and leaf["notAfter"].endswith("Z")
+    assert asked[0]["accepts"] == ["trust"] and asked[0]["persistenceAllowed"] == ["none", "forSession", "permanent"]
+
+
+@pytest.mark.parametrize("action, kind", [
+    ("default", "serverNotTrusted"), ("continue", "serverNotTrusted"), ("reject", "serverNotTrusted"), ("cancel", "challengeCancelled")])
+def test_rule13_the_other_answers_fail_and_send_nothing(stage, broker, tls_server, action, kind):
+    server = tls_server("self-signed")
+    client, asked = pinning(stage, lambda challenge: {"action": action}, broker)
+    assert client.fetch(server.url)["error"]["data"]["kind"] == kind
+    assert len(asked) == 1 and not server.requests
+
+
+def test_rule3_a_client_that_does_not_say_is_not_asked(stage, broker, tls_server):
+    server = tls_server("self-signed")
+    client = stage.client(answer=lambda challenge: pytest.fail("asked"), broker=broker)
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted" and not server.requests
+
+
+def test_a_wrong_fingerprint_is_asked_about_again(stage, broker, tls_server):
+    server, wrong = tls_server("self-signed"), {"type": "trust", "spkiSha256": "00" * 32}
+
+    def reply(challenge):
+        return trust(challenge) if challenge["error"] else {"action": "credential", "credential": wrong}
+
+    client, asked = pinning(stage, reply, broker)
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "fingerprintWrong"]
+
+
+def test_an_exception_of_one_fetch_is_of_no_use_to_another(stage, broker, tls_server):
+    server = tls_server("self-signed")
+    client, asked = pinning(stage, trust, broker)
+    for count in [1, 2]:
+        assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == count
+    strict = stage.client(broker=broker)
+    assert strict.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted"
+    assert len(server.requests) == 2
+
+
+def test_an_exception_for_the_session(stage, broker, tls_server):
+    server, other = tls_server("self-signed"), tls_server("self-signed")
+    client, asked = pinning(stage, lambda challenge: trust(challenge, "forSession"), broker)
+    assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 1
+    strict = stage.client(broker=broker)
+    assert strict.fetch(server.url)["result"]["status"] == 200
+    # For that host and that port, and no other.
+    assert strict.fetch(other.url)["error"]["data"]["kind"] == "serverNotTrusted"
+    assert strict.fetch(server.url.replace("localhost", "127.0.0.1"))["error"]["data"]["kind"] == "serverNotTrusted"
+    assert strict.call("session/clear")["result"]
+    assert strict.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted"
+
+
+def test_an_exception_for_good_survives_the_broker_and_a_changed_key_is_asked_about(stage, certificates, tls_server):
+    server = tls_server("self-signed", first=True)
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    client, asked = pinning(stage, lambda challenge: trust(challenge, "permanent"), broker)
+    assert client.fetch(server.url)["result"]["status"] == 200 and asked.problems == [["selfSigned"]]
+    known = broker.home / ".local" / "state" / "watchword" / "known-certificates"
+    assert known.stat().st_mode & 0o777 == 0o600 and f"https://localhost:{server.port} " in known.read_text()
+
+    client.close()
+    assert broker.stop() == 0
+    broker.start()
+    client, asked = pinning(stage, lambda challenge: {"action": "default"}, broker)
+    assert client.fetch(server.url)["result"]["status"] == 200 and not asked
+    server.leaf = "expired"
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted"
+    assert set(asked.problems[0]) == {"expired", "changed"}
+    # A certificate that verifies ends what was accepted before: the old one is asked about again.
+    server.leaf = "good"
+    assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 1
+    server.leaf = "self-signed"
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted" and len(asked) == 2
+    assert "https://" not in known.read_text()
+
+
+def test_always_asks_on_every_new_connection_even_about_a_good_one(stage, broker, tls_server):
+    server = tls_server("good")
+    client, asked = pinning(stage, trust, broker)
+    for count in [1, 2]:
+        assert client.fetch(server.url, tls={"trust": "always"})["result"]["status"] == 200
+        assert asked.problems == [[]] * count
+    refusing, asked = pinning(stage, lambda challenge: {"action": "cancel"}, broker)
+    assert refusing.fetch(server.url, tls={"trust": "always"})["error"]["data"]["kind"] == "challengeCancelled"
+    assert len(server.requests) == 2
+
+
+def test_the_fetchs_own_pin(stage, broker, tls_server):
+    server = tls_server("self-signed")
+    client, asked = pinning(stage, trust, broker)
+    client.fetch(server.url)
+    pin = {"type": "trust", "spkiSha256": asked[0]["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"]}
+    plain = stage.client(broker=broker)
+    assert plain.fetch(server.url, tls={"pin": pin})["result"]["status"] == 200
+    assert plain.fetch(server.url, tls={"pin": {**pin, "spkiSha256": "00" * 32}})["error"]["data"]["kind"] == "serverNotTrusted"
+
+
+def test_rule24_no_stored_credential_flows_while_an_exception_holds(stage, certificates, tls_server):
+    password = stage.secret()
+    server = tls_server("good", basic_server("bob", password).handler, first=True)
+    stage.watch(server)
+    stage.allow(password, server)
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    credential = {"type": "password", "user": "bob", "password": password}
+
+    def reply(challenge):
+        if challenge["protectionSpace"]["authenticationMethod"] == "serverTrust":
+            return trust(challenge, "forSession")
+        return {"action": "continue"}
+
+    client, asked = pinning(stage, reply, broker)
+    assert client.fetch(server.url, credential=credential)["result"]["status"] == 200
+    assert stage.client(broker=broker).fetch(server.url)["result"]["auth"]["source"] == "session"
+    before = len(server.requests)
+    server.leaf = "self-signed"
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert [request.authorization for request in server.requests[before:]] == [None]
+    assert asked[-1]["proposedCredential"] is None and asked[-1]["persistenceAllowed"] == ["none"]
+    # What comes with the fetch is for this server, whoever shows its certificate.
+    assert client.fetch(server.url, credential=credential)["result"]["status"] == 200
+
+
+def test_rule20_one_question_for_the_identical_certificate(stage, broker, tls_server):
+    server, is_open = tls_server("self-signed"), threading.Event()
+
+    def reply(challenge):
+        is_open.wait(10)
+        return trust(challenge)
+
+    client, asked = pinning(stage, reply, broker)
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(5)]
+    status = stage.client(broker=broker)
+    for _ in range(200):
+        if status.call("server/status")["result"]["counts"]["fetchesWaiting"] == 4:
+            break
+    is_open.set()
+    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 5
+    assert len(asked) == 1
+
+
+def test_agents_are_asked_for_clients_that_cannot_be(stage, broker, tls_server):
+    server, asked = tls_server("self-signed"), Asked(trust)
+    agent = stage.client(answer=asked, broker=broker, delivery=None)
+    assert "result" in agent.call("agent/register", {"name": "desktop"})
+    plain = stage.client(delivery=None, broker=broker)
+    assert plain.fetch(server.url)["result"]["status"] == 200
+    assert asked.problems == [["selfSigned"]]
+
+
+def test_redirects_are_decided_anew(stage, broker, tls_server):
+    second = tls_server("expired")
+    first = tls_server("self-signed", lambda request: response(302, b"", f"Location: {second.url}/"))
+    client, asked = pinning(stage, trust, broker)
+    assert client.fetch(first.url)["result"]["status"] == 200
+    assert asked.problems == [["selfSigned"], ["expired"]]
