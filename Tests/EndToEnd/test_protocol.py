@@ -18,8 +18,8 @@ ERRORS = json.loads((PROTOCOL / "errors.json").read_text())
 @pytest.mark.parametrize("path", CONVERSATIONS, ids=lambda path: path.stem)
 def test_conversation(stage, path, framing):
     replay = Replay(path)
-    if replay.server:
-        stage.server(replay.server)
+    for server in replay.servers:
+        stage.server(server)
     client = stage.client(framing=framing, delivery=None)
     heard = 0
 
