@@ -8,6 +8,7 @@ import pytest
 from rig import schemas
 from rig.conversations import Replay
 from rig.schemas import PROTOCOL
+from rig.scripted import basic_server
 
 CONVERSATIONS = sorted((PROTOCOL / "conversations").glob("*.jsonl"))
 EXAMPLES = sorted(path for path in (PROTOCOL / "examples").glob("*/*.json") if path.parent.name != "errors")
@@ -18,8 +19,8 @@ ERRORS = json.loads((PROTOCOL / "errors.json").read_text())
 @pytest.mark.parametrize("path", CONVERSATIONS, ids=lambda path: path.stem)
 def test_conversation(stage, path, framing):
     replay = Replay(path)
-    if replay.server:
-        stage.server(replay.server)
+    for server in replay.servers:
+        stage.server(server)
     client = stage.client(framing=framing, delivery=None)
     heard = 0
 
@@ -87,6 +88,71 @@ def test_example(path):
         schemas.check(example["result"], schemas.methods(direction)[name]["result"]["schema"])
     elif "error" in example:
         schemas.check_error(example["error"])
+
+
+def wrong(example, change):
+    params = json.loads((PROTOCOL / "examples" / "auth.challenge" / f"{example}.json").read_text())["params"]
+    change(params)
+    return params
+
+
+@pytest.mark.parametrize("example, change", [
+    ("bearer", lambda params: params.update(persistenceAllowed=["permanent"])),
+    ("other", lambda params: params.update(accepts=["password"])),
+    ("proxy", lambda params: params["protectionSpace"].pop("proxyType")),
+    ("proxy", lambda params: params["protectionSpace"].update(isProxy=False)),
+    ("server-trust", lambda params: params["protectionSpace"].pop("serverTrust")),
+    ("server-trust", lambda params: params["protectionSpace"]["serverTrust"].update(problems=["odd"])),
+    ("client-certificate", lambda params: params["protectionSpace"].pop("distinguishedNames")),
+    ("downgrade", lambda params: params.update(downgrade=False)),
+])
+def test_the_schema_refuses_a_challenge_whose_parts_do_not_fit(example, change):
+    schemas.check_params("brokerToClient", "auth/challenge", wrong(example, lambda params: None))
+    with pytest.raises(jsonschema.ValidationError):
+        schemas.check_params("brokerToClient", "auth/challenge", wrong(example, change))
+
+
+HASH = "0123456789abcdef" * 4
+CREDENTIALS = [
+    ({"type": "password", "user": "u", "password": "p", "domain": "D", "persistence": "permanent"}, True),
+    ({"type": "password", "user": "u"}, False),
+    ({"type": "password", "user": "u", "password": "p", "token": "t"}, False),
+    ({"type": "password", "user": "u", "password": "p", "persistence": "forever"}, False),
+    ({"type": "token", "token": "a.b-c_d~e+f/g=="}, True),
+    ({"type": "token", "token": "a b"}, False),
+    ({"type": "token", "token": "="}, False),
+    ({"type": "token", "token": "t", "user": "u"}, False),
+    ({"type": "header", "scheme": "Hoba", "value": 'a="b"', "state": "s", "persistence": "none"}, True),
+    ({"type": "header", "scheme": "Ho ba", "value": "v"}, False),
+    ({"type": "header", "scheme": "Hoba", "value": "v", "persistence": "forSession"}, False),
+    ({"type": "certificate", "certificate": "/a.pem", "privateKey": "pkcs11:object=k", "passphrase": "p"}, True),
+    ({"type": "certificate", "certificate": "a.pem"}, False),
+    ({"type": "certificate", "certificate": "/a.pem", "persistence": "permanent"}, False),
+    ({"type": "trust", "spkiSha256": HASH, "persistence": "permanent"}, True),
+    ({"type": "trust", "spkiSha256": HASH.upper()}, True),
+    ({"type": "trust", "spkiSha256": HASH[1:]}, False),
+    ({"type": "trust", "spkiSha256": HASH, "sha256": HASH}, False),
+    ({"type": "proposed"}, True),
+    ({"type": "proposed", "persistence": "none"}, False),
+    ({"type": "tickets"}, False),
+]
+
+
+def test_the_schema_and_the_broker_take_the_same_credentials(stage):
+    server = stage.server(basic_server("bob", stage.secret()))
+    client = stage.client(delivery="notification")
+    client.start("fetch/run", {"url": server.url + "/"})
+    challenge = client.notifications.get(timeout=15)
+    schema = jsonschema.Draft202012Validator(
+        {"$ref": "#/components/schemas/answer", "components": schemas.document()["components"]})
+    for credential, good in CREDENTIALS:
+        answer = {"action": "credential", "credential": credential}
+        assert schema.is_valid(answer) == good, credential
+        reply = client.call("auth/respond", {"challengeId": challenge["params"]["challengeId"], "answer": answer})["result"]
+        assert reply["accepted"] == good and reply.get("reason") == (None if good else "invalid"), (credential, reply)
+        if good:
+            challenge = client.notifications.get(timeout=15)
+    assert len(server.requests) == 2, "the password was sent, and nothing else"
 
 
 def test_every_method_has_an_example():

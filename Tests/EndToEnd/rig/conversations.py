@@ -1,17 +1,20 @@
 """Replays Protocol/conversations against a broker.
 
 A line is {"dir":"client","message":…} or "raw", {"dir":"broker","message":…} for what must come, {"any-order":[…]} for messages
-that come in either order, or, first, {"server":{…}} for the server that the conversation needs. In strings <url>, <host> and
-<port> stand for that server; "<any>" matches anything, "<bind:x>" too and binds it, "<x>" is what was bound. An object matches
+that come in either order, or, first, {"server":{…}} for the server that the conversation needs, with "proxy":{…} beside it for a
+proxy that asks for a log-in. In strings <url>, <host> and <port> stand for that server, <proxyUrl> and <proxyPort> for the proxy; "<any>" matches anything, "<bind:x>" too and binds it, "<x>" is what was bound. An object matches
 when its members do; "<more>":true allows others beside them.
 """
+import base64
 import json
 import re
 
+from .forwarding import ForwardProxy
 from .scripted import DigestCheck, ScriptedServer, basic_server, response
+from .tokens import bearer_server, rounds_server
 
 
-def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5"):
+def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5", token="", scheme="", rounds=()):
     if kind == "basic":
         return basic_server(user, password, realm)
     if kind == "digest":
@@ -23,17 +26,34 @@ def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5"):
             lambda request: basic(request).replace(b"\r\nWWW-", f"\r\n{digest}\r\nWWW-".encode()))
     if kind == "redirect":
         return ScriptedServer(lambda request: response(302, b"", "Location: /there") if request.target == "/" else response(200, b"there"))
+    if kind == "bearer":
+        return bearer_server(token, realm)
+    if kind == "rounds":
+        return rounds_server(rounds, scheme)
     return ScriptedServer(lambda request: response(200, b"open"))
+
+
+def forward(user, password, realm):
+    """A proxy that asks for Basic."""
+    right = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+    refusal = response(407, b"who is there", f'Proxy-Authenticate: Basic realm="{realm}"')
+    return ForwardProxy(lambda request: None if request.header("Proxy-Authorization") == right else refusal)
 
 
 class Replay:
     def __init__(self, path):
         self.lines = [json.loads(line) for line in path.read_text().splitlines()]
         self.bound = {}
-        self.server = None
+        self.servers = []
         if "server" in self.lines[0]:
-            self.server = serve(**self.lines.pop(0)["server"])
-            self.bound = {"url": self.server.url, "host": "127.0.0.1", "port": self.server.port}
+            needed = self.lines.pop(0)
+            server = serve(**needed["server"])
+            self.servers.append(server)
+            self.bound = {"url": server.url, "host": "127.0.0.1", "port": server.port}
+            if "proxy" in needed:
+                proxy = forward(**needed["proxy"])
+                self.servers.append(proxy)
+                self.bound |= {"proxyUrl": proxy.url, "proxyPort": proxy.port}
 
     def filled(self, value):
         """`value` with everything that is bound."""

@@ -31,6 +31,9 @@ def check_params(direction, name, params):
     for key, value in params.items():
         if key in known:
             check(value, known[key]["schema"])
+    if name in ("auth/challenge", "auth/pending"):
+        # What goes with which method is in the schema of the whole.
+        check(params, {"$ref": "#/components/schemas/challenge"})
 
 
 def check_error(error):

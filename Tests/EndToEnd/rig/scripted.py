@@ -54,11 +54,12 @@ class ScriptedServer:
         return connection
 
     def _respond(self, connection, request, early):
-        """Answers; true when the connection has been put to another use. `early` is what came after the request."""
+        """Answers; true when the connection has been put to another use, or is to end. `early` is what came after the request."""
         answer = self.handler(request)
         if answer is not None:
             connection.sendall(answer)
-        return False
+        # A proxy that forwards one request waits for the end.
+        return request.header("Connection") == "close"
 
     def _serve(self, connection, number):
         buffer = b""
