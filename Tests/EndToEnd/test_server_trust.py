@@ -163,7 +163,8 @@ def test_rule24_no_stored_credential_flows_while_an_exception_holds(stage, certi
     def reply(challenge):
         if challenge["protectionSpace"]["authenticationMethod"] == "serverTrust":
             return trust(challenge, "forSession")
-        return {"action": "continue"}
+        proposed = challenge["proposedCredential"]
+        return {"action": "credential", "credential": {"type": "proposed"}} if proposed else {"action": "continue"}
 
     client, asked = pinning(stage, reply, broker)
     assert client.fetch(server.url, credential=credential)["result"]["status"] == 200
@@ -188,7 +189,7 @@ def test_rule20_one_question_for_the_identical_certificate(stage, broker, tls_se
     calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(5)]
     status = stage.client(broker=broker)
     for _ in range(200):
-        if status.call("server/status")["result"]["counts"]["fetchesWaiting"] == 4:
+        if status.call("server/status")["result"]["fetches"]["waiting"] == 4:
             break
     is_open.set()
     assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 5

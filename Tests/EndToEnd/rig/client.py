@@ -104,7 +104,7 @@ class Client:
         self.messages.append(("broker", message))
         for one in message if isinstance(message, list) else [message]:
             if one.get("method") == "auth/challenge":
-                if self.answer:
+                if self.answer is not None:
                     self.reply(one, self.answer(one["params"]))
                 else:
                     self.challenges.put(one)
