@@ -8,7 +8,7 @@ extension Broker {
     /// The reply to a request of ours.
     func receiveReply(_ reply: ConnectionMachine.Reply, to request: Int, from connection: ClientConnection) {
         if let id = connection.consultations[request] {
-            return settle(id, of: connection, request, answer: consultationAnswer(reply, id))
+            return settle(id, of: connection, request, answer: consultationAnswer(reply, id, fetches[id]?.consultation))
         }
         guard let challengeID = connection.challenges.challengeID(ofRequest: request),
             connection.challenges.settle(challengeID) != nil
@@ -123,6 +123,7 @@ extension Broker {
         else {
             return perform(table.consulted(false, for: fetch.id, environment))
         }
+        fetch.consultation = consultation
         let names = JSON.object(["fetchId": .string("\(fetch.id)")])
         let request: Int
         switch consultation {
@@ -150,13 +151,15 @@ extension Broker {
         perform(table.consulted(answer, for: id, environment))
     }
 
-    private func consultationAnswer(_ reply: ConnectionMachine.Reply, _ id: FetchID) -> Bool {
+    private func consultationAnswer(
+        _ reply: ConnectionMachine.Reply, _ id: FetchID, _ consultation: Consultation?
+    ) -> Bool {
         switch reply {
         case .result(let json):
             if let reply = try? ConsultationReply(json) { return reply.answer }
         case .error(let error) where error.code == ErrorKind.methodNotFound.code:
-            // Rule 3: not implemented means yes for the schemes that this broker knows.
-            return true
+            // Rule 3: not implemented means yes, but for what a connection asks.
+            return consultation?.isAboutConnection == false
         case .error, .broken:
             break
         }

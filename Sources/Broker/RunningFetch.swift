@@ -28,6 +28,8 @@ final class RunningFetch {
     let since: Duration
     /// `nil` only before the first step.
     var state: State?
+    /// The last one that was put.
+    var consultation: Consultation?
     /// Spent waiting for answers.
     var challengeTime = Duration.zero
 

@@ -28,6 +28,8 @@ enum AnswerableChallenge: Sendable, Equatable {
             guard let digest = DigestChallenge(challenge) else { return nil }
             self = .digest(digest)
         case .bearer:
+            // RFC 6750 section 5.3: whoever reads a token can use it.
+            guard challenger.isSecure else { return nil }
             self = .bearer(realm: challenge.realm)
         case .ntlm:
             self = .ntlm

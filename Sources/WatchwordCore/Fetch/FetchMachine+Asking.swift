@@ -124,11 +124,7 @@ extension FetchMachine {
         if subscription.asksCanAuthenticate, target(Challenger(space)).canAuthenticate[space] == nil {
             return .canAuthenticate(space)
         }
-        if subscription.asksUseStorage, TurnSlot(space) != .connection, mightUseStorage(for: space, memory),
-            storageAnswer == nil
-        {
-            return .useStorage
-        }
+        if subscription.asksUseStorage, mightUseStorage(for: space, memory), storageAnswer == nil { return .useStorage }
         return nil
     }
 
@@ -144,6 +140,12 @@ extension FetchMachine {
     func mayUseStorage(for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
         let isAsked = plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
         return mightUseStorage(for: space, memory) && (storageAnswer != nil || !isAsked)
+    }
+
+    /// Whether exceptions for certificates may be read and written for this fetch.
+    func mayRememberTrust(_ memory: CredentialMemory) -> Bool {
+        let isAsked = plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
+        return plan.useStorage && !memory.isLocked && route?.isNamedByFetch != true && (storageAnswer ?? !isAsked)
     }
 
     /// What is stored may have been locked away since it was found.

@@ -173,8 +173,8 @@ extension FetchMachine {
         _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         release(.passed(declined: question.declined), slot(of: question), &memory)
-        // What was shown and found wanting is an error, unless somebody says to go on without.
-        if case .clientCertificate = question.kind, question.problem == nil {
+        // What was shown and found wanting is an error, unless somebody who was asked leaves it at that.
+        if case .clientCertificate = question.kind, question.problem == nil || !question.declined.isEmpty {
             return goOnWithoutCertificate(question, environment, &memory)
         }
         switch question.outcome {

@@ -12,15 +12,20 @@ extension FetchMachine {
         outgoing.trust = nil
         outgoing.certificate = .undecided
         guard origin.scheme == .https else { return }
-        if plan.trust == .onFailure { outgoing.trust = rememberedTrust(memory) }
+        if let pinned = plan.pinnedKey, origin == plan.url.origin {
+            // Nobody has looked at what else may be wrong with it.
+            outgoing.trust = TrustDecision(spkiSha256: pinned, isException: true, persistence: .none, fetch: id)
+        } else if plan.trust == .onFailure {
+            outgoing.trust = rememberedTrust(memory)
+        }
         if let certificate = rememberedCertificate(memory) {
             outgoing.certificate = .certificate(certificate, .session)
         }
     }
 
-    /// The fetch's own exception counts only after the server was seen; what is remembered was made for this server.
+    /// What is remembered was made for this server.
     private func rememberedTrust(_ memory: CredentialMemory) -> TrustDecision? {
-        guard plan.useStorage, !memory.isLocked else { return nil }
+        guard mayRememberTrust(memory) else { return nil }
         return memory.decisions.trustedKey(at: hop.url.origin, owner: owner).map { key in
             TrustDecision(
                 spkiSha256: key.spkiSha256, isException: true,
@@ -74,7 +79,7 @@ extension FetchMachine {
 
     /// Never silently: somebody has said for how long.
     private mutating func keep(_ trust: TrustDecision, _ now: Duration, _ memory: inout CredentialMemory) {
-        guard plan.useStorage, !memory.isLocked else { return }
+        guard mayRememberTrust(memory) else { return }
         let key = TrustedKey(origin: hop.url.origin, spkiSha256: trust.spkiSha256)
         let isPermanent = trust.persistence == .permanent
         let known = memory.decisions.trustedKey(at: key.origin, owner: owner)
@@ -148,16 +153,14 @@ extension FetchMachine {
         guard let leaf = facts.chain.first?.spkiSha256, !leaf.isEmpty else {
             return giveUp(question, environment, &memory)
         }
-        if plan.pinnedKey == leaf, hop.url.origin == plan.url.origin {
-            return trust(decision(leaf, facts, .none), question, environment, &memory)
-        }
+        if plan.pinnedKey != nil, hop.url.origin == plan.url.origin { return giveUp(question, environment, &memory) }
         if let step = useRemembered(facts, leaf, question, environment, &memory) { return step }
         let space = server.space(realm: nil, .serverTrust)
         if let consultation = nextConsultation(for: space, memory) {
             return consult(consultation, then: .question(question))
         }
         guard let respondent = nextRespondent(for: question, in: space) else {
-            return giveUp(question, environment, &memory)
+            return verifyNormally(question, facts, environment, &memory)
         }
         let key = turnKey(for: space, .find, certificate: facts.chain.first?.sha256, memory)
         guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
@@ -216,7 +219,9 @@ extension FetchMachine {
         _ answer: ChallengeAnswer, by respondent: Respondent, about facts: ServerTrustFacts, _ question: Question,
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .credential(let credential) = answer else { return giveUp(question, environment, &memory) }
+        guard case .credential(let credential) = answer else {
+            return verifyNormally(question, facts, environment, &memory)
+        }
         guard case .trust(let trust) = credential else {
             return ask(question, respondent, problem: .credentialOfWrongType, &memory)
         }
@@ -226,6 +231,18 @@ extension FetchMachine {
         let decision = decision(leaf, facts, trust.persistence)
         release(.accepted(.trust(decision)), .connection, &memory)
         return self.trust(decision, question, environment, &memory)
+    }
+
+    /// Rules 11 and 13: a certificate that verifies is good enough, and any other is not.
+    private mutating func verifyNormally(
+        _ question: Question, _ facts: ServerTrustFacts, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard facts.problems.subtracting([.changed]).isEmpty, let leaf = facts.chain.first?.spkiSha256 else {
+            return giveUp(question, environment, &memory)
+        }
+        release(.passed(declined: question.declined), .connection, &memory)
+        return trust(decision(leaf, facts, .none), question, environment, &memory)
     }
 
     /// Goes on with this certificate, which holds for this fetch alone, until its response has come.

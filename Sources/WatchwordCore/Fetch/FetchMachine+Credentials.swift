@@ -231,7 +231,9 @@ extension FetchMachine {
     private func proposedCredential(for question: Question, _ challenger: Challenger) -> ProposedCredential? {
         guard case .login = question.kind else { return nil }
         if let proposed = question.proposed {
-            return ProposedCredential(user: proposed.credential.user, hasPassword: true, source: proposed.source)
+            return ProposedCredential(
+                user: proposed.credential.shownUser, hasPassword: proposed.credential.form != .tickets,
+                source: proposed.source)
         }
         if let refused = target(challenger).lastRefused, refused.credential.form == .password {
             return ProposedCredential(user: refused.credential.user, hasPassword: true, source: refused.source)
@@ -241,11 +243,13 @@ extension FetchMachine {
     }
 
     private func persistenceAllowed(in space: ProtectionSpace, _ memory: CredentialMemory) -> [Persistence] {
+        if space.authenticationMethod == .serverTrust {
+            return mayRememberTrust(memory) ? [.none, .forSession, .permanent] : [.none]
+        }
         guard mayUseStorage(for: space, memory) else { return [.none] }
         switch space.authenticationMethod {
-        case .other, .negotiate: return [.none]
+        case .other, .negotiate, .serverTrust: return [.none]
         case .bearer, .clientCertificate: return [.none, .forSession]
-        case .serverTrust: return [.none, .forSession, .permanent]
         case .httpBasic, .httpDigest, .ntlm:
             return memory.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
         }
@@ -254,6 +258,6 @@ extension FetchMachine {
 
 extension CredentialChange {
     init(_ kind: Kind, _ attempt: Attempt, in source: CredentialSource) {
-        self.init(kind, SpacePattern(attempt.space), user: attempt.credential.user, source: source)
+        self.init(kind, SpacePattern(attempt.space), user: attempt.credential.shownUser, source: source)
     }
 }

@@ -6,6 +6,12 @@ public enum Consultation: Sendable, Equatable, Hashable {
     case canAuthenticate(ProtectionSpace)
     /// Whether stored credentials may be read and written for this fetch.
     case useStorage
+
+    /// About a certificate, of the server or of the client.
+    public var isAboutConnection: Bool {
+        guard case .canAuthenticate(let space) = self else { return false }
+        return [.clientCertificate, .serverTrust].contains(space.authenticationMethod)
+    }
 }
 
 /// What to do next for a fetch, and what to tell about it first.

@@ -7,7 +7,8 @@ extension FetchTable {
         /// Names it for as long as the broker runs.
         public var number: Int
         public var space: SpacePattern
-        public var user: String
+        /// `nil` for a token.
+        public var user: String?
         public var isDefault: Bool
         /// How long ago; `nil` when it was not used yet.
         public var lastUse: Duration?
@@ -36,7 +37,7 @@ extension FetchTable {
     ) -> (number: Int, orders: [Order]) {
         let (number, isNews) = memory.session.give(credential, for: pattern, owner: owner(client), now: now)
         if isNews {
-            memory.add(.changed(CredentialChange(.stored, pattern, user: credential.user, source: .session)))
+            memory.add(.changed(CredentialChange(.stored, pattern, user: credential.shownUser, source: .session)))
         }
         return (number, takeOrders())
     }

@@ -56,7 +56,7 @@ struct GivenCredential: Sendable {
 struct SessionListing: Sendable, Equatable {
     let number: Int
     let space: SpacePattern
-    let user: String
+    let user: String?
     let owner: ClientTag?
     var isDefault: Bool
     /// `nil` for a credential that was not used yet.
@@ -65,7 +65,7 @@ struct SessionListing: Sendable, Equatable {
     init(_ entry: SessionEntry) {
         number = entry.number
         space = SpacePattern(entry.space)
-        user = entry.credential.user
+        user = entry.credential.shownUser
         owner = entry.owner
         isDefault = false
         lastUse = entry.lastUse
@@ -74,7 +74,7 @@ struct SessionListing: Sendable, Equatable {
     init(_ given: GivenCredential) {
         number = given.number
         space = given.pattern
-        user = given.credential.user
+        user = given.credential.shownUser
         owner = given.owner
         isDefault = false
         lastUse = nil

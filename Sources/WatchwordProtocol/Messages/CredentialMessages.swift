@@ -23,8 +23,11 @@ public struct CredentialStoreParams: Sendable, Equatable {
         pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
         let given = try Credential(
             members.required("credential", members["credential"]), at: "params.credential")
-        guard case .login(let credential) = given else {
-            throw members.wrong("credential", "a user and a password")
+        guard case .login(let credential) = given, [.password, .token].contains(credential.form) else {
+            throw members.wrong("credential", "a user and a password, or a token")
+        }
+        if credential.form == .token, credential.persistence == .permanent {
+            throw members.wrong("credential.persistence", "forSession: tokens are not written into the keyring")
         }
         guard credential.persistence != .none else {
             throw members.wrong("credential.persistence", "forSession or permanent")
@@ -112,7 +115,8 @@ public enum CredentialID: Sendable, Hashable {
 public struct CredentialDescription: Sendable, Equatable {
     public var id: CredentialID
     public var pattern: SpacePattern
-    public var user: String
+    /// `nil` for a token.
+    public var user: String?
     public var persistence: Persistence
     public var source: CredentialSource
     public var isDefault: Bool
@@ -120,7 +124,7 @@ public struct CredentialDescription: Sendable, Equatable {
     public var lastUsed: Duration?
 
     public init(
-        id: CredentialID, pattern: SpacePattern, user: String, persistence: Persistence, source: CredentialSource,
+        id: CredentialID, pattern: SpacePattern, user: String?, persistence: Persistence, source: CredentialSource,
         isDefault: Bool, lastUsed: Duration?
     ) {
         self.id = id
@@ -134,7 +138,7 @@ public struct CredentialDescription: Sendable, Equatable {
 
     public var json: JSON {
         .object([
-            "id": .string(id.text), "protectionSpace": pattern.json, "user": .string(user),
+            "id": .string(id.text), "protectionSpace": pattern.json, "user": user.map { .string($0) } ?? .null,
             "persistence": .string(persistence.rawValue), "source": .string(source.rawValue),
             "isDefault": .boolean(isDefault), "lastUsedMs": lastUsed.map { .integer($0.wholeMilliseconds) },
         ])

@@ -37,7 +37,7 @@ public struct TLSParams: Sendable, Equatable {
     public var trust = TrustMode.onFailure
     /// The fetch's own answer to a server that asks for a certificate.
     public var certificate: CertificateCredential?
-    /// The fetch's own exception: a certificate with this key is good enough.
+    /// The only key that the server may show; then it does not matter what else is wrong with its certificate.
     public var pin: TrustCredential?
 
     public init() {}
@@ -89,6 +89,9 @@ extension TLSParams {
         if let json = members["pin"] {
             guard case .trust(let given) = try Credential(json, at: "params.tls.pin") else {
                 throw members.wrong("pin", "a credential of type trust")
+            }
+            guard given.persistence == Persistence.none else {
+                throw members.wrong("pin.persistence", "none: a pin is for its fetch")
             }
             pin = given
         }

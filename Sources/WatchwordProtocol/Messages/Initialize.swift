@@ -45,8 +45,8 @@ public enum InitializeResult {
             "protocolVersion": .integer(InitializeParams.protocolVersion),
             "capabilities": [
                 "challenge": ["deliveries": .array(ChallengeDelivery.allCases.map { .string($0.rawValue) })],
-                "authenticationMethods": ["httpDigest", "httpBasic"],
-                "credentialTypes": ["password", "proposed"],
+                "authenticationMethods": .array(AuthenticationMethod.allCases.map { .string($0.rawValue) }),
+                "credentialTypes": ["password", "token", "header", "certificate", "trust", "proposed"],
                 "limits": [
                     "messageBytes": .integer(Limits.messageBytes), "depth": .integer(Limits.messageDepth),
                     "batch": .integer(Limits.batchEntries), "requestsInFlight": .integer(Limits.requestsInFlight),

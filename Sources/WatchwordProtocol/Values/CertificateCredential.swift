@@ -9,7 +9,7 @@ public struct CertificateCredential: Sendable, Equatable {
     public var privateKey: Secret?
     /// Of the key, or the PIN of the token.
     public var passphrase: Secret?
-    /// `permanent` is not possible.
+    /// `permanent` means for the session, too.
     public var persistence: Persistence
 
     public init(
@@ -35,7 +35,6 @@ extension CertificateCredential {
         privateKey = try members.material("privateKey")
         passphrase = try members.secret("passphrase", maxBytes: Limits.credentialBytes)
         persistence = try members.choice("persistence", as: Persistence.self) ?? .forSession
-        if persistence == .permanent { throw members.wrong("persistence", "none or forSession") }
     }
 
     /// May hold a key: it must be written with `JSON.write(_:)`.

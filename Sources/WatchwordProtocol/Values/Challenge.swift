@@ -53,18 +53,20 @@ public enum CredentialSource: String, Sendable, CaseIterable {
 
 /// What the broker has at hand for a challenge, without its secret.
 public struct ProposedCredential: Sendable, Equatable {
-    public var user: String
+    /// `nil` for a credential without one.
+    public var user: String?
+    /// Or another secret.
     public var hasPassword: Bool
     public var source: CredentialSource
 
-    public init(user: String, hasPassword: Bool, source: CredentialSource) {
+    public init(user: String?, hasPassword: Bool, source: CredentialSource) {
         self.user = user
         self.hasPassword = hasPassword
         self.source = source
     }
 
     public var json: JSON {
-        ["user": .string(user), "hasPassword": .boolean(hasPassword), "source": .string(source.rawValue)]
+        ["user": user.map { .string($0) } ?? .null, "hasPassword": .boolean(hasPassword), "source": .string(source.rawValue)]
     }
 }
 
@@ -167,7 +169,9 @@ extension Challenge {
         switch protectionSpace.authenticationMethod {
         case .httpBasic, .httpDigest, .ntlm: ["password"]
         case .bearer: ["token"]
-        case .negotiate, .other: ["header"]
+        // Tickets are had from elsewhere, or not at all.
+        case .negotiate: []
+        case .other: ["header"]
         case .clientCertificate: ["certificate"]
         case .serverTrust: ["trust"]
         }

@@ -81,7 +81,7 @@ extension LoginCredential {
         try members.check(secret, as: "password")
     }
 
-    /// A token outlives the fetch only where somebody says so: most are short-lived, and made for one use.
+    /// A token is kept for the session at most, as most of them are short-lived.
     init(token members: Members) throws(InvalidParams) {
         try members.refuseMembers(otherThan: ["type", "token", "persistence"])
         let token = try members.required("token", members.secret("token", maxBytes: Limits.tokenBytes))
@@ -94,7 +94,8 @@ extension LoginCredential {
             persistence: try members.choice("persistence", as: Persistence.self) ?? .forSession)
     }
 
-    /// A value that the client has made is the answer to one challenge, and good for nothing else.
+    /// A value that the client has made is the answer to one challenge, and good for nothing else: it is not kept, whatever
+    /// the persistence.
     init(header members: Members) throws(InvalidParams) {
         try members.refuseMembers(otherThan: ["type", "scheme", "value", "state", "persistence"])
         let scheme = try members.required("scheme", members.string("scheme"))
@@ -107,9 +108,7 @@ extension LoginCredential {
         if let state, state.utf8.count > Limits.tokenBytes {
             throw members.wrong("state", "at most \(Limits.tokenBytes) bytes")
         }
-        guard try members.choice("persistence", as: Persistence.self) ?? Persistence.none == Persistence.none else {
-            throw members.wrong("persistence", "none: a ready-made header is the answer to one challenge")
-        }
+        _ = try members.choice("persistence", as: Persistence.self)
         self.init(form: .header(scheme: scheme, state: state), secret: value)
     }
 

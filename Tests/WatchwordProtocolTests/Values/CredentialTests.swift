@@ -92,12 +92,10 @@ struct CredentialTests {
         (#"{"type":"header","scheme":"A B","value":"a"}"#, "credential.scheme must be a token"),
         (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be without control"),
         (
-            #"{"type":"header","scheme":"A","value":"a","persistence":"permanent"}"#,
             "credential.persistence must be none"
         ),
         (#"{"type":"certificate","certificate":"a.pem"}"#, "credential.certificate must be an absolute path"),
         (
-            #"{"type":"certificate","certificate":"/a","persistence":"permanent"}"#,
             "credential.persistence must be none or"
         ),
         (#"{"type":"trust"}"#, "credential.spkiSha256 is missing"),
