@@ -27,10 +27,31 @@ extension ConfigurationOption {
             "Hosts that are never fetched from, also where fetch.allow has them."),
         .proxyURL(
             "proxy.url", \.proxyURL,
-            "The HTTP proxy for all fetches. User and password are not written here: others may read this file."),
+            "The proxy for all fetches, which also looks up all names; with https it is spoken to over TLS, with socks5h by "
+                + "SOCKS 5. User and password are not written here, as others may read this file: where it wants them they are asked for."
+        ),
         .hosts(
             "proxy.except", \.proxyExceptions,
             "Hosts that are reached without the proxy."),
+        .hosts(
+            "schemes.negotiate", \.negotiateHosts,
+            "Servers and proxies that are logged in to with your Kerberos tickets, without asking. Each of them learns who you "
+                + "are as soon as it asks, whatever you fetch there: name only those of your own organisation."),
+        .hosts(
+            "schemes.delegate", \.delegationHosts,
+            "Those among them that are also given a ticket of yours to pass on. Such a server, and whoever breaks into it, "
+                + "can act as you everywhere until the ticket ends. Without schemes.negotiate this does nothing."),
+        .hosts(
+            "schemes.ntlm", \.ntlmHosts,
+            "Servers and proxies that may ask for NTLM. What is sent there can be relayed to another server, and the password "
+                + "can be guessed from it without asking anybody: name only hosts that can do nothing better."),
+        .schemeOrders(
+            "schemes.order", \.schemeOrders,
+            "Which schemes are used for some hosts, the first one first; others are not used there. Each string is a host "
+                + "pattern and schemes with spaces in between; the first whose pattern matches counts. An order that puts a "
+                + "weak scheme first lets the server, or whoever stands in for it, have the weak one. Negotiate and NTLM need "
+                + "schemes.negotiate and schemes.ntlm all the same. Elsewhere the strongest that is offered comes first."
+        ),
         .choice(
             "sharing.session", \.sharing,
             "Who may use what is remembered for the session: with \"user\" every program of the user, with \"client\" only the "

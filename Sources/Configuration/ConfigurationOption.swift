@@ -11,8 +11,10 @@ public struct ConfigurationOption: Sendable {
         case choice([String])
         /// A list of host patterns.
         case hosts
-        /// `http://host:port`.
+        /// A URL with a scheme that proxies speak, a host and a port.
         case proxyURL
+        /// A list of strings, each a host pattern and schemes.
+        case schemeOrders
     }
 
     /// The table and the name in it, with a dot in between.
@@ -64,7 +66,8 @@ extension ConfigurationOption.ValueType {
         case .boolean: "true or false"
         case .choice(let names): names.map { "\"\($0)\"" }.joined(separator: " or ")
         case .hosts: "a list of host patterns"
-        case .proxyURL: "a URL \"http://host:port\""
+        case .proxyURL: "a URL \"http://host:port\", \"https://host:port\" or \"socks5h://host:port\""
+        case .schemeOrders: "a list of strings, each a host pattern and schemes"
         }
     }
 
@@ -76,6 +79,7 @@ extension ConfigurationOption.ValueType {
         case .choice(let names): "\"\(names.first ?? "")\""
         case .hosts: "[\"www.example.com\", \".example.org\"]"
         case .proxyURL: "\"http://proxy.example.com:3128\""
+        case .schemeOrders: "[\"www.example.com negotiate digest\", \".example.org digest basic\"]"
         }
     }
 }

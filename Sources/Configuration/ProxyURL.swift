@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// The address of a proxy: `http://host:port` and nothing else.
+/// The address of a proxy: what it speaks, its host and its port, and nothing else.
 enum ProxyURL {
     /// The canonical form. What is refused is never quoted: it may hold a password in any place.
     static func canonical(_ text: String) throws(Refusal) -> String {
@@ -9,11 +9,7 @@ enum ProxyURL {
                 "This URL holds a user or a password, and a password does not belong in this file. Take out what stands "
                     + "between // and @, and the @ too.")
         }
-        let scheme = "http://"
-        guard text.prefix(scheme.count).lowercased() == scheme else {
-            throw Refusal("This is not the URL of a proxy that is spoken to over HTTP. \(form)")
-        }
-        let authority = text.dropFirst(scheme.count)
+        guard let (scheme, authority) = divide(text) else { throw Refusal("This is not the URL of a proxy. \(form)") }
         guard !authority.contains(where: { "/?#".contains($0) }) else {
             throw Refusal("After the host and the port of this URL there is something more. \(form)")
         }
@@ -29,5 +25,15 @@ enum ProxyURL {
         }
     }
 
-    private static let form = "Write \"http://host:port\", for example \"http://proxy.example.com:3128\"."
+    /// `nil` for what proxies do not speak. A SOCKS proxy always resolves the names itself, whichever way it is written.
+    private static func divide(_ text: String) -> (scheme: String, authority: Substring)? {
+        let schemes = [
+            ("http://", "http://"), ("https://", "https://"), ("socks5h://", "socks5h://"), ("socks5://", "socks5h://"),
+        ]
+        let found = schemes.first { text.prefix($0.0.count).lowercased() == $0.0 }
+        return found.map { ($0.1, text.dropFirst($0.0.count)) }
+    }
+
+    private static let form =
+        "Write http://, https:// or socks5h:// with a host and a port, for example \"http://proxy.example.com:3128\"."
 }

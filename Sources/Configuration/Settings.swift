@@ -32,16 +32,19 @@ public struct Settings: Sendable, Equatable {
     /// Who may use the credentials of a session.
     public var sharing = Sharing.user
 
-    /// The proxy as `http://host:port`, canonical; `nil` for none.
+    /// The proxy, canonical: `http://`, `https://` or `socks5h://` with a host and a port; `nil` for none.
     public var proxyURL: String?
+    /// The hosts that are reached without the proxy.
+    public var proxyExceptions: [HostPattern] = []
+
     /// Hosts that the user's Kerberos tickets are good for.
     public var negotiateHosts: [HostPattern] = []
     /// Hosts that may act as the user elsewhere.
     public var delegationHosts: [HostPattern] = []
     /// Hosts that get NTLM.
     public var ntlmHosts: [HostPattern] = []
-    /// The hosts that are reached without the proxy.
-    public var proxyExceptions: [HostPattern] = []
+    /// Hosts with an order of schemes of their own. The first that matches counts.
+    public var schemeOrders: [SchemeOrder] = []
 
     /// Everything at its default.
     public init() {}

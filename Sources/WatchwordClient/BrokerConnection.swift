@@ -22,6 +22,8 @@ public final class BrokerConnection {
     public var interruptDescriptor: Int32 = -1
     /// Told of each notification that is not about a challenge.
     public var onNotification: (String, JSON?) -> Void = { _, _ in }
+    /// Answers `auth/canAuthenticate`, whose parameters it gets. Without it the broker hears that this client cannot say.
+    public var onCanAuthenticate: ((JSON) -> Bool)?
 
     public init(_ location: SocketLocation) throws(ClientFailure) { socket = try UnixSocket(connectingTo: location) }
 
@@ -68,6 +70,8 @@ public final class BrokerConnection {
             if let answer = onChallenge(challenge), !withdrawn.contains(number) {
                 try send(.result(id: id, answer.json))
             }
+        case .request(let id, BrokerMethodName.authCanAuthenticate.rawValue, let params?) where onCanAuthenticate != nil:
+            try send(.result(id: id, ["answer": .boolean(onCanAuthenticate?(params) ?? false)]))
         case .request(let id, let method, _):
             let error = RPCError(.methodNotFound, "this client does not answer \(method.shortened)")
             try send(.error(id: id, error))

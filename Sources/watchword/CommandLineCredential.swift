@@ -2,9 +2,9 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// The credential of `-u`.
+/// The credential of `-u` and of `-U`.
 enum CommandLineCredential {
-    static func make(_ text: Secret, keep: Persistence, interrupt: Int32) throws -> LoginCredential {
+    static func make(_ text: Secret, option: String, keep: Persistence, interrupt: Int32) throws -> LoginCredential {
         let (user, password) = text.withUnsafeBytes { bytes -> (String, Secret?) in
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
                 return (String(decoding: bytes, as: UTF8.self), nil)
@@ -18,10 +18,11 @@ enum CommandLineCredential {
             return LoginCredential(user: user, password: password, persistence: keep)
         }
         guard let terminal = Terminal() else {
-            complain("-u \(user.shortened) names no password, and there is no terminal to ask at.")
+            complain("\(option) \(user.shortened) names no password, and there is no terminal to ask at.")
             throw ExitCode(ExitStatus.loginDenied)
         }
-        let prompt = "Password for \(user.shortened): "
+        let whose = option == "-U" ? " at the proxy" : ""
+        let prompt = "Password for \(user.shortened)\(whose): "
         switch terminal.readLine(prompt, echo: false, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
         case .text(let password):
             return LoginCredential(user: user, password: password, persistence: keep)

@@ -11,7 +11,9 @@ enum ExitStatus {
     static let httpError: Int32 = 22
     static let writeError: Int32 = 23
     static let readError: Int32 = 26
+    static let certificateProblem: Int32 = 58
     static let loginDenied: Int32 = 67
+    static let pinMismatch: Int32 = 90
 
     static func code(for kind: ErrorKind) -> Int32 {
         switch kind {
@@ -27,7 +29,7 @@ enum ExitStatus {
         case .invalidHeader, .invalidMethod: 43
         case .tooManyRedirects, .insecureRedirect, .badRedirect: 47
         case .connectionLost: 56
-        case .clientCertificateRejected: 58
+        case .clientCertificateRejected: certificateProblem
         case .serverNotTrusted: 60
         case .tooLarge: 63
         case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied, .serverNotAuthentic:

@@ -7,28 +7,27 @@ import WatchwordProtocol
 
 struct FetchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fetch", abstract: "Fetch a URL; ask at the terminal when the server wants a log-in.",
+        commandName: "fetch", abstract: "Fetch a URL; ask at the terminal when a server or a proxy wants a log-in.",
         discussion:
             """
-            Without a terminal an agent of the desktop is asked, where there is one. Exit codes are curl's: 0 for any \
-            response, 6, 7, 28, 60 and so on for what went wrong, 67 for no log-in.
+            Also asked is what to do about a certificate that is not trusted, and for a client certificate. Without a \
+            terminal an agent of the desktop is asked for log-ins, where there is one. Exit codes are curl's: 0 for any \
+            response, 6, 7, 28 and so on for what went wrong, 58 for a client certificate, 60 for a server that is not \
+            trusted, 67 for no log-in, 90 for another key than the pinned one, 97 for a proxy.
 
             Examples:
               watchword fetch https://intranet.example/report
               watchword fetch -L --keep keyring https://intranet.example/report
+              watchword fetch -x socks5h://gate.example https://intranet.example/report
+              watchword fetch --cert me.pem --key me.key https://intranet.example/report
             """)
 
     @OptionGroup var options: FetchOptions
     @OptionGroup var broker: BrokerOptions
 
     func run() throws {
-        var params = try options.params()
         let interrupt = watchword_interrupt_descriptor()
-        params.userInfo = SecretArguments.taken.userInfo
-        if let user = SecretArguments.taken.user {
-            params.credential = try CommandLineCredential.make(
-                user, keep: options.keep.persistence, interrupt: interrupt)
-        }
+        let params = try options.params(interrupt: interrupt)
         let output = try ResponseOutput(file: options.output)
         do {
             try fetch(params, interrupt: interrupt, to: output)
@@ -47,28 +46,41 @@ struct FetchCommand: ParsableCommand {
         connection.interruptDescriptor = interrupt
         if options.verbose { connection.onNotification = Verbose.show }
         try connection.initialize(name: "watchword", version: WatchwordVersion.current, delivery: .request)
+        let question = TerminalQuestion(
+            params, keep: options.login.keep, isInsecure: options.tls.insecure, interrupt: interrupt)
+        let hasTerminal = Terminal() != nil
+        connection.onCanAuthenticate = { question.canAsk(about: $0, hasTerminal: hasTerminal) }
+        _ = try connection.call(.authSubscribe, ["asksCanAuthenticate": true])
         var unanswered: JSON?
-        let result = try connection.call(.fetchRun, params.json) { challenge in
-            guard let terminal = Terminal() else {
-                unanswered = challenge.params
-                return .useDefault
+        let result: JSON
+        do throws(ClientFailure) {
+            result = try connection.call(.fetchRun, params.json) { challenge in
+                guard let terminal = Terminal() else {
+                    unanswered = challenge.params
+                    return .useDefault
+                }
+                return question.ask(challenge, at: terminal)
             }
-            return TerminalQuestion(interrupt: interrupt, keep: options.keep).ask(challenge, at: terminal)
+        } catch {
+            throw explained(error, unanswered)
         }
-        if let unanswered, result["status"]?.integer == 401 {
-            complain(Self.loginMissing(unanswered))
+        if let unanswered, [401, 407].contains(result["status"]?.integer) {
+            complain(MissingAnswer.login(unanswered))
             throw ExitCode(ExitStatus.loginDenied)
         }
         try write(result, connection, to: output)
     }
 
-    /// There was no terminal to ask at, and nobody else had an answer.
-    private static func loginMissing(_ challenge: JSON) -> String {
-        let isRefusal = (challenge["previousFailureCount"]?.integer ?? 0) > 0
-        let what = isRefusal ? "has refused the credential, and asks again" : "asks for a log-in"
-        let how = "\(SpaceText.scheme(challenge) ?? "unknown"), \"\(SpaceText.realm(challenge) ?? "")\""
-        return "\(SpaceText.site(challenge)) \(what) (\(how)), and there is no terminal to ask at. "
-            + "Run it once at a terminal, or give -u user:password."
+    /// What the options have to do with a certificate that is not trusted.
+    private func explained(_ failure: ClientFailure, _ unanswered: JSON?) -> any Error {
+        guard case .refused(let error) = failure, error.kind == .serverNotTrusted else { return failure }
+        if options.tls.pinnedPublicKey != nil {
+            complain("\(error.text) Its key is not the one of --pinnedpubkey.")
+            return ExitCode(ExitStatus.pinMismatch)
+        }
+        guard options.tls.insecure, let text = unanswered.flatMap(MissingAnswer.trust) else { return failure }
+        complain("\(error.text) \(text)")
+        return ExitCode(ExitStatus.code(for: .serverNotTrusted))
     }
 
     private func write(_ result: JSON, _ connection: BrokerConnection, to output: borrowing ResponseOutput) throws {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// The options of `watchword fetch`: curl's letters, with curl's meaning.
+/// The options of `watchword fetch`: curl's names, with curl's meaning.
 struct FetchOptions: ParsableArguments {
     @Argument(help: "What to fetch.")
     var url: String
@@ -30,14 +30,6 @@ struct FetchOptions: ParsableArguments {
     )
     var data: [String] = []
 
-    @Option(
-        name: .shortAndLong,
-        help: ArgumentHelp("User and password; without password it is asked for.", valueName: "user[:password]"))
-    var user: String?
-
-    @Option(help: "Where to keep what is typed, or given with -u, once the server has accepted it.")
-    var keep = Keep.session
-
     @Flag(name: [.customShort("L"), .long], help: "Follow redirects.")
     var location = false
 
@@ -56,9 +48,15 @@ struct FetchOptions: ParsableArguments {
     @Flag(help: "Print the whole result of the broker as JSON.")
     var json = false
 
-    /// What the broker is asked for; the credential comes from elsewhere.
-    func params() throws -> FetchRunParams {
+    @OptionGroup(title: "LOG-IN") var login: LoginOptions
+    @OptionGroup(title: "PROXY") var proxy: ProxyOptions
+    @OptionGroup(title: "TLS") var tls: TLSOptions
+
+    /// What the broker is asked for. Passwords that are missing are asked for at the terminal.
+    func params(interrupt: Int32) throws -> FetchRunParams {
+        let taken = SecretArguments.taken
         var params = FetchRunParams(url: url)
+        params.userInfo = taken.userInfo
         params.body = try RequestBody.joined(data)
         params.method = request ?? (head ? "HEAD" : params.body == nil ? "GET" : "POST")
         params.headers = try header.map(Self.field)
@@ -68,6 +66,10 @@ struct FetchOptions: ParsableArguments {
         params.maxRedirects = location ? maxRedirs : 0
         if let maxTime { params.timeoutMs = max(1, Int((maxTime * 1000).rounded(.up))) }
         if verbose { params.notify = [.headers, .redirect] }
+        params.credential = try login.credential(taken, interrupt: interrupt)
+        params.methods = login.methods
+        params.proxy = try proxy.choice(taken, interrupt: interrupt)
+        params.tls = try tls.params(taken, keep: login.keep)
         return params
     }
 

@@ -3,20 +3,28 @@ import WatchwordProtocol
 
 /// The words for a `protectionSpace` in messages of the broker, safe for a terminal.
 enum SpaceText {
-    /// Scheme, host and port, as in a URL.
+    /// Scheme, host and port, as in a URL; a proxy is called one, and shows its port always.
     static func site(_ params: JSON) -> String {
         let space = params["protectionSpace"]
         let (scheme, host) = (space?["protocol"]?.string ?? "", space?["host"]?.string ?? "")
         let port = space?["port"]?.integer ?? 0
+        if isProxy(params) {
+            return "The proxy \(scheme == ProxyType.socks.rawValue ? "socks5h" : scheme)://\(host):\(port)".shortened
+        }
         let isUsual = (scheme, port) == ("http", 80) || (scheme, port) == ("https", 443)
         return "\(scheme)://\(host)\(isUsual ? "" : ":\(port)")".shortened
     }
+
+    static func isProxy(_ params: JSON) -> Bool { params["protectionSpace"]?["isProxy"]?.boolean == true }
 
     /// `nil` when no scheme is named.
     static func scheme(_ params: JSON) -> String? {
         switch params["protectionSpace"]?["authenticationMethod"]?.string {
         case "httpBasic": "Basic"
         case "httpDigest": "Digest"
+        case "bearer": "Bearer"
+        case "ntlm": "NTLM"
+        case "negotiate": "Negotiate"
         case let other: other?.shortened
         }
     }

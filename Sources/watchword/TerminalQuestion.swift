@@ -2,47 +2,63 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// Asks the person at the terminal for what a server wants to know.
-struct TerminalQuestion {
+/// Asks the person at the terminal for what a server or a proxy wants to know. One for a whole fetch: it remembers what need
+/// not be typed again.
+final class TerminalQuestion {
     let interrupt: Int32
     /// How long what is typed is to be kept.
     let keep: Keep
+    /// `-k`: untrusted certificates are accepted for this fetch, and shown.
+    let isInsecure: Bool
+    /// `--pinnedpubkey` has decided which certificates are good: nobody is asked.
+    let isPinned: Bool
+    /// What was shown last to a server that asks for a client certificate.
+    var lastCertificate: CertificateCredential?
+
+    init(_ params: FetchRunParams, keep: Keep, isInsecure: Bool, interrupt: Int32) {
+        self.interrupt = interrupt
+        self.keep = keep
+        self.isInsecure = isInsecure
+        isPinned = params.tls.pin != nil
+        lastCertificate = params.tls.certificate
+    }
+
+    /// The answer to `auth/canAuthenticate`. Without a terminal an agent may still log in; about certificates nobody is asked,
+    /// but `-k` wants to know which one it was.
+    func canAsk(about params: JSON, hasTerminal: Bool) -> Bool {
+        switch Self.kind(params) {
+        case .serverTrust: !isPinned && (hasTerminal || isInsecure)
+        case .clientCertificate: hasTerminal
+        default: true
+        }
+    }
 
     /// `nil` when there is nothing to answer any more: the user has interrupted, or the broker has withdrawn the question.
     func ask(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
-        let params = challenge.params
-        terminal.show(introduction(params))
-        let proposed = params["proposedCredential"]?["user"]?.string
-        let prompt = "User\(proposed.map { " [\($0.shortened)]" } ?? ""): "
-        switch readLine(prompt, at: terminal, challenge, echo: true) {
-        case .text(let text) where !text.isEmpty || proposed != nil:
-            let user = text.isEmpty ? proposed ?? "" : text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-            return askPassword(for: user, challenge, at: terminal)
-        case .text, .end:
-            terminal.show("Going on without logging in.\n")
-            return .proceed
-        case .interrupted, .withdrawn:
-            return nil
+        switch Self.kind(challenge.params) {
+        case .httpBasic, .httpDigest, .ntlm: askLogin(challenge, at: terminal)
+        case .bearer: askToken(challenge, at: terminal)
+        case .serverTrust: askTrust(challenge, at: terminal)
+        case .clientCertificate: askCertificate(challenge, at: terminal)
+        case .negotiate, .other, nil: decline(challenge, at: terminal)
         }
     }
 
-    private func askPassword(
-        for user: String, _ challenge: IncomingChallenge, at terminal: borrowing Terminal
-    ) -> ChallengeAnswer? {
-        switch readLine("Password for \(user.shortened): ", at: terminal, challenge, echo: false) {
-        case .text(let password):
-            let persistence = keep.granted(by: challenge.params).persistence
-            return .credential(
-                .login(LoginCredential(user: user, password: password, persistence: persistence)))
-        case .end:
-            terminal.show("Going on without logging in.\n")
-            return .proceed
-        case .interrupted, .withdrawn:
-            return nil
-        }
+    private static func kind(_ params: JSON) -> AuthenticationMethod? {
+        params["protectionSpace"]?["authenticationMethod"]?.string.flatMap(AuthenticationMethod.init(rawValue:))
     }
 
-    private func readLine(
+    /// An agent may know how to answer.
+    private func decline(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer {
+        let schemes = (challenge.params["offers"]?.elements ?? []).compactMap { $0["scheme"]?.string?.shortened }
+        let names = schemes.isEmpty ? "an unknown scheme" : "the scheme \(schemes.joined(separator: ", "))"
+        terminal.show("\(SpaceText.site(challenge.params)) asks for \(names), which cannot be answered here.\n")
+        return .useDefault
+    }
+
+    // MARK: Common to all kinds
+
+    func readLine(
         _ prompt: String, at terminal: borrowing Terminal, _ challenge: IncomingChallenge, echo: Bool
     ) -> Terminal.Line {
         let line = terminal.readLine(
@@ -58,26 +74,10 @@ struct TerminalQuestion {
         return line
     }
 
-    /// Who asks, for what, how safely, and how often it went wrong. What the server says is marked as its words.
-    private func introduction(_ params: JSON) -> String {
-        var lines = ["", "\(SpaceText.site(params)) asks for a log-in."]
-        if let realm = SpaceText.realm(params) { lines.append("  The server says: \(realm)") }
-        lines.append("  Scheme: \(SpaceText.scheme(params) ?? "unknown"). \(Self.safety(params))")
+    /// What was wrong with the last answer; `nil` for the first question.
+    static func problem(_ params: JSON) -> String? {
+        if let problem = params["error"]?["message"]?.string { return problem.shortened }
         let failures = params["previousFailureCount"]?.integer ?? 0
-        if let problem = params["error"]?["message"]?.string {
-            lines.append("  \(problem.shortened)")
-        } else if failures > 0 {
-            lines.append("  The server has refused the last answer (\(failures) failed so far).")
-        }
-        if failures == 0, let note = keep.granted(by: params).note { lines.append("  \(note)") }
-        return lines.joined(separator: "\n") + "\n"
-    }
-
-    private static func safety(_ params: JSON) -> String {
-        let space = params["protectionSpace"]
-        if space?["protocol"]?.string == "https" { return "The connection is encrypted." }
-        return space?["receivesCredentialSecurely"]?.boolean == true
-            ? "The connection is not encrypted; the password itself is not sent."
-            : "NOT SECURE: the password can be read by everybody on the way."
+        return failures > 0 ? "The server has refused the last answer (\(failures) failed so far)." : nil
     }
 }

@@ -20,11 +20,17 @@ struct ConfigurationSource {
         if isExplicit, access(path, F_OK) != 0 {
             throw StartFailure("The file \(path) given as --config does not exist.")
         }
+        let settings: Settings
         do {
-            return try SettingsFile.load(path).get()
+            settings = try SettingsFile.load(path).get()
         } catch {
             throw StartFailure("\(path) is not in order.\n\(error)")
         }
+        // Rather no broker than one that goes around the proxy.
+        if let url = settings.proxyURL, (try? ProxyEndpoint(url)) == nil {
+            throw StartFailure("\(path) is not in order.\nproxy.url: This proxy cannot be used.")
+        }
+        return settings
     }
 
     /// `--check-config`.
@@ -48,12 +54,13 @@ extension BrokerOptions {
             entries: settings.sessionEntries, idle: settings.sessionIdle, lifetime: settings.sessionLifetime)
         isKeyringEnabled = settings.keyringEnabled
         hosts = HostRules(allowed: settings.allowedHosts, denied: settings.deniedHosts)
-        // What the configuration takes for a proxy's URL is one.
+        // `load` has seen that it is one.
         let endpoint = settings.proxyURL.flatMap { try? ProxyEndpoint($0) }
         proxy = ProxyRule(endpoint: endpoint, exceptions: settings.proxyExceptions)
         schemes = SchemeRules(
             negotiateHosts: settings.negotiateHosts, delegationHosts: settings.delegationHosts,
-            ntlmHosts: settings.ntlmHosts)
+            ntlmHosts: settings.ntlmHosts,
+            sites: settings.schemeOrders.map { SchemeRules.Site(hosts: [$0.hosts], order: $0.order) })
         sharing = settings.sharing == .client ? .client : .user
     }
 }

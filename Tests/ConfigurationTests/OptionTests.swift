@@ -16,6 +16,13 @@ import WatchwordProtocol
         "fetch.deny": ("['.b.example:80']", { $0.deniedHosts = [try HostPattern(".b.example:80")] }),
         "proxy.url": ("\"http://p.example:3128\"", { $0.proxyURL = "http://p.example:3128" }),
         "proxy.except": ("[\"*.c.example\"]", { $0.proxyExceptions = [try HostPattern("*.c.example")] }),
+        "schemes.negotiate": ("['.d.example']", { $0.negotiateHosts = [try HostPattern(".d.example")] }),
+        "schemes.delegate": ("['e.example']", { $0.delegationHosts = [try HostPattern("e.example")] }),
+        "schemes.ntlm": ("['f.example:443']", { $0.ntlmHosts = [try HostPattern("f.example:443")] }),
+        "schemes.order": (
+            "['g.example bearer  basic']",
+            { $0.schemeOrders = [SchemeOrder(hosts: try HostPattern("g.example"), order: [.bearer, .httpBasic])] }
+        ),
         "sharing.session": ("\"client\"", { $0.sharing = .client }),
     ]
 
@@ -29,6 +36,8 @@ import WatchwordProtocol
         #expect(defaults.keyringEnabled && defaults.sharing == .user)
         #expect(defaults.allowedHosts == nil && defaults.deniedHosts == [])
         #expect(defaults.proxyURL == nil && defaults.proxyExceptions == [])
+        #expect(defaults.negotiateHosts == [] && defaults.delegationHosts == [] && defaults.ntlmHosts == [])
+        #expect(defaults.schemeOrders == [])
     }
 
     @Test func theTableIsWellFormed() {
@@ -101,6 +110,7 @@ import WatchwordProtocol
             case .boolean: value.text == "true"
             case .choice, .proxyURL: value.text == "\"text\""
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
+            case .schemeOrders: value.text == "[\"h\"]" || value.text == "[]"
             }
         if fits { return }
         let found = problems(file(option, value.text))

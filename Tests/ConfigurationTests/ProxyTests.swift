@@ -7,7 +7,9 @@ import Testing
     @Test(arguments: [
         ("http://proxy.example.com:3128", "http://proxy.example.com:3128"),
         ("HTTP://Proxy.Example.com.:3128", "http://proxy.example.com:3128"), ("http://[::1]:1", "http://[::1]:1"),
-        ("http://192.0.2.1:65535", "http://192.0.2.1:65535"),
+        ("http://192.0.2.1:65535", "http://192.0.2.1:65535"), ("https://p.example:443", "https://p.example:443"),
+        ("HTTPS://P.example:8443", "https://p.example:8443"), ("socks5h://[::1]:1080", "socks5h://[::1]:1080"),
+        ("socks5://p.example:1080", "socks5h://p.example:1080"), ("SOCKS5H://p:1", "socks5h://p:1"),
     ])
     func takesHostAndPort(url: String, canonical: String) {
         #expect(settings("proxy.url = '\(url)'")?.proxyURL == canonical)
@@ -15,8 +17,10 @@ import Testing
 
     @Test(arguments: [
         ("", "This is not the URL of a proxy"), ("proxy.example:3128", "This is not the URL of a proxy"),
-        ("https://proxy.example:3128", "This is not the URL of a proxy"),
-        ("socks5://proxy.example:3128", "This is not the URL of a proxy"),
+        ("ftp://proxy.example:3128", "This is not the URL of a proxy"),
+        ("socks4://proxy.example:1080", "This is not the URL of a proxy"),
+        ("socks://proxy.example:1080", "This is not the URL of a proxy"),
+        ("https://proxy.example", "This URL names no port."), ("socks5h://proxy.example", "This URL names no port."),
         ("http://proxy.example", "This URL names no port."),
         ("http://", "This URL names no host."), ("http://:3128", "This URL names no host."),
         ("http://proxy.example:0", "The port has to be"), ("http://proxy.example:", "The port has to be"),
@@ -32,6 +36,7 @@ import Testing
     @Test(arguments: [
         "http://alice:secret@proxy.example:3128", "http://secret@proxy.example:3128", "alice:secret@proxy.example",
         "http://alice:se/secret@proxy.example:3128", "http://@proxy.example:3128",
+        "https://alice:secret@proxy.example:443", "socks5h://alice:secret@proxy.example:1080",
     ])
     func saysThatAPasswordDoesNotBelongThere(url: String) throws {
         let text = try #require(problem(url))

@@ -45,15 +45,23 @@ import Testing
         ("[limits]\ncall-limit-ms = 100", "limits.call-limit-ms", "Did you mean call-limit-ms in [keyring]?"),
         ("\nallow = []", "allow", "Did you mean allow in [fetch]?"),
         ("[fetch]\nALLOW = []", "fetch.ALLOW", "In [fetch] there are allow and deny."),
+        ("[schemes]\nnegotiat = []", "schemes.negotiat", "Did you mean negotiate in [schemes]?"),
+        (
+            "[schemes]\nauth-server-whitelist = []", "schemes.auth-server-whitelist",
+            "In [schemes] there are negotiate, delegate, ntlm and order."
+        ),
         ("[proxy]\npassword = 'secret'", "proxy.password", "In [proxy] there are url and except."),
         (
             "\nnonsense = 1", "nonsense",
-            "Options stand in the tables [limits], [keyring], [fetch], [proxy] and [sharing]."
+            "Options stand in the tables [limits], [keyring], [fetch], [proxy], [schemes] and [sharing]."
         ),
         ("\n[limit]\nx = 1\n[limit.y]\nz = 1", "limit", "Did you mean [limits]?"),
         ("\n[fecth]\nallow = 1", "fecth", "Did you mean [fetch]?"),
-        ("\n[network]", "network", "There are [limits], [keyring], [fetch], [proxy] and [sharing]."),
-        ("\n[\"limits.x\"]", "\"limits.x\"", "There are [limits], [keyring], [fetch], [proxy] and [sharing]."),
+        ("\n[network]", "network", "There are [limits], [keyring], [fetch], [proxy], [schemes] and [sharing]."),
+        (
+            "\n[\"limits.x\"]", "\"limits.x\"",
+            "There are [limits], [keyring], [fetch], [proxy], [schemes] and [sharing]."
+        ),
         ("\n[\"limits \"]", "\"limits \"", "Did you mean [limits]?"),
         ("\n[Limits]", "Limits", "Did you mean [limits]?"),
         ("\n\"fetch.allow\" = []", "\"fetch.allow\"", "Did you mean allow in [fetch]?"),

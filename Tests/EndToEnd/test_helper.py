@@ -109,10 +109,16 @@ def test_without_a_terminal_an_agent_may_have_no_answer(stage, shell, action, wo
     assert words in done.stderr and len(asked) == 1
 
 
-def test_other_responses_pass_without_a_terminal(stage, shell):
+def test_a_token_is_missed_without_a_terminal(stage, shell):
     server = stage.server(lambda request: response(401, b"bearer only", "WWW-Authenticate: Bearer"))
     done = shell.run("fetch", server.url)
-    assert (done.returncode, done.stdout) == (0, b"bearer only")
+    assert (done.returncode, done.stdout) == (67, b"") and b"--oauth2-bearer" in done.stderr
+
+
+def test_other_responses_pass_without_a_terminal(stage, shell):
+    server = stage.server(lambda request: response(401, b"no challenge"))
+    done = shell.run("fetch", server.url)
+    assert (done.returncode, done.stdout) == (0, b"no challenge")
 
 
 def remembered(shell):

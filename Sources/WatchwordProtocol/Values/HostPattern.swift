@@ -15,7 +15,8 @@ public struct HostPattern: Sendable, Hashable {
 
     private let scope: Scope
     private let name: String
-    private let port: Int?
+    /// `nil` for every port.
+    package let port: Int?
 
     /// Parses a pattern. Small and capital letters are the same, and so are the ways to write an address.
     public init(_ text: String) throws(Invalid) {

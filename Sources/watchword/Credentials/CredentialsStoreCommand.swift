@@ -76,7 +76,7 @@ struct CredentialsStoreCommand: ParsableCommand {
 
     /// `SecretArguments` takes the value of `--user` away, as some are used to write a password after it.
     private static func takenUser() throws -> String {
-        let name = SecretArguments.taken.user?.withUnsafeBytes { bytes in
+        let name = SecretArguments.taken[.user]?.withUnsafeBytes { bytes in
             bytes.contains(UInt8(ascii: ":")) ? nil : String(decoding: bytes, as: UTF8.self)
         }
         guard let name = name ?? nil, !name.isEmpty else {

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Glibc
+import WatchwordProtocol
+
+/// The client certificate of `-E`, `--key` and `--pass`.
+enum CommandLineCertificate {
+    static func make(_ taken: SecretArguments.Taken, keep: Keep) throws -> CertificateCredential? {
+        guard let text = taken[.certificate] else { return nil }
+        let (file, passphrase) = split(text)
+        let paths = [file, taken[.key]].compactMap(\.self).map(absolute)
+        for path in paths { try check(path) }
+        return CertificateCredential(
+            certificate: paths[0], privateKey: paths.count > 1 ? paths[1] : nil,
+            passphrase: taken[.passphrase] ?? passphrase, persistence: persistence(keep))
+    }
+
+    /// A certificate is never kept longer than the session.
+    static func persistence(_ keep: Keep) -> Persistence { keep == .none ? .none : .forSession }
+
+    /// As curl reads it: a colon ends the name of the file, `\:` is a colon in it and `\\` a backslash. A `pkcs11:` URI has no
+    /// passphrase behind it.
+    static func split(_ text: Secret) -> (file: Secret, passphrase: Secret?) {
+        text.withUnsafeBytes { bytes in
+            if bytes.starts(with: "pkcs11:".utf8) { return (text, nil) }
+            let (colon, backslash) = (UInt8(ascii: ":"), UInt8(ascii: "\\"))
+            var (index, end) = (0, Int?.none)
+            let file = Secret(capacity: bytes.count) { destination in
+                var count = 0
+                while index < bytes.count {
+                    if bytes[index] == colon {
+                        end = index
+                        break
+                    }
+                    let isEscape =
+                        bytes[index] == backslash && index + 1 < bytes.count
+                        && [colon, backslash].contains(bytes[index + 1])
+                    if isEscape { index += 1 }
+                    destination[count] = bytes[index]
+                    (count, index) = (count + 1, index + 1)
+                }
+                return count
+            }
+            return (file, end.map { Secret(copying: UnsafeRawBufferPointer(rebasing: bytes[($0 + 1)...])) })
+        }
+    }
+
+    /// The broker has a folder of its own: a path starts at the root, or in the home with `~/`.
+    static func absolute(_ text: Secret) -> Secret {
+        text.withUnsafeBytes { bytes in
+            if bytes.first == UInt8(ascii: "/") || bytes.starts(with: "pkcs11:".utf8) { return text }
+            let isInHome = bytes.starts(with: "~/".utf8)
+            let folder = isInHome ? getenv("HOME").map { String(cString: $0) } : currentFolder()
+            guard let folder else { return text }
+            let rest = isInHome ? UnsafeRawBufferPointer(rebasing: bytes[2...]) : bytes
+            let start = Array("\(folder)/".utf8)
+            return Secret(capacity: start.count + rest.count) { destination in
+                destination.copyBytes(from: start)
+                UnsafeMutableRawBufferPointer(rebasing: destination[start.count...]).copyMemory(from: rest)
+                return destination.count
+            }
+        }
+    }
+
+    private static func currentFolder() -> String? {
+        guard let folder = getcwd(nil, 0) else { return nil }
+        defer { free(folder) }
+        return String(cString: folder)
+    }
+
+    /// A file that cannot be read is a mistake in the command, and said before anything is asked for.
+    private static func check(_ path: Secret) throws {
+        let file = path.withUnsafeBytes { $0.first == UInt8(ascii: "/") ? String(decoding: $0, as: UTF8.self) : nil }
+        guard let file, access(file, R_OK) != 0 else { return }
+        complain("The file \(file.shortened) cannot be read: \(String(cString: strerror(errno))).")
+        throw ExitCode(ExitStatus.certificateProblem)
+    }
+}

@@ -1,0 +1,44 @@
+import JSONText
+import WatchwordClient
+import WatchwordProtocol
+
+/// Whether a certificate is good enough.
+extension TerminalQuestion {
+    func askTrust(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
+        let params = challenge.params
+        guard let shown = ShownCertificate(params) else { return .useDefault }
+        terminal.show(shown.text(site: SpaceText.site(params), problem: Self.problem(params)))
+        if isInsecure && !shown.isGrave {
+            terminal.show("Accepted for this fetch only, because of -k.\n")
+            return answer(shown, .none)
+        }
+        let choices = Self.choices(params)
+        let names = (choices.map(\.word) + ["NO"]).joined(separator: "/")
+        while true {
+            switch readLine("Accept it? \(names): ", at: terminal, challenge, echo: true) {
+            case .text(let text):
+                let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
+                if word.isEmpty || ["n", "no"].contains(word) { return .useDefault }
+                if let choice = choices.first(where: { $0.word == word || $0.word.prefix(1) == word }) {
+                    return answer(shown, choice.persistence)
+                }
+            case .end:
+                terminal.show("\n")
+                return .useDefault
+            case .interrupted, .withdrawn:
+                return nil
+            }
+        }
+    }
+
+    private func answer(_ shown: ShownCertificate, _ persistence: Persistence) -> ChallengeAnswer {
+        .credential(.trust(TrustCredential(spkiSha256: shown.keyHash, persistence: persistence)))
+    }
+
+    /// For this fetch only, for the session, always: as far as the broker can do it now.
+    private static func choices(_ params: JSON) -> [(word: String, persistence: Persistence)] {
+        let allowed = (params["persistenceAllowed"]?.elements ?? []).compactMap(\.string)
+        let all: [(String, Persistence)] = [("fetch", .none), ("session", .forSession), ("always", .permanent)]
+        return all.filter { $0.1 == .none || allowed.contains($0.1.rawValue) }
+    }
+}

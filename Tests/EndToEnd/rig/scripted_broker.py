@@ -1,0 +1,56 @@
+"""A broker that does as it is told: for questions that no server on this machine raises at will."""
+import json
+import socket
+import threading
+
+from .terminal import Terminal
+from .broker import program
+
+OK = {"status": 200, "httpVersion": "1.1", "headers": [], "body": {"type": "string", "value": "done\n"}}
+
+
+class ScriptedBroker:
+    """Serves one `watchword fetch`. `plan(broker, params)` gets the parameters of `fetch/run` and returns its result, or
+    raises `Failure`; meanwhile it may `ask`. `called` are the requests of the client."""
+
+    class Failure(Exception):
+        def __init__(self, code, kind, message):
+            self.error = {"code": code, "message": message, "data": {"kind": kind, "retry": "never"}}
+
+    def __init__(self, folder, plan):
+        self.path, self.plan, self.called, self.problem = str(folder / "scripted.sock"), plan, [], None
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(1)
+        self.environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "WATCHWORD_SOCKET": self.path, "TERM": "dumb"}
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def at_terminal(self, *arguments):
+        return Terminal(program("watchword"), *arguments, environment=self.environment)
+
+    def ask(self, method, params):
+        """The client's reply to a request of the broker."""
+        self.last = getattr(self, "last", 0) + 1
+        self._send({"id": self.last, "method": method, "params": params})
+        reply = json.loads(self.file.readline())
+        assert reply["id"] == self.last, reply
+        return reply.get("result", reply.get("error"))
+
+    def _send(self, message):
+        self.connection.sendall(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def _serve(self):
+        self.connection, _ = self.listener.accept()
+        self.file = self.connection.makefile("rb")
+        for line in self.file:
+            message = json.loads(line)
+            self.called.append((message["method"], message.get("params")))
+            try:
+                result = self.plan(self, message["params"]) if message["method"] == "fetch/run" else {}
+                self._send({"id": message["id"], "result": result})
+            except self.Failure as failure:
+                self._send({"id": message["id"], "error": failure.error})
+
+    def close(self):
+        self.listener.close()

@@ -1,0 +1,226 @@
+"""The shell helper's questions about certificates, put by a broker that does as it is told."""
+import base64
+import contextlib
+import subprocess
+
+import pytest
+
+from rig.broker import program
+from rig.scripted_broker import OK, ScriptedBroker
+
+SPACE = {"protocol": "https", "host": "intranet.test", "port": 8443, "realm": None, "isProxy": False, "receivesCredentialSecurely": True}
+LEAF = {
+    "pem": "", "subject": "CN=intranet.test", "issuer": "CN=Some authority", "notBefore": "2026-01-01T00:00:00Z",
+    "notAfter": "2027-01-01T00:00:00Z", "sha256": "ab" * 32, "spkiSha256": "0c" * 32,
+    "subjectAltNames": [f"DNS:a{number}.test" for number in range(12)]}
+PIN = "sha256//" + base64.b64encode(b"\x0c" * 32).decode()
+UNTRUSTED = ScriptedBroker.Failure(1026, "serverNotTrusted", "The certificate of intranet.test, port 8443, is not trusted.")
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with contextlib.ExitStack() as stack:
+        yield lambda plan: stack.enter_context(contextlib.closing(ScriptedBroker(tmp_path, plan)))
+
+
+def challenge(method, more, **members):
+    return {"challengeId": "c", "fetchId": "f1", "protectionSpace": {**SPACE, "authenticationMethod": method, **more}, "offers": [],
+            "proposedCredential": None, "previousFailureCount": 0, "failureResponse": None, "error": None, "accepts": [],
+            "persistenceAllowed": ["none", "forSession", "permanent"], "url": "https://intranet.test:8443/", "method": "GET",
+            "requester": {"name": "watchword", "pid": 1, "subject": "unknown"}, "deadlineMs": 120000, **members}
+
+
+def about_trust(*problems, leaf=LEAF, **members):
+    return challenge("serverTrust", {"serverTrust": {"chain": [leaf], "problems": list(problems)}}, **members)
+
+
+class Trust:
+    """Asks whether anybody can be asked, then for the decision; without one the fetch fails."""
+
+    def __init__(self, *problems, **more):
+        self.challenge, self.answers, self.can = about_trust(*problems, **more), [], None
+
+    def __call__(self, broker, params):
+        self.params = params
+        self.can = broker.ask("auth/canAuthenticate", {"fetchId": "f1", "protectionSpace": self.challenge["protectionSpace"]})
+        if self.can != {"answer": True}:
+            raise UNTRUSTED
+        self.answers.append(broker.ask("auth/challenge", self.challenge))
+        if self.answers[-1]["action"] != "credential":
+            raise UNTRUSTED
+        return OK
+
+
+def accepted(persistence):
+    return {"action": "credential", "credential": {"type": "trust", "spkiSha256": "0c" * 32, "persistence": persistence}}
+
+
+def run(broker, *arguments):
+    """Without a terminal."""
+    return subprocess.run(
+        [program("watchword"), *arguments], env=broker.environment, capture_output=True, timeout=30, start_new_session=True)
+
+
+@pytest.mark.parametrize("typed, persistence", [
+    ("fetch", "none"), ("f", "none"), ("session", "forSession"), ("always", "permanent"), ("nonsense\nAlways", "permanent")])
+def test_a_certificate_is_shown_and_accepted(broker, typed, persistence):
+    plan = Trust("selfSigned", "hostMismatch")
+    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal.expect("Accept it? fetch/session/always/NO: ")
+    for text in [
+        b"https://intranet.test:8443 shows a certificate that is not trusted", b"its own issuer", b"for another host",
+        b"CN=intranet.test", b"CN=Some authority", b"2026-01-01T00:00:00Z to 2027-01-01T00:00:00Z", b"DNS:a9.test, and 2 more",
+        b":".join([b"AB"] * 32), b":".join([b"0C"] * 32),
+    ]:
+        assert text in terminal.shown, terminal.shown
+    assert b"DNS:a10.test" not in terminal.shown and b"ANOTHER KEY" not in terminal.shown
+    terminal.type(typed + "\n")
+    assert terminal.end() == 0 and b"done" in terminal.shown
+    assert plan.answers == [accepted(persistence)] and plan.can == {"answer": True}
+
+
+@pytest.mark.parametrize("typed", ["\n", "no\n", "N\n", "\x04"])
+def test_no_is_the_default(broker, typed):
+    plan = Trust("expired")
+    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal.expect("It has expired.")
+    terminal.expect("NO: ")
+    terminal.type(typed)
+    assert terminal.end() == 60 and b"is not trusted." in terminal.shown
+    assert plan.answers == [{"action": "default"}]
+
+
+def test_only_what_can_be_kept_is_offered(broker):
+    plan = Trust("expired", persistenceAllowed=["none"])
+    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal.expect("Accept it? fetch/NO: ")
+    terminal.type("always\n")
+    terminal.type("fetch\n")
+    assert terminal.end() == 0 and plan.answers == [accepted("none")]
+
+
+def test_what_the_certificate_says_cannot_move_the_cursor(broker):
+    plan = Trust("a\x1b[2J", leaf={**LEAF, "subject": "CN=\x1b[2Jevil", "subjectAltNames": ["DNS:\x1b[A"]})
+    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal.expect("NO: ")
+    terminal.type("\n")
+    terminal.end()
+    assert b"\x1b" not in terminal.shown and b"evil" in terminal.shown
+
+
+def test_k_shows_and_accepts_for_the_fetch(broker):
+    plan = Trust("untrustedIssuer")
+    terminal = broker(plan).at_terminal("fetch", "-k", "https://intranet.test:8443/")
+    assert terminal.end() == 0
+    assert b":".join([b"0C"] * 32) in terminal.shown and b"because of -k" in terminal.shown and b"Accept it?" not in terminal.shown
+    assert plan.answers == [accepted("none")]
+
+
+@pytest.mark.parametrize("problem, words", [("changed", "ANOTHER KEY"), ("revoked", "REVOKED")])
+def test_k_does_not_decide_what_is_grave(broker, problem, words):
+    plan = Trust("selfSigned", problem)
+    terminal = broker(plan).at_terminal("fetch", "-k", "https://intranet.test:8443/")
+    terminal.expect(words)
+    terminal.expect("NO: ")
+    terminal.type("\n")
+    assert terminal.end() == 60 and plan.answers == [{"action": "default"}]
+
+
+def test_k_without_a_terminal_names_the_pin(broker):
+    plan = Trust("selfSigned")
+    done = run(broker(plan), "fetch", "-k", "https://intranet.test:8443/")
+    assert done.returncode == 60 and done.stderr.count(b"\n") == 1
+    assert f"--pinnedpubkey {PIN}".encode() in done.stderr
+    assert plan.answers == [{"action": "default"}]
+
+
+def test_without_a_terminal_nobody_is_asked(broker):
+    plan = Trust("selfSigned")
+    started = broker(plan)
+    done = run(started, "fetch", "https://intranet.test:8443/")
+    assert done.returncode == 60 and done.stderr.count(b"\n") == 1
+    assert plan.can == {"answer": False} and plan.answers == []
+    assert ("auth/subscribe", {"asksCanAuthenticate": True}) in started.called
+
+
+def test_a_pin_is_the_only_decision(broker):
+    plan = Trust("selfSigned")
+    terminal = broker(plan).at_terminal("fetch", "--pinnedpubkey", PIN, "https://intranet.test:8443/")
+    assert terminal.end() == 90 and b"not the one of --pinnedpubkey" in terminal.shown
+    assert plan.can == {"answer": False}
+    assert plan.params["tls"] == {"trust": "always", "pin": {"type": "trust", "spkiSha256": "0c" * 32, "persistence": "none"}}
+
+
+# Client certificates
+
+
+class Certificate:
+    def __init__(self, *errors, names=("CN=Test authority", "CN=Other")):
+        self.errors, self.names, self.answers, self.can = [None, *errors], list(names), [], None
+
+    def __call__(self, broker, params):
+        self.params = params
+        for failures, error in enumerate(self.errors):
+            asked = challenge(
+                "clientCertificate", {"distinguishedNames": self.names}, previousFailureCount=failures, persistenceAllowed=["none", "forSession"],
+                error=error and {"kind": error, "message": f"It was {error}."})
+            self.can = self.can or broker.ask("auth/canAuthenticate", {"fetchId": "f1", "protectionSpace": asked["protectionSpace"]})
+            if self.can == {"answer": True}:
+                self.answers.append(broker.ask("auth/challenge", asked))
+        return OK
+
+
+def test_a_client_certificate_is_asked_for(broker, tmp_path):
+    plan = Certificate("passphraseWrong")
+    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal.expect("asks for a client certificate")
+    terminal.expect("Certificate (file, or pkcs11: URI): ")
+    assert b"CN=Test authority" in terminal.shown and b"CN=Other" in terminal.shown
+    terminal.type("~/me.pem\n")
+    terminal.expect("Private key (empty: in the same file): ")
+    terminal.type("/keys/me.key\n")
+    terminal.expect("Passphrase of the key (empty: none): ")
+    terminal.type("sesame\n")
+    terminal.expect("It was passphraseWrong.")
+    terminal.expect("none): \r\n")
+    terminal.type("open sesame\n")
+    assert terminal.end() == 0 and terminal.shown.count(b"Certificate (file") == 1
+    assert b"sesame" not in terminal.shown
+    given = {"type": "certificate", "certificate": f"{tmp_path}/me.pem", "privateKey": "/keys/me.key", "persistence": "forSession"}
+    assert plan.answers == [{"action": "credential", "credential": {**given, "passphrase": word}} for word in ["sesame", "open sesame"]]
+
+
+@pytest.mark.parametrize("typed", ["\n", "\x04"])
+def test_an_empty_answer_goes_on_without(broker, typed):
+    plan = Certificate()
+    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal.expect("URI): ")
+    terminal.type(typed)
+    assert terminal.end() == 0 and b"Going on without a certificate." in terminal.shown
+    assert plan.answers == [{"action": "continue"}]
+
+
+def test_without_a_terminal_no_certificate_is_asked_for(broker):
+    plan = Certificate()
+    assert run(broker(plan), "fetch", "https://intranet.test:8443/").returncode == 0
+    assert plan.can == {"answer": False} and plan.answers == []
+
+
+def test_a_certificate_in_the_command(broker, tmp_path):
+    for name in ["me.pem", "me:1.pem", "me.key"]:
+        (tmp_path / name).write_text("")
+    for words, given in [
+        (["-E", "me.pem:sesame"], {"certificate": f"{tmp_path}/me.pem", "passphrase": "sesame"}),
+        (["--cert", f"{tmp_path}/me\\:1.pem", "--key", "me.key", "--pass", "a:b"],
+         {"certificate": f"{tmp_path}/me:1.pem", "privateKey": f"{tmp_path}/me.key", "passphrase": "a:b"}),
+        (["--cert=pkcs11:object=me;type=cert"], {"certificate": "pkcs11:object=me;type=cert"}),
+    ]:
+        folder = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
+        folder.mkdir()
+        plan = Certificate()
+        with contextlib.closing(ScriptedBroker(folder, plan)) as started:
+            done = subprocess.run(
+                [program("watchword"), "fetch", *words, "--keep", "none", "https://intranet.test:8443/"], env=started.environment,
+                cwd=tmp_path, capture_output=True, timeout=30, start_new_session=True)
+        assert done.returncode == 0, done
+        assert plan.params["tls"]["certificate"] == {"type": "certificate", "persistence": "none", **given}

@@ -1,0 +1,291 @@
+"""The shell helper and what is not user and password of a server: proxies, tokens, NTLM, other schemes."""
+import base64
+import time
+
+import pytest
+
+from rig.scripted import DigestCheck, basic_server, response
+from rig.terminal import Shell
+from rig.tokens import bearer_server
+
+
+@pytest.fixture
+def shell(stage):
+    return Shell(stage.broker())
+
+
+@pytest.fixture
+def configured(stage):
+    """A shell whose broker has the configuration `text`."""
+    def start(text):
+        path = stage.folder / "config.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+        return Shell(stage.broker("--config", str(path)))
+
+    return start
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def proxy_server(stage, password):
+    """Wants Basic, and answers everything itself."""
+    def handle(request):
+        if request.header("Proxy-Authorization") == basic("bob", password):
+            return response(200, b"through the proxy\n")
+        return response(407, b"who are you", 'Proxy-Authenticate: Basic realm="Gate"')
+
+    server = stage.server(handle)
+    stage.allow(password, server)
+    return server
+
+
+# Proxies
+
+
+def test_a_proxy_with_a_log_in_in_the_command(stage, shell):
+    password = stage.secret()
+    proxy = proxy_server(stage, password)
+    place = f"127.0.0.1:{proxy.port}"
+    for words in [
+        ["-x", f"http://bob:{password}@{place}"], [f"-xbob:{password}@{place}"], [f"--proxy=bob:{password}@{place}"],
+        ["-x", place, "-U", f"bob:{password}"], ["--proxy", f"http://{place}", f"--proxy-user=bob:{password}"],
+        ["-Lx", f"http://wrong:wrong@{place}", "-U", f"bob:{password}"],
+    ]:
+        done = shell.run("fetch", *words, "http://elsewhere.example/x")
+        assert (done.returncode, done.stdout) == (0, b"through the proxy\n"), (words, done)
+    assert {request.target for request in proxy.requests} == {"http://elsewhere.example/x"}
+    assert all(request.authorization is None for request in proxy.requests)
+    assert password.encode() not in shell.printed
+
+
+def test_the_question_of_a_proxy_names_it_with_its_port(stage, shell):
+    password = stage.secret()
+    proxy = proxy_server(stage, password)
+    terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x")
+    terminal.expect(f"The proxy http://127.0.0.1:{proxy.port} asks for a log-in.")
+    terminal.expect("The proxy says: Gate")
+    terminal.expect("User: ")
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0 and b"through the proxy" in terminal.shown
+    assert b"elsewhere.example" not in terminal.shown and password.encode() not in terminal.shown
+
+
+def test_a_proxy_without_a_terminal(stage, shell):
+    proxy = proxy_server(stage, stage.secret())
+    done = shell.run("fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x")
+    assert done.returncode == 67 and done.stdout == b"" and done.stderr.count(b"\n") == 1
+    assert f"The proxy http://127.0.0.1:{proxy.port} asks".encode() in done.stderr and b"-U user:password" in done.stderr
+
+
+def test_the_password_of_a_proxy_is_asked_for(stage, shell):
+    password = stage.secret()
+    proxy = proxy_server(stage, password)
+    terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x")
+    terminal.expect("Password for bob at the proxy: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0 and b"through the proxy" in terminal.shown and password.encode() not in terminal.shown
+    assert shell.run("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x").returncode == 67
+
+
+def test_squid_over_tls_with_digest(stage, squid, account, nginx, tls):
+    shell = Shell(stage.broker("--ca-file", str(tls / "ca.pem")))
+    page = f"http://127.0.0.1:{nginx.port}/open.txt"
+    for way in ["basic", "digest", "tls-digest"]:
+        done = shell.run("fetch", "-x", squid.url(way), "-U", ":".join(account), page)
+        assert (done.returncode, done.stdout) == (0, b"open page\n"), done
+    shell.environment["HOME"] = str(stage.folder)
+    terminal = shell.at_terminal("fetch", "-x", squid.url("digest"), page)
+    terminal.expect("Scheme: Digest")
+    terminal.type(f"{account[0]}\n")
+    terminal.expect(f"Password for {account[0]}: ")
+    terminal.type(account[1] + "\n")
+    assert terminal.end() == 0 and b"open page" in terminal.shown
+
+
+def test_socks_at_a_terminal_and_in_the_command(stage, shell, socks, account):
+    origin = stage.server(lambda request: response(200, b"behind socks\n"))
+    place, page = f"127.0.0.1:{socks.port}", f"http://localhost:{origin.port}/"
+    for scheme in ["socks5h", "socks5"]:
+        assert shell.run("fetch", "-x", f"{scheme}://{place}", "-U", ":".join(account), page).stdout == b"behind socks\n"
+    terminal = shell.at_terminal("fetch", "-x", f"socks5h://{place}", page)
+    terminal.expect(f"The proxy socks5h://{place} asks for a log-in.")
+    terminal.expect("User: ")
+    terminal.type(f"{account[0]}\n")
+    terminal.expect("Password for ")
+    terminal.type(account[1] + "\n")
+    assert terminal.end() == 0 and b"behind socks" in terminal.shown
+    assert {asked for asked in socks.asked} == {(account[0], "localhost", origin.port)}
+
+
+def test_the_configured_proxies_and_going_without(stage, configured, dante):
+    origin = stage.server(lambda request: response(200, b"reached\n"))
+    shell = configured(f'[proxy]\nurl = "socks5://127.0.0.1:{dante.port}"\n')
+    connections = dante.log.count("pass(")
+    assert shell.run("fetch", origin.url).stdout == b"reached\n"
+    dante.wait_for_log("pass(", times=connections + 1)
+    connections = dante.log.count("pass(")
+    for words in [["--noproxy", "*"], ["-x", ""]]:
+        assert shell.run("fetch", *words, origin.url).stdout == b"reached\n"
+    time.sleep(0.3)
+    assert dante.log.count("pass(") == connections
+
+
+def test_no_proxy_is_gone_around(stage, configured):
+    """A proxy that does not answer is an error, also in the configuration."""
+    origin = stage.server(lambda request: response(200, b"reached\n"))
+    for scheme in ["http", "https", "socks5h"]:
+        shell = configured(f'[proxy]\nurl = "{scheme}://127.0.0.1:1"\n')
+        assert shell.run("fetch", origin.url).returncode == 97
+    assert origin.requests == []
+
+
+@pytest.mark.parametrize("words, code", [
+    (["-x", "http://127.0.0.1:1"], 97), (["-x", "socks5h://127.0.0.1:1"], 97), (["-x", "ftp://127.0.0.1:1"], 3),
+    (["-U", "bob:x"], 64), (["--noproxy", "localhost"], 64), (["-u", "a:b", "--oauth2-bearer", "t"], 64),
+    (["--pinnedpubkey", "sha256//AAAA"], 64), (["--pinnedpubkey", "/key.pem"], 64), (["--key", "/key.pem"], 64),
+    (["-k", "--pinnedpubkey", "sha256//" + "A" * 43 + "="], 64), (["-E", "/nonexistent:x"], 58),
+])
+def test_exit_codes(stage, shell, words, code):
+    server = stage.server(lambda request: response(200, b"reached\n"))
+    done = shell.run("fetch", *words, server.url)
+    assert done.returncode == code and done.stdout == b"" and b"\nError: " not in done.stderr
+    assert server.requests == []
+
+
+# Secrets among the arguments
+
+
+def test_no_secret_stays_among_the_arguments(stage, shell, tmp_path):
+    (tmp_path / "me.pem").write_text("")
+    server = stage.server(lambda request: None)
+    secrets = [stage.secret() for _ in range(7)]
+    place = f"127.0.0.1:{server.port}"
+    for words in [
+        ["-u", f"bob:{secrets[0]}", "-x", f"http://carol:{secrets[1]}@{place}"], [f"-xcarol:{secrets[1]}@{place}"],
+        ["-x", place, "-U", f"carol:{secrets[2]}"], ["-x", place, f"-Ucarol:{secrets[2]}"], ["--oauth2-bearer", secrets[3]],
+        [f"--oauth2-bearer={secrets[3]}"], ["-E", f"{tmp_path}/me.pem:{secrets[4]}"], [f"-E{tmp_path}/me.pem:{secrets[4]}"],
+        ["--cert", f"{tmp_path}/me.pem", "--pass", secrets[5]], ["--cert", f"{tmp_path}/me.pem", f"--pass={secrets[5]}"],
+        ["--cert", "pkcs11:object=me", "--key", f"pkcs11:object=me?pin-value={secrets[6]}"], ["-Lu", f"bob:{secrets[0]}"],
+    ]:
+        before = len(server.requests)
+        terminal = shell.at_terminal("fetch", *words, f"http://{place}/")
+        end = time.monotonic() + 10
+        while len(server.requests) == before and time.monotonic() < end:
+            time.sleep(0.02)
+        assert len(server.requests) > before, terminal.shown
+        line = open(f"/proc/{terminal.child}/cmdline", "rb").read()
+        terminal.type("\x03")
+        terminal.end()
+        assert b"fetch" in line and not any(secret.encode() in line for secret in secrets), line
+    stage.secrets.clear()
+
+
+# Bearer
+
+
+def test_a_token_at_a_terminal_without_echo(stage, shell):
+    wrong, right = stage.secret(), stage.secret()
+    server = stage.server(bearer_server(right))
+    stage.allow(wrong, server), stage.allow(right, server)
+    terminal = shell.at_terminal("fetch", server.url)
+    terminal.expect("Scheme: Bearer")
+    terminal.expect("Token: ")
+    terminal.type(wrong + "\n")
+    terminal.expect("has refused the last answer (1 failed so far)")
+    terminal.type(right + "\n")
+    assert terminal.end() == 0 and b"for the bearer" in terminal.shown
+    assert wrong.encode() not in terminal.shown and right.encode() not in terminal.shown
+    assert server.authorizations == [None, f"Bearer {wrong}", f"Bearer {right}"]
+
+
+def test_a_token_in_the_command(stage, shell):
+    token = stage.secret()
+    server = stage.server(bearer_server(token))
+    stage.allow(token, server)
+    assert shell.run("fetch", "--keep", "none", "--oauth2-bearer", token, server.url).stdout == b"for the bearer\n"
+    done = shell.run("fetch", server.url)
+    assert done.returncode == 67 and b"--oauth2-bearer" in done.stderr and b"Bearer" in done.stderr
+    terminal = shell.at_terminal("fetch", server.url)
+    terminal.expect("Token: ")
+    terminal.type("\n")
+    assert terminal.end() == 0 and b"please log in" in terminal.shown
+
+
+def test_no_token_goes_over_plain_http(stage, shell):
+    token = stage.secret()
+    proxy = stage.server(lambda request: response(401, b"please log in", "WWW-Authenticate: Bearer"))
+    terminal = shell.at_terminal("fetch", "-x", proxy.url, "http://elsewhere.example/")
+    terminal.expect("a token is sent to this machine itself, and to no other")
+    terminal.expect("Token: ")
+    terminal.type(token + "\n")
+    terminal.expect("A token is sent over https only.")
+    assert terminal.end() == 0 and b"please log in" in terminal.shown
+    assert proxy.authorizations == [None]
+
+
+# Schemes
+
+
+def both_schemes(stage, password):
+    check = DigestCheck("bob", password)
+
+    def handle(request):
+        if request.authorization == basic("bob", password):
+            return response(200, b"by basic\n")
+        answer = check(request)
+        return answer.replace(b"\r\n", b'\r\nWWW-Authenticate: Basic realm="Staff"\r\n', 1) if b" 401 " in answer[:20] else answer
+
+    server = stage.server(handle)
+    stage.allow(password, server)
+    return server
+
+
+@pytest.mark.parametrize("words, scheme", [
+    ([], "Digest"), (["--anyauth"], "Digest"), (["--digest"], "Digest"), (["--basic"], "Basic"), (["--basic", "--digest"], "Digest"),
+    (["--ntlm"], None), (["--negotiate"], None), (["--basic", "--anyauth"], "Digest"),
+])
+def test_the_schemes_that_may_be_used(stage, shell, words, scheme):
+    password = stage.secret()
+    server = both_schemes(stage, password)
+    done = shell.run("fetch", *words, "-u", f"bob:{password}", server.url)
+    assert done.returncode == 0
+    sent = [text.split()[0] for text in server.authorizations if text]
+    assert sent == ([scheme] if scheme else [])
+
+
+def test_the_schemes_of_the_configuration(stage, configured):
+    password = stage.secret()
+    server, other = (stage.server(basic_server("bob", password)) for _ in range(2))
+    stage.allow(password, other)
+    shell = configured(f'[schemes]\norder = ["127.0.0.1:{server.port} digest"]\n')
+    assert shell.run("fetch", "-u", f"bob:{password}", server.url).stdout == b"please log in"
+    assert shell.run("fetch", "-u", f"bob:{password}", other.url).stdout == b"welcome"
+    assert server.authorizations == [None]
+
+
+def test_ntlm_takes_domain_and_user(stage, configured, ntlm, ntlm_users):
+    shell = configured('[schemes]\nntlm = ["127.0.0.1"]\n')
+    terminal = shell.at_terminal("fetch", ntlm.url)
+    terminal.expect("Scheme: NTLM. NOT SECURE")
+    terminal.expect("User (DOMAIN\\user): ")
+    terminal.type("TESTDOM\\alice\n")
+    terminal.expect("Password for TESTDOM\\alice: ")
+    terminal.type(ntlm_users["alice"] + "\n")
+    assert terminal.end() == 0
+    assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice"]
+    assert shell.run("fetch", "--ntlm", "-u", f"TESTDOM\\bob:{ntlm_users['bob']}", ntlm.url).returncode == 0
+    assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice", "TESTDOM\\bob"]
+
+
+def test_an_unknown_scheme_is_declined_by_name(stage, shell):
+    server = stage.server(lambda request: response(401, b"hoba only\n", 'WWW-Authenticate: Hoba realm="x"'))
+    terminal = shell.at_terminal("fetch", server.url)
+    assert terminal.end() == 0
+    assert b"asks for the scheme Hoba, which cannot be answered here" in terminal.shown and b"hoba only" in terminal.shown
+    done = shell.run("fetch", server.url)
+    assert done.returncode == 67 and b"Only an agent" in done.stderr
