@@ -78,7 +78,9 @@ extension Attempt {
         for request: DigestRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces
     ) -> Secret? {
         digestExchange = nil
-        if case .header(let scheme, _) = credential.form {
+        if case .header(let name, _) = credential.form {
+            // As the server spells it: not every one knows that names compare without regard to case.
+            let scheme = if case .other(let asked) = challenge { asked.scheme } else { name }
             return Secret(joining: [.text("\(scheme) "), .secret(credential.secret)])
         }
         switch challenge {

@@ -1,0 +1,160 @@
+"""Servers that ask for a client certificate: who is asked, what is shown, what becomes of what is no good."""
+import pathlib
+
+import pytest
+from rig.tls import PASSPHRASE
+
+BOTH = ["TLSv1.2", "TLSv1.3"]
+
+
+def shown(certificates, certificate="client.pem", key="client.key", **more):
+    credential = {"type": "certificate", "certificate": str(certificates / certificate), **more}
+    if key:
+        credential["privateKey"] = str(certificates / key)
+    return {"action": "credential", "credential": credential}
+
+
+def asking(stage, broker, reply, mode="everything"):
+    asked = []
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker)
+    assert "result" in client.call("auth/subscribe", {"mode": mode})
+    return client, asked
+
+
+@pytest.fixture
+def broker(stage, certificates):
+    return stage.broker("--ca-file", str(certificates / "ca.pem"))
+
+
+@pytest.mark.parametrize("protocol", BOTH)
+@pytest.mark.parametrize("verify", ["on", "optional"])
+def test_nginx(stage, broker, certificates, client_nginx, verify, protocol):
+    server = client_nginx(verify, protocol)
+    client, asked = asking(stage, broker, lambda challenge: shown(certificates))
+    url = f"{server.url}/page.txt?{verify}{protocol}"
+    result = client.fetch(url)["result"]
+    assert result["status"] == 200 and len(asked) == 1
+    space = asked[0]["protectionSpace"]
+    assert space["authenticationMethod"] == "clientCertificate" and space["port"] == server.port
+    assert space["distinguishedNames"] == ["CN=Test authority"]
+    assert asked[0]["accepts"] == ["certificate"] and asked[0]["offers"] == [] and asked[0]["error"] is None
+    assert 'SUCCESS "CN=Alice Client"' in server.wait_for_log("200 SUCCESS")
+    # One question for many fetches, and for other clients of the user.
+    assert client.fetch(url)["result"]["exchanges"] == 1 and len(asked) == 1
+    assert stage.client(broker=broker).fetch(url)["result"]["status"] == 200
+
+
+@pytest.mark.parametrize("form", [
+    {"certificate": "client.p12", "key": None, "passphrase": PASSPHRASE}, {"certificate": "client-open.p12", "key": None},
+    {"certificate": "client-both.pem", "key": None}, {"key": "client-locked.key", "passphrase": PASSPHRASE},
+])
+def test_each_form(stage, broker, certificates, client_nginx, form):
+    server = client_nginx("on", "TLSv1.3")
+    client, asked = asking(stage, broker, lambda challenge: shown(certificates, **form))
+    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200 and len(asked) == 1
+
+
+def test_pem_text(stage, broker, certificates, client_nginx):
+    server = client_nginx("on", "TLSv1.3")
+    text = {name: (certificates / file).read_text() for name, file in [("certificate", "client.pem"), ("privateKey", "client.key")]}
+    client, asked = asking(stage, broker, lambda challenge: {"action": "credential", "credential": {"type": "certificate", **text}})
+    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
+
+
+def test_a_token(stage, certificates, client_nginx, token):
+    server = client_nginx("on", "TLSv1.2")
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    # Where SoftHSM looks; of its variable the broker keeps nothing.
+    configuration = broker.home / ".config" / "softhsm2" / "softhsm2.conf"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text(pathlib.Path(token.environment["SOFTHSM2_CONF"]).read_text())
+    module = f"?module-path={token.environment['PKCS11_MODULE_PATH']}"
+    credential = {"type": "certificate", "certificate": token.certificate_url + module, "privateKey": token.key_url + module}
+    pins = ["000000", token.pin]
+
+    def reply(challenge):
+        return {"action": "credential", "credential": {**credential, "passphrase": pins.pop(0)}}
+
+    client, asked = asking(stage, broker, reply)
+    result = client.fetch(f"{server.url}/page.txt")
+    assert result["result"]["status"] == 200, result
+    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "passphraseWrong"]
+
+
+@pytest.mark.parametrize("action, status", [("continue", 200), ("reject", 200), ("default", 200), ("cancel", None)])
+def test_the_other_answers(stage, broker, client_nginx, action, status):
+    server = client_nginx("optional", "TLSv1.3")
+    client, asked = asking(stage, broker, lambda challenge: {"action": action})
+    reply = client.fetch(f"{server.url}/page.txt?{action}")
+    if status:
+        assert reply["result"]["status"] == status
+        assert f'200 NONE "' in server.wait_for_log("200 NONE")
+    else:
+        assert reply["error"]["data"]["kind"] == "challengeCancelled"
+    assert len(asked) == 1
+
+
+def test_rule3_a_client_that_does_not_say_is_not_asked(stage, broker, client_nginx):
+    client = stage.client(answer=lambda challenge: pytest.fail("asked"), broker=broker)
+    assert client.fetch(f"{client_nginx('optional', 'TLSv1.3').url}/page.txt")["result"]["status"] == 200
+    assert client.fetch(f"{client_nginx('on', 'TLSv1.3').url}/page.txt")["result"]["status"] == 400
+
+
+@pytest.mark.parametrize("version", BOTH)
+def test_a_refused_certificate_is_reported_as_such(stage, broker, certificates, tls_server, version):
+    import ssl
+
+    limit = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}[version]
+    server = tls_server(client_authority=certificates / "ca.pem", minimum=limit, maximum=limit)
+    answers = [shown(certificates, "stranger.pem", "stranger.key"), shown(certificates)]
+    client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "certificateRefused"]
+    assert [one["previousFailureCount"] for one in asked] == [0, 1]
+
+    own = shown(certificates, "stranger.pem", "stranger.key")["credential"]
+    plain = stage.client(broker=stage.broker("--ca-file", str(certificates / "ca.pem")))
+    assert plain.fetch(server.url, tls={"certificate": own})["error"]["data"]["kind"] == "clientCertificateRejected"
+    assert plain.fetch(server.url)["error"]["data"]["kind"] == "clientCertificateRejected"
+    assert plain.fetch(server.url, tls={"certificate": shown(certificates)["credential"]})["result"]["status"] == 200
+
+
+@pytest.mark.parametrize("form, problem", [
+    ({"key": "client-locked.key", "passphrase": "wrong"}, "passphraseWrong"), ({"key": "client-locked.key"}, "passphraseWrong"),
+    ({"certificate": "client.p12", "key": None, "passphrase": "wrong"}, "passphraseWrong"),
+    ({"key": "mismatch.key"}, "certificateNotUsable"), ({"certificate": "missing.pem"}, "certificateNotUsable"),
+])
+def test_what_cannot_be_used_is_asked_about_again_with_the_reason(stage, broker, certificates, client_nginx, form, problem):
+    server = client_nginx("on", "TLSv1.3")
+    answers = [shown(certificates, **form), shown(certificates)]
+    client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
+    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
+    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, problem]
+
+
+def test_a_wrong_passphrase_fails_even_after_a_right_one(stage, broker, certificates, client_nginx):
+    server = client_nginx("on", "TLSv1.3")
+    plain = stage.client(broker=broker)
+
+    def fetch(passphrase):
+        credential = shown(certificates, key="client-locked.key", passphrase=passphrase, persistence="none")["credential"]
+        return plain.fetch(f"{server.url}/page.txt", tls={"certificate": credential})
+
+    assert fetch(PASSPHRASE)["result"]["status"] == 200
+    assert fetch("wrong")["error"]["data"]["kind"] == "clientCertificateRejected"
+    assert fetch(PASSPHRASE)["result"]["status"] == 200
+
+
+def test_nobody_else_is_served_as_the_owner_of_the_certificate(stage, broker, certificates, client_nginx):
+    server = client_nginx("optional", "TLSv1.2")
+    own = shown(certificates, persistence="none")["credential"]
+    client = stage.client(broker=broker)
+    assert client.fetch(f"{server.url}/page.txt", tls={"certificate": own})["result"]["status"] == 200
+    server.wait_for_log('SUCCESS "CN=Alice Client"')
+    before = len(server.log.splitlines())
+    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
+    assert stage.client(delivery=None, broker=broker).fetch(f"{server.url}/page.txt")["result"]["status"] == 200
+    assert all(" NONE " in line for line in server.wait_for_log(" NONE ", 2).splitlines()[before:])
+    bob = shown(certificates, "other-client.pem", "other-client.key", persistence="none")["credential"]
+    assert client.fetch(f"{server.url}/page.txt", tls={"certificate": bob})["result"]["status"] == 200
+    assert 'SUCCESS "CN=Bob Client"' in server.wait_for_log('SUCCESS "CN=Bob Client"')

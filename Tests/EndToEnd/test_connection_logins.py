@@ -1,0 +1,191 @@
+"""NTLM and Negotiate: logins that belong to a connection. Who is served as whom is read in the servers' own records."""
+import threading
+import time
+
+import pytest
+from rig import ntlm as rig_ntlm
+from rig.client import password_answer
+
+
+def configured(stage, text, *options, **more):
+    path = stage.folder / f"config-{len(stage.brokers)}.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    return stage.broker("--config", str(path), *options, **more)
+
+
+@pytest.fixture
+def broker(stage):
+    return configured(stage, '[schemes]\nntlm = ["127.0.0.1", "localhost"]\n')
+
+
+def as_user(user, password, **more):
+    return {"type": "password", "user": user, "password": password, "persistence": "none", **more}
+
+
+def asking(stage, broker, reply):
+    asked = []
+    return stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker), asked
+
+
+def never(challenge):
+    pytest.fail("asked")
+
+
+# NTLM
+
+@pytest.mark.parametrize("name", [{"user": "TESTDOM\\alice"}, {"user": "alice", "domain": "TESTDOM"}])
+def test_ntlm(stage, broker, ntlm, ntlm_users, name):
+    stage.watch(ntlm)
+    client, asked = asking(stage, broker, lambda challenge: password_answer(
+        name["user"], ntlm_users["alice"], **{key: name[key] for key in name if key != "user"}))
+    result = client.fetch(ntlm.url + "/one")["result"]
+    assert (result["status"], result["body"]["value"]) == (200, "hello TESTDOM\\alice\n")
+    assert result["auth"] == {"authenticationMethod": "ntlm", "source": "client", "user": name["user"]}
+    assert result["httpVersion"] == "1.1" and asked[0]["accepts"] == ["password"] and len(asked) == 1
+    # The session logs in again without a question, and on the same connection.
+    assert client.fetch(ntlm.url + "/two")["result"]["auth"]["source"] == "session"
+    assert len({connection for connection, _, _ in ntlm.handler.served}) == 1 and len(asked) == 1
+
+
+def test_ntlm_wrong_then_right(stage, broker, ntlm, ntlm_users):
+    answers = [password_answer("TESTDOM\\alice", "wrong"), password_answer("TESTDOM\\alice", ntlm_users["alice"])]
+    client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
+    assert client.fetch(ntlm.url)["result"]["status"] == 200
+    assert [one["previousFailureCount"] for one in asked] == [0, 1], "its rounds are not failures"
+    assert len(ntlm.handler.refused) == 1
+
+
+def test_after_a_login_an_anonymous_fetch_and_one_as_another_are_served_as_what_they_are(stage, broker, ntlm, ntlm_users):
+    client, asked = asking(stage, broker, lambda challenge: {"action": "continue"})
+    for user in ["alice", "bob", "alice"]:
+        own = as_user(f"TESTDOM\\{user}", ntlm_users[user])
+        assert client.fetch(f"{ntlm.url}/{user}", credential=own)["result"]["body"]["value"] == f"hello TESTDOM\\{user}\n"
+        assert client.fetch(ntlm.url + "/nobody")["result"]["status"] == 401
+        assert stage.client(delivery=None, broker=broker).fetch(ntlm.url + "/nobody")["result"]["status"] == 401
+    assert all(target == f"/{user.split(chr(92))[1]}" for _, target, user in ntlm.handler.served)
+    assert len({(connection, user) for connection, _, user in ntlm.handler.served}) == len({one[0] for one in ntlm.handler.served})
+
+
+def test_ntlm_over_plain_http_elsewhere_is_only_for_listed_hosts(stage, ntlm):
+    client, asked = asking(stage, configured(stage, '[schemes]\nntlm = ["elsewhere.test"]\n'), never)
+    assert client.fetch(ntlm.url)["result"]["status"] == 401 and not asked
+
+
+@pytest.mark.parametrize("target", ["http", "https"])
+def test_a_proxy_that_demands_ntlm(stage, ntlm_proxy, ntlm_users, nginx, nginx_tls, tls, target):
+    broker = configured(stage, '[schemes]\nntlm = ["127.0.0.1"]\n', "--ca-file", str(tls / "ca.pem"))
+    url = f"http://127.0.0.1:{nginx.port}/open.txt" if target == "http" else f"https://localhost:{nginx_tls.port}/open.txt"
+    answers = [password_answer("TESTDOM\\alice", "wrong"), password_answer("TESTDOM\\alice", ntlm_users["alice"])]
+    client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
+    result = client.fetch(url, proxy={"url": ntlm_proxy.url})["result"]
+    assert (result["status"], result["body"]["value"]) == (200, "open page\n")
+    assert [(one["protectionSpace"]["isProxy"], one["previousFailureCount"]) for one in asked] == [(True, 0), (True, 1)]
+    assert [user for _, _, user in ntlm_proxy.handler.served] == ["TESTDOM\\alice"]
+    stranger, asked = asking(stage, broker, lambda challenge: {"action": "continue"})
+    assert stranger.fetch(url, proxy={"url": ntlm_proxy.url})["result"]["status"] == 407
+
+
+# Negotiate
+
+KERBEROS = '[schemes]\nnegotiate = ["localhost"]\n'
+PAGE = "/kerberos/page.txt"
+
+
+def with_tickets(stage, realm, kerberos_users, user="alice", text=KERBEROS, *options):
+    return configured(stage, text, *options, environment=realm.log_in(user, kerberos_users[user]))
+
+
+@pytest.mark.parametrize("way", ["http", "https"])
+def test_the_tickets_of_the_user(stage, realm, kerberos_users, kerberos_apache, tls, way):
+    broker = with_tickets(stage, realm, kerberos_users, "alice", KERBEROS, "--ca-file", str(tls / "ca.pem"))
+    url = kerberos_apache.url if way == "http" else kerberos_apache.tls_url
+    client, asked = asking(stage, broker, never)
+    for _ in range(2):
+        result = client.fetch(f"{url}{PAGE}?{way}")["result"]
+        assert (result["status"], result["body"]["value"]) == (200, "kerberos page\n")
+        assert result["auth"] == {"authenticationMethod": "negotiate", "source": "ambient", "user": None}
+    assert not asked and not list(kerberos_apache.delegated.iterdir())
+
+
+def test_tickets_are_for_listed_hosts_only(stage, realm, kerberos_users, kerberos_apache):
+    broker = with_tickets(stage, realm, kerberos_users, "alice", '[schemes]\nnegotiate = ["elsewhere.test"]\n')
+    client, asked = asking(stage, broker, never)
+    before = kerberos_apache.log
+    assert client.fetch(kerberos_apache.url + PAGE)["result"]["status"] == 401
+    assert "alice" not in kerberos_apache.log[len(before):]
+
+
+def test_each_user_is_who_it_is(stage, realm, kerberos_users, kerberos_apache):
+    anonymous = configured(stage, KERBEROS, environment=realm.environment())
+    for user in ["alice", "bob"]:
+        broker, start = with_tickets(stage, realm, kerberos_users, user), len(kerberos_apache.log.splitlines())
+        client = stage.client(broker=broker)
+        assert client.fetch(f"{kerberos_apache.url}{PAGE}?as={user}")["result"]["status"] == 200
+        # Without storage nothing of the user's flows.
+        assert client.fetch(f"{kerberos_apache.url}{PAGE}?as=nobody", auth={"useStorage": False})["result"]["status"] == 401
+        assert client.fetch(f"{kerberos_apache.url}/open.txt")["result"]["status"] == 200
+        assert stage.client(broker=anonymous).fetch(f"{kerberos_apache.url}{PAGE}?as=none")["result"]["status"] == 401
+        kerberos_apache.wait_for_log(f"200 {user}@")
+        lines = kerberos_apache.log.splitlines()[start:]
+        assert [line.split()[1] for line in lines if " /open.txt" in line] == ["-"]
+
+
+def test_delegation_is_only_for_listed_hosts(stage, realm, kerberos_users, kerberos_apache):
+    broker = with_tickets(stage, realm, kerberos_users, "alice", KERBEROS + 'delegate = ["localhost"]\n')
+    assert stage.client(broker=broker).fetch(kerberos_apache.url + PAGE)["result"]["status"] == 200
+    assert [path.name for path in kerberos_apache.delegated.iterdir()] == ["alice@WATCHWORD.TEST"]
+    kerberos_apache.forget_delegated()
+
+
+def test_without_a_ticket_the_weaker_scheme_is_asked_and_never_taken_silently(stage, realm, kerberos_users, kerberos_apache):
+    """Security rules 6.7: the session has a Basic password that would do."""
+    password, url = kerberos_users["bob"], kerberos_apache.url + "/either/page.txt"
+    broker = configured(stage, KERBEROS, environment=realm.environment())
+    own = {"type": "password", "user": "bob", "password": password}
+    client, asked = asking(stage, broker, lambda challenge: {"action": "continue"})
+    result = client.fetch(url, credential=own)["result"]
+    assert result["status"] == 200 and result["auth"]["authenticationMethod"] == "httpBasic", "a named user is no matter of tickets"
+    assert client.fetch(url, auth={"preemptive": False})["result"]["status"] == 401
+    assert [one["protectionSpace"]["authenticationMethod"] for one in asked] == ["httpBasic"]
+    assert asked[0]["proposedCredential"]["source"] == "session"
+
+
+def test_n7_ntlm_in_disguise_is_never_sent(stage, realm, kerberos_users, ntlm_in_disguise):
+    broker = with_tickets(stage, realm, kerberos_users)
+    client, asked = asking(stage, broker, never)
+    url = ntlm_in_disguise.url.replace("127.0.0.1", "localhost")
+    assert client.fetch(url)["result"]["status"] == 401
+    assert b"NTLMSSP" not in ntlm_in_disguise.wire and b"TlRMTVNTUA" not in ntlm_in_disguise.wire
+
+
+def test_a_kdc_that_does_not_answer_stalls_nobody_else(stage, realm, kerberos_users, kerberos_apache, silent_kdc, nginx):
+    realm.log_in("alice", kerberos_users["alice"], "unused")
+    broker = configured(stage, KERBEROS, environment=silent_kdc.environment(realm, "unused"))
+    waiting = stage.client(broker=broker)
+    call = waiting.start("fetch/run", {"url": kerberos_apache.url + PAGE})
+    end = time.monotonic() + 20
+    while not silent_kdc.asked:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    others = stage.client(broker=broker)
+    for number in range(20):
+        assert others.fetch(f"http://127.0.0.1:{nginx.port}/open.txt?{number}")["result"]["status"] == 200
+    assert call not in waiting.replies
+    waiting.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
+    assert waiting.wait(call, 5)["error"]["code"] == -32800
+
+
+@pytest.mark.parametrize("way", ["negotiate", "tls-negotiate"])
+@pytest.mark.parametrize("target", ["http", "https"])
+def test_a_proxy_that_demands_kerberos(stage, realm, kerberos_users, squid, nginx, nginx_tls, tls, way, target):
+    options = ["--ca-file", str(tls / "ca.pem")]
+    url = f"http://127.0.0.1:{nginx.port}" if target == "http" else f"https://localhost:{nginx_tls.port}"
+    text = f'{KERBEROS}[proxy]\nurl = "{squid.url(way)}"\n'
+    client, asked = asking(stage, with_tickets(stage, realm, kerberos_users, "alice", text, *options), never)
+    result = client.fetch(url + "/open.txt")["result"]
+    assert result["status"] == 200 and result["proxyAuth"]["authenticationMethod"] == "negotiate"
+    assert "alice@WATCHWORD.TEST" in squid.wait_for_log("alice@WATCHWORD.TEST")
+    # Rule 24: to a proxy that the fetch has named itself no tickets go.
+    quiet, asked = asking(stage, with_tickets(stage, realm, kerberos_users, "alice", KERBEROS, *options), never)
+    assert quiet.fetch(url + "/open.txt", proxy={"url": squid.url(way)})["result"]["status"] == 407

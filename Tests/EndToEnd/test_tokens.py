@@ -1,0 +1,151 @@
+"""Bearer, and schemes that only the client knows."""
+import pytest
+from rig.client import password_answer
+from rig.scripted import basic_server, response
+from rig.tokens import bearer_server, rounds_server
+
+
+def token(text, **more):
+    return {"action": "credential", "credential": {"type": "token", "token": text, **more}}
+
+
+def header(scheme, value, **more):
+    return {"action": "credential", "credential": {"type": "header", "scheme": scheme, "value": value, **more}}
+
+
+def asking(stage, reply, **more):
+    asked = []
+    return stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), **more), asked
+
+
+def test_bearer(stage):
+    secret = stage.secret()
+    server = stage.server(bearer_server(secret))
+    stage.allow(secret, server)
+    client, asked = asking(stage, lambda challenge: token(secret))
+    result = client.fetch(server.url)["result"]
+    assert result["status"] == 200
+    assert result["auth"] == {"authenticationMethod": "bearer", "source": "client", "user": None}
+    assert asked[0]["accepts"] == ["token"] and asked[0]["protectionSpace"]["realm"] == "api"
+    assert asked[0]["persistenceAllowed"] == ["none", "forSession"]
+    # Kept for the session, sent at once, and never shown.
+    assert client.fetch(server.url)["result"]["exchanges"] == 1
+    listed = client.call("credential/list")["result"]["credentials"]
+    assert [(one["user"], one["protectionSpace"]["authenticationMethod"]) for one in listed] == [(None, "bearer")]
+
+
+def test_k4_an_invalid_token_is_dropped_and_asked_about_once(stage):
+    old, new = stage.secret(), stage.secret()
+    server = stage.server(bearer_server(new))
+    for secret in [old, new]:
+        stage.allow(secret, server)
+    answers = [old, old, new]
+    client, asked = asking(stage, lambda challenge: token(answers.pop(0)))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert [one["previousFailureCount"] for one in asked] == [0, 1, 2]
+    assert asked[2]["error"]["kind"] == "credentialAlreadyRefused"
+    assert [one and one.split()[1] == old for one in server.authorizations] == [None, True, False]
+
+
+def test_k4_insufficient_scope_is_final(stage):
+    secret = stage.secret()
+    server = stage.server(bearer_server(secret))
+    stage.allow(secret, server)
+    client, asked = asking(stage, lambda challenge: token(secret))
+    assert client.fetch(server.url + "/wider")["result"]["status"] == 403 and len(asked) == 1
+
+
+def test_a_token_comes_before_digest_where_there_is_one(stage):
+    secret = stage.secret()
+
+    def handle(request):
+        if request.authorization == f"Bearer {secret}":
+            return response(200, b"in")
+        return response(401, b"", 'WWW-Authenticate: Basic realm="r"', 'WWW-Authenticate: Bearer realm="r"')
+
+    server = stage.server(handle)
+    stage.allow(secret, server)
+    client, asked = asking(stage, lambda challenge: {"action": "continue"})
+    own = {"type": "token", "token": secret, "persistence": "none"}
+    assert client.fetch(server.url, credential=own)["result"]["auth"]["authenticationMethod"] == "bearer" and not asked
+    # Without one the question is about a password, which people have.
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert asked[0]["protectionSpace"]["authenticationMethod"] == "httpBasic"
+
+
+def test_k3_what_is_no_token_is_not_sent(stage):
+    server = stage.server(bearer_server("x"))
+    reply = stage.client().fetch(server.url, credential={"type": "token", "token": "a b"})
+    assert reply["error"]["data"]["kind"] == "invalidParams" and not server.requests
+
+
+def test_a_scheme_in_several_rounds(stage):
+    """The server's continuation goes back to the client, with the state that it gave along."""
+    first, second = stage.secret(), stage.secret()
+    server = stage.server(rounds_server([('challenge="1"', f'response="{first}"'), ('challenge="2"', f'response="{second}"')]))
+    for secret in [first, second]:
+        stage.allow(secret, server)
+
+    def reply(challenge):
+        number = challenge["offers"][0]["params"]["challenge"]
+        return header("hoba", f'response="{first if number == "1" else second}"', state=f"round {number}")
+
+    client, asked = asking(stage, reply)
+    result = client.fetch(server.url)["result"]
+    assert result["status"] == 200 and result["body"]["value"] == "after all rounds\n"
+    assert [one["protectionSpace"]["authenticationMethod"] for one in asked] == ["other", "other"]
+    assert [one.get("state") for one in asked] == [None, "round 1"]
+    assert [one["previousFailureCount"] for one in asked] == [0, 0] and asked[0]["accepts"] == ["header"]
+    assert client.fetch(server.url)["result"]["exchanges"] == 3, "nothing of it is kept"
+
+
+def test_a_wrong_header_counts_as_a_failure(stage):
+    server = stage.server(rounds_server([('challenge="1"', "right")]))
+    answers = [header("Hoba", "wrong"), header("Hoba", "wrong"), header("Nobody", "right"), header("Hoba", "right")]
+    client, asked = asking(stage, lambda challenge: answers.pop(0))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert [one["error"] and one["error"]["kind"] for one in asked] == [
+        None, None, "credentialAlreadyRefused", "credentialOfWrongType"]
+    assert [one["previousFailureCount"] for one in asked] == [0, 1, 2, 2]
+    assert server.authorizations == [None, "Hoba wrong", "Hoba right"]
+
+
+def test_rounds_have_an_end(stage):
+    """A server that always has one more question is asked twenty times."""
+    count = iter(range(10_000))
+    server = stage.server(lambda request: response(401, b"", f'WWW-Authenticate: Hoba challenge="{next(count)}"'))
+    client, asked = asking(stage, lambda challenge: header("Hoba", challenge["offers"][0]["params"]["challenge"]))
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "tooManyAttempts"
+    assert len(server.requests) == 21 and len(asked) == 20
+
+
+def test_the_client_can_make_the_header_of_a_known_scheme(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client, asked = asking(stage, lambda challenge: header("Basic", password_header("bob", password)))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 2
+
+
+def password_header(user, password):
+    import base64
+
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def test_an_answer_of_the_wrong_kind_is_asked_about_again(stage):
+    secret = stage.secret()
+    server = stage.server(bearer_server(secret))
+    stage.allow(secret, server)
+    answers = [password_answer("bob", "pw"), {"action": "credential", "credential": {"type": "trust", "spkiSha256": "0" * 64}}, token(secret)]
+    client, asked = asking(stage, lambda challenge: answers.pop(0))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "credentialOfWrongType", "credentialOfWrongType"]
+
+
+@pytest.mark.parametrize("scheme", ["NTLM", "Negotiate"])
+def test_what_the_configuration_does_not_list_is_not_answered(stage, scheme):
+    server = stage.server(lambda request: response(401, b"no", f"WWW-Authenticate: {scheme}"))
+    client, asked = asking(stage, lambda challenge: pytest.fail("asked"))
+    assert client.fetch(server.url)["result"]["status"] == 401 and not asked and len(server.requests) == 1
