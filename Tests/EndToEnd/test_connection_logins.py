@@ -1,9 +1,7 @@
 """NTLM and Negotiate: logins that belong to a connection. Who is served as whom is read in the servers' own records."""
-import threading
 import time
 
 import pytest
-from rig import ntlm as rig_ntlm
 from rig.client import password_answer
 
 
@@ -151,9 +149,10 @@ def test_without_a_ticket_the_weaker_scheme_is_asked_and_never_taken_silently(st
     assert asked[0]["proposedCredential"]["source"] == "session"
 
 
-def test_n7_ntlm_in_disguise_is_never_sent(stage, realm, kerberos_users, ntlm_in_disguise):
-    broker = with_tickets(stage, realm, kerberos_users)
-    client, asked = asking(stage, broker, never)
+@pytest.mark.parametrize("has_ticket", [True, False])
+def test_n7_ntlm_in_disguise_is_never_sent(stage, realm, kerberos_users, ntlm_in_disguise, has_ticket):
+    environment = realm.log_in("alice", kerberos_users["alice"]) if has_ticket else realm.environment()
+    client, asked = asking(stage, configured(stage, KERBEROS, environment=environment), never)
     url = ntlm_in_disguise.url.replace("127.0.0.1", "localhost")
     assert client.fetch(url)["result"]["status"] == 401
     assert b"NTLMSSP" not in ntlm_in_disguise.wire and b"TlRMTVNTUA" not in ntlm_in_disguise.wire

@@ -80,7 +80,7 @@ class NtlmCheck:
         try:
             with self._users_known():
                 answer = context.step(token)
-        except SpnegoError as problem:
+        except (SpnegoError, KeyError) as problem:
             self.refused.append((request.connection, str(problem)))
             del self.contexts[request.connection]
             return self._ask()
