@@ -124,6 +124,12 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "watchwordTests",
+            dependencies: [
+                "watchword", "WatchwordProtocol", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "WatchwordClientTests", dependencies: ["WatchwordClient", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
     ],

@@ -1,0 +1,57 @@
+import Testing
+import WatchwordProtocol
+
+@testable import watchword
+
+@Suite struct SecretArgumentsTests {
+    /// What is left of the arguments, what was taken, and what other users can still read.
+    private func take(_ arguments: [String]) -> (texts: [String], taken: SecretArguments.Taken, left: [String]) {
+        let blocks = arguments.map { text in
+            let block = UnsafeMutableRawBufferPointer.allocate(byteCount: text.utf8.count, alignment: 1)
+            block.copyBytes(from: text.utf8)
+            return block
+        }
+        defer { for block in blocks { block.deallocate() } }
+        let (texts, taken) = SecretArguments.take(from: blocks)
+        return (texts, taken, blocks.map { String(decoding: $0, as: UTF8.self) })
+    }
+
+    private static let ways: [(arguments: [String], option: SecretArguments.Option)] = [
+        (["-u", "a:secret"], .user), (["-ua:secret"], .user), (["-Lu", "a:secret"], .user),
+        (["--user", "a:secret"], .user), (["--user=a:secret"], .user),
+        (["-U", "a:secret"], .proxyUser), (["--proxy-user=a:secret"], .proxyUser),
+        (["-x", "a:secret@h:1"], .proxy), (["--proxy", "http://a:secret@h"], .proxy),
+        (["-xa:secret@h:1"], .proxy), (["-E", "f:secret"], .certificate), (["-Ef:secret"], .certificate),
+        (["--cert=f:secret"], .certificate), (["--key", "pkcs11:?pin-value=secret"], .key),
+        (["--pass", "secret"], .passphrase), (["--pass=secret"], .passphrase),
+        (["--oauth2-bearer", "secret"], .bearerToken), (["--oauth2-bearer=secret"], .bearerToken),
+    ]
+
+    @Test(arguments: ways.indices)
+    func takesEveryFormOfEveryOption(index: Int) throws {
+        let way = Self.ways[index]
+        let found = take(["fetch"] + way.arguments + ["http://h/"])
+        let value = try #require(found.taken[way.option])
+        #expect(value.withUnsafeBytes { $0.firstRange(of: "secret".utf8) != nil })
+        #expect(!found.texts.joined().contains("secret") && !found.left.joined().contains("secret"))
+        #expect(found.texts.first == "fetch" && found.texts.last == "http://h/" && found.left.last == "http://h/")
+        #expect(SecretArguments.Option.allCases.filter { found.taken[$0] != nil } == [way.option])
+    }
+
+    @Test func takesUserInformationOutOfTheURL() {
+        let found = take(["fetch", "-L", "https://a:secret@h/x"])
+        #expect(found.texts == ["fetch", "-L", "https://h/x"] && found.taken.userInfo != nil)
+        #expect(!found.left.joined().contains("secret"))
+    }
+
+    /// Joined to its letter a value can end with another one.
+    @Test(arguments: ["-ubobu", "-ubobx", "-Efilex", "-xhostE"])
+    func whatIsJoinedAsksForNothingMore(argument: String) {
+        #expect(take([argument, "http://h/"]).texts.last == "http://h/")
+    }
+
+    @Test func leavesTheRestAsItIs() {
+        let arguments = ["fetch", "-L", "-X", "PUT", "-d", "a=u", "--keep", "none", "-o", "x", "--", "http://h/-u"]
+        #expect(take(arguments).texts == arguments && take(arguments).left == arguments)
+    }
+}
