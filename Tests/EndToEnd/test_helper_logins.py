@@ -294,3 +294,15 @@ def test_an_unknown_scheme_is_declined_by_name(stage, shell):
     assert b"asks for the scheme Hoba, which cannot be answered here" in terminal.shown and b"hoba only" in terminal.shown
     done = shell.run("fetch", server.url)
     assert done.returncode == 67 and b"Only an agent" in done.stderr
+
+
+def test_an_agent_may_know_the_scheme(stage, shell):
+    server = stage.server(
+        lambda request: response(200, b"welcome") if request.authorization == "Hoba one"
+        else response(401, b"no", 'WWW-Authenticate: Hoba realm="x"'))
+    agent = stage.client(answer=lambda challenge: {
+        "action": "credential", "credential": {"type": "header", "scheme": "Hoba", "value": "one"}}, name="desk")
+    agent.call("agent/register", {"name": "desk"})
+    assert shell.run("fetch", server.url).stdout == b"welcome"
+    terminal = shell.at_terminal("fetch", server.url)
+    assert terminal.end() == 0 and b"welcome" in terminal.shown
