@@ -39,10 +39,11 @@ public struct SchemeRules: Sendable, Equatable {
 
     /// Whether the configuration lets the scheme be used at all.
     func allow(_ method: AuthenticationMethod, at challenger: Challenger) -> Bool {
-        switch method {
+        guard order(for: challenger)?.contains(method) ?? true else { return false }
+        return switch method {
         case .negotiate: challenger.matches(negotiateHosts)
         case .ntlm: challenger.matches(ntlmHosts)
-        default: order(for: challenger)?.contains(method) ?? true
+        default: true
         }
     }
 }
