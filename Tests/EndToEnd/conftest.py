@@ -107,9 +107,18 @@ def git_helper(tmp_path_factory):
     return build_git_helper(tmp_path_factory.mktemp("git-helper"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def the_run():
+    """Ends after every server: then all that they have heard is there."""
+    yield
+    leaks.check_the_run()
+
+
 @pytest.fixture(scope="session")
 def account():
-    return "bob", "pw" + secrets.token_hex(12)
+    password = "pw" + secrets.token_hex(12)
+    leaks.SHARED.append((password, ["nginx", "apache2", "squid"]))
+    return "bob", password
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from . import forwarding, proxies, softhsm
+from . import forwarding, leaks, proxies, softhsm
 from . import kerberos as krb
 from . import ntlm as rig_ntlm
 from . import tls as rig_tls
@@ -35,7 +35,10 @@ def new_password():
 
 @pytest.fixture(scope="session")
 def kerberos_users():
-    return {"alice": new_password(), "bob": new_password()}
+    users = {"alice": new_password(), "bob": new_password()}
+    # Basic at /either/.
+    leaks.SHARED.extend((password, ["apache2"]) for password in users.values())
+    return users
 
 
 @pytest.fixture(scope="session")

@@ -18,3 +18,17 @@ def places_with(secret, places):
 
 def files_below(folder):
     return {str(path): path.read_bytes() for path in pathlib.Path(folder).rglob("*") if path.is_file() and os.access(path, os.R_OK)}
+
+
+# Over the whole run: passwords that several tests share, each with the programs that may hear it, and what every server that
+# ran longer than a test has heard, as (program, port, bytes).
+SHARED = []
+HEARD = []
+
+
+def check_the_run():
+    """Nothing that was for one server is in what another one has heard."""
+    for secret, allowed in SHARED:
+        places = {f"{program} on port {port}": heard for program, port, heard in HEARD if program not in allowed}
+        found = places_with(secret, places)
+        assert not found, f"a shared secret was heard by {found}"

@@ -6,6 +6,8 @@ import socket
 import subprocess
 import time
 
+from . import leaks
+
 INSTALL = "contrib/install-dependencies --test"
 
 
@@ -23,7 +25,7 @@ def free_port():
 
 class Server:
     def __init__(self, command, port, log, **more):
-        self.port, self.log_path = port, pathlib.Path(log)
+        self.port, self.log_path, self.program = port, pathlib.Path(log), pathlib.Path(command[0]).name
         self.output = open(str(log) + ".out", "ab")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, **more)
         end = time.monotonic() + 20
@@ -56,6 +58,7 @@ class Server:
     def stop(self):
         self.process.terminate()
         self.process.wait(20)
+        leaks.HEARD.append((self.program, self.port, self.wire))
 
 
 def wait_for_port(port, seconds=20):
