@@ -70,7 +70,8 @@ extension EasyHandle {
 extension TransferRequest {
     /// What would mark connections that others use, or log in twice, is a mistake of the caller's.
     func checkCombination() throws(TransferFailure) {
-        let marksConnections = trust.isException || clientCertificate != nil || handshake != nil || refusesCertificateRequest
+        let marksConnections =
+            trust.isException || clientCertificate != nil || handshake != nil || refusesCertificateRequest
         guard identity != .none || !marksConnections else {
             throw TransferFailure(.internalError, "What marks a connection needs an identity.")
         }

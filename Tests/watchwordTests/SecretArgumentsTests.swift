@@ -16,15 +16,15 @@ import WatchwordProtocol
         return (texts, taken, blocks.map { String(decoding: $0, as: UTF8.self) })
     }
 
-    private static let ways: [(arguments: [String], option: SecretArguments.Option, left: String)] = [
-        (["-u", "a:secret"], .user, "--user"), (["-ua:secret"], .user, "--user"), (["-Lu", "a:secret"], .user, "-Lu"),
-        (["--user", "a:secret"], .user, "--user"), (["--user=a:secret"], .user, "--user"),
-        (["-U", "a:secret"], .proxyUser, ""), (["--proxy-user=a:secret"], .proxyUser, ""),
-        (["-x", "a:secret@h:1"], .proxy, ""), (["--proxy", "http://a:secret@h"], .proxy, ""),
-        (["-xa:secret@h:1"], .proxy, ""), (["-E", "f:secret"], .certificate, ""), (["-Ef:secret"], .certificate, ""),
-        (["--cert=f:secret"], .certificate, ""), (["--key", "pkcs11:?pin-value=secret"], .key, ""),
-        (["--pass", "secret"], .passphrase, ""), (["--pass=secret"], .passphrase, ""),
-        (["--oauth2-bearer", "secret"], .bearerToken, ""), (["--oauth2-bearer=secret"], .bearerToken, ""),
+    private static let ways: [(arguments: [String], option: SecretArguments.Option)] = [
+        (["-u", "a:secret"], .user), (["-ua:secret"], .user), (["-Lu", "a:secret"], .user),
+        (["--user", "a:secret"], .user), (["--user=a:secret"], .user),
+        (["-U", "a:secret"], .proxyUser), (["--proxy-user=a:secret"], .proxyUser),
+        (["-x", "a:secret@h:1"], .proxy), (["--proxy", "http://a:secret@h"], .proxy),
+        (["-xa:secret@h:1"], .proxy), (["-E", "f:secret"], .certificate), (["-Ef:secret"], .certificate),
+        (["--cert=f:secret"], .certificate), (["--key", "pkcs11:?pin-value=secret"], .key),
+        (["--pass", "secret"], .passphrase), (["--pass=secret"], .passphrase),
+        (["--oauth2-bearer", "secret"], .bearerToken), (["--oauth2-bearer=secret"], .bearerToken),
     ]
 
     @Test(arguments: ways.indices)
@@ -32,10 +32,7 @@ import WatchwordProtocol
         let way = Self.ways[index]
         let found = take(["fetch"] + way.arguments + ["http://h/"])
         let value = try #require(found.taken[way.option])
-        #expect(
-            value.withUnsafeBytes {
-                $0.suffix(6).elementsEqual("secret".utf8) || $0.firstRange(of: "secret".utf8) != nil
-            })
+        #expect(value.withUnsafeBytes { $0.firstRange(of: "secret".utf8) != nil })
         #expect(!found.texts.joined().contains("secret") && !found.left.joined().contains("secret"))
         #expect(found.texts.first == "fetch" && found.texts.last == "http://h/" && found.left.last == "http://h/")
         #expect(SecretArguments.Option.allCases.filter { found.taken[$0] != nil } == [way.option])

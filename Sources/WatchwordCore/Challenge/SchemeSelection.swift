@@ -152,7 +152,9 @@ struct OfferList: Sendable, Equatable {
         let order = rules.order(for: challenger)
         self.answerable = answerable.enumerated()
             .sorted { left, right in
-                let (leftRank, rightRank) = (left.element.rank(order), right.element.rank(order))
+                let (leftRank, rightRank) = (
+                    left.element.rank(order, at: challenger), right.element.rank(order, at: challenger)
+                )
                 return (leftRank, left.offset) < (rightRank, right.offset)
             }
             .map(\.element)
@@ -167,9 +169,11 @@ struct OfferList: Sendable, Equatable {
 }
 
 extension AnswerableChallenge {
-    /// The lowest is tried first.
-    fileprivate func rank(_ order: [AuthenticationMethod]?) -> Int {
-        order?.firstIndex(of: authenticationMethod) ?? -strength
+    /// The lowest is tried first. Where it can be read on the way, Basic outranks nothing, whatever the order says.
+    fileprivate func rank(_ order: [AuthenticationMethod]?, at challenger: Challenger) -> Int {
+        guard let order else { return -strength }
+        if authenticationMethod == .httpBasic && !challenger.isSecure { return order.count }
+        return order.firstIndex(of: authenticationMethod) ?? order.count
     }
 }
 

@@ -13,7 +13,7 @@ extension FetchMachine {
         outgoing.trust = nil
         outgoing.certificate = .undecided
         guard origin.scheme == .https else { return }
-        if let pinned = plan.pinnedKey, origin == plan.url.origin {
+        if let pinned = plan.pinnedKey {
             // Nobody has looked at what else may be wrong with it.
             outgoing.trust = TrustDecision(spkiSha256: pinned, isException: true, persistence: .none, fetch: id)
         } else if plan.trust == .onFailure {
@@ -157,7 +157,7 @@ extension FetchMachine {
         guard let leaf = facts.chain.first?.spkiSha256, !leaf.isEmpty else {
             return giveUp(question, environment, &memory)
         }
-        if plan.pinnedKey != nil, hop.url.origin == plan.url.origin { return giveUp(question, environment, &memory) }
+        if plan.pinnedKey != nil { return giveUp(question, environment, &memory) }
         if let step = useRemembered(facts, leaf, question, environment, &memory) { return step }
         let space = server.space(realm: nil, .serverTrust)
         if let consultation = nextConsultation(for: space, memory) {

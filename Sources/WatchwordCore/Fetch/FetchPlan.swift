@@ -21,7 +21,7 @@ public struct FetchPlan: Sendable, Equatable {
     /// For the proxy that the fetch has named, and no other.
     public var proxyCredential: LoginCredential?
     public var trust: TrustMode
-    /// The only key that is good enough at the origin of `url`.
+    /// The only key that is good enough, wherever the fetch is led.
     public var pinnedKey: [UInt8]?
     /// Shown to the origin of `url` when it asks.
     public var certificate: CertificateCredential?

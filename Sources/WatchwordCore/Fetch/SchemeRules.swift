@@ -39,10 +39,11 @@ public struct SchemeRules: Sendable, Equatable {
 
     /// Whether the configuration lets the scheme be used at all.
     func allow(_ method: AuthenticationMethod, at challenger: Challenger) -> Bool {
-        switch method {
-        case .negotiate where !challenger.matches(negotiateHosts): false
-        case .ntlm where !challenger.matches(ntlmHosts): false
-        default: order(for: challenger)?.contains(method) ?? true
+        guard order(for: challenger)?.contains(method) ?? true else { return false }
+        return switch method {
+        case .negotiate: challenger.matches(negotiateHosts)
+        case .ntlm: challenger.matches(ntlmHosts)
+        default: true
         }
     }
 }

@@ -10,7 +10,8 @@ extension FetchURL {
         guard text.utf8.count <= Limits.urlBytes else {
             throw .badURL("The URL is longer than \(Limits.urlBytes) bytes.")
         }
-        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text[colon...].utf8.starts(with: "://".utf8)
+        else {
             // Not quoted: what stands there may be a password that was meant to follow "//".
             throw .badURL("The URL does not start with http:// or https://.")
         }
@@ -18,7 +19,7 @@ extension FetchURL {
             throw .badURL("Only http and https are fetched, not \"\(String(text[..<colon]).shortened)\".")
         }
         let rest = text[text.index(colon, offsetBy: 3)...]
-        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+        let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
         self.init(
             origin: try Origin(scheme: scheme, authority: rest[..<end]),
             reference: try URLComponentText.components(of: rest[end...]))
@@ -34,7 +35,7 @@ extension FetchURL {
 extension Origin {
     /// Parses host and port (RFC 3986 sections 3.2.2 and 3.2.3).
     init(scheme: Scheme, authority: Substring) throws(FetchFailure) {
-        guard !authority.contains("@") else {
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else {
             throw .badURL("User and password have no place here.")
         }
         let (host, port) = try Self.divide(authority)
@@ -66,7 +67,7 @@ extension Origin {
             }
             return (authority[...bracket], after.isEmpty ? nil : after.dropFirst())
         }
-        guard let colon = authority.firstIndex(of: ":") else { return (authority, nil) }
+        guard let colon = authority.utf8.firstIndex(of: UInt8(ascii: ":")) else { return (authority, nil) }
         return (authority[..<colon], authority[authority.index(after: colon)...])
     }
 

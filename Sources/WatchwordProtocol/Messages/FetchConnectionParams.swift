@@ -37,7 +37,8 @@ public struct TLSParams: Sendable, Equatable {
     public var trust = TrustMode.onFailure
     /// The fetch's own answer to a server that asks for a certificate.
     public var certificate: CertificateCredential?
-    /// The only key that the server may show; then it does not matter what else is wrong with its certificate.
+    /// The only key that a server may show, wherever the fetch is led; then it does not matter what else is wrong with its
+    /// certificate.
     public var pin: TrustCredential?
 
     public init() {}

@@ -66,7 +66,10 @@ public struct ProposedCredential: Sendable, Equatable {
     }
 
     public var json: JSON {
-        ["user": user.map { .string($0) } ?? .null, "hasPassword": .boolean(hasPassword), "source": .string(source.rawValue)]
+        [
+            "user": user.map { .string($0) } ?? .null, "hasPassword": .boolean(hasPassword),
+            "source": .string(source.rawValue),
+        ]
     }
 }
 

@@ -91,13 +91,7 @@ struct CredentialTests {
         (#"{"type":"header","scheme":"","value":"a"}"#, "credential.scheme must be a token"),
         (#"{"type":"header","scheme":"A B","value":"a"}"#, "credential.scheme must be a token"),
         (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be without control"),
-        (
-            "credential.persistence must be none"
-        ),
         (#"{"type":"certificate","certificate":"a.pem"}"#, "credential.certificate must be an absolute path"),
-        (
-            "credential.persistence must be none or"
-        ),
         (#"{"type":"trust"}"#, "credential.spkiSha256 is missing"),
         (#"{"type":"trust","spkiSha256":"00"}"#, "credential.spkiSha256 must be 64 hexadecimal digits"),
     ])
