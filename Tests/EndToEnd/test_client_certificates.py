@@ -14,10 +14,11 @@ def shown(certificates, certificate="client.pem", key="client.key", **more):
     return {"action": "credential", "credential": credential}
 
 
-def asking(stage, broker, reply, mode="everything"):
+def asking(stage, broker, reply, mode="classic"):
     asked = []
     client = stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker)
-    assert "result" in client.call("auth/subscribe", {"mode": mode})
+    client.can_authenticate = True
+    assert "result" in client.call("auth/subscribe", {"mode": mode, "asksCanAuthenticate": mode == "classic"})
     return client, asked
 
 

@@ -49,9 +49,6 @@ enum Challenger: Sendable, Hashable {
         }
     }
 
-    /// Nobody can read on the way: the other end shows a certificate, or is on this machine.
-    var isSecure: Bool { scheme == "https" || Loopback.isLoopback(host) }
-
     func space(realm: String?, _ method: AuthenticationMethod) -> ProtectionSpace {
         ProtectionSpace(
             scheme: scheme, host: host, port: port, realm: realm, authenticationMethod: method, proxyType: proxyType)

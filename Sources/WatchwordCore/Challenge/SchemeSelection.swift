@@ -16,7 +16,9 @@ enum AnswerableChallenge: Sendable, Equatable {
     case socks
 
     /// `nil` for a challenge that the broker must not answer.
-    init?(_ challenge: SchemeChallenge, at challenger: Challenger, _ rules: SchemeRules) {
+    init?(
+        _ challenge: SchemeChallenge, at challenger: Challenger, isReadable: Bool = false, _ rules: SchemeRules
+    ) {
         let method = challenge.authenticationMethod
         guard !challenge.hasDuplicateParameters, rules.allow(method, at: challenger) else { return nil }
         switch method {
@@ -29,7 +31,7 @@ enum AnswerableChallenge: Sendable, Equatable {
             self = .digest(digest)
         case .bearer:
             // RFC 6750 section 5.3: whoever reads a token can use it.
-            guard challenger.isSecure else { return nil }
+            guard !isReadable else { return nil }
             self = .bearer(realm: challenge.realm)
         case .ntlm:
             self = .ntlm
@@ -110,8 +112,11 @@ enum AnswerableChallenge: Sendable, Equatable {
             BasicScheme.canCarry(credential) ? nil : .credentialNotUsable
         case (.digest(let challenge), .password):
             challenge.charset.canCarry(credential) ? nil : .credentialNotUsable
-        case (.ntlm, .password), (.socks, .password), (.negotiate, .tickets): nil
-        case (.bearer, .token): challenger.isSecure ? nil : .connectionNotSecure
+        case (.socks, .password):
+            // RFC 1929 section 2: one byte for the length of each.
+            credential.user.utf8.count <= 255 && credential.secret.count <= 255 ? nil : .credentialNotUsable
+        case (.ntlm, .password), (.negotiate, .tickets): nil
+        case (.bearer, .token): nil
         case (.ntlm, _), (.negotiate, _), (.socks, _): .credentialOfWrongType
         case (_, .header(let name, _)): name.asciiLowercased == scheme ? nil : .credentialOfWrongType
         default: .credentialOfWrongType
@@ -133,16 +138,17 @@ struct OfferList: Sendable, Equatable {
 
     /// - Parameters:
     ///   - allowed: schemes that the fetch may use; `nil` for all.
+    ///   - isReadable: whether everybody on the way can read what is sent.
     ///   - keepsConnection: whether what logs in a connection logs in the one to the challenger (RFC 4559 section 6).
     init(
         _ challenges: [SchemeChallenge], by challenger: Challenger, allowed: [AuthenticationMethod]?,
-        keepsConnection: Bool = true, _ rules: SchemeRules
+        keepsConnection: Bool = true, isReadable: Bool = false, _ rules: SchemeRules
     ) {
         self.challenger = challenger
         var offers: [Offer] = []
         var answerable: [AnswerableChallenge] = []
         for challenge in challenges {
-            var answer = AnswerableChallenge(challenge, at: challenger, rules)
+            var answer = AnswerableChallenge(challenge, at: challenger, isReadable: isReadable, rules)
             if answer?.isHandshake == true && !keepsConnection { answer = nil }
             let isOurs = answer.map { $0.authenticationMethod != .other } ?? false
             offers.append(Offer(challenge, supported: isOurs))
@@ -153,7 +159,7 @@ struct OfferList: Sendable, Equatable {
         self.answerable = answerable.enumerated()
             .sorted { left, right in
                 let (leftRank, rightRank) = (
-                    left.element.rank(order, at: challenger), right.element.rank(order, at: challenger)
+                    left.element.rank(order, isReadable), right.element.rank(order, isReadable)
                 )
                 return (leftRank, left.offset) < (rightRank, right.offset)
             }
@@ -170,9 +176,9 @@ struct OfferList: Sendable, Equatable {
 
 extension AnswerableChallenge {
     /// The lowest is tried first. Where it can be read on the way, Basic outranks nothing, whatever the order says.
-    fileprivate func rank(_ order: [AuthenticationMethod]?, at challenger: Challenger) -> Int {
+    fileprivate func rank(_ order: [AuthenticationMethod]?, _ isReadable: Bool) -> Int {
         guard let order else { return -strength }
-        if authenticationMethod == .httpBasic && !challenger.isSecure { return order.count }
+        if authenticationMethod == .httpBasic && isReadable { return order.count }
         return order.firstIndex(of: authenticationMethod) ?? order.count
     }
 }

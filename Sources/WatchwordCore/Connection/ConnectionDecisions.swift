@@ -56,9 +56,13 @@ struct ConnectionDecisions: Sendable {
     }
 
     mutating func trust(_ key: TrustedKey, isPermanent: Bool, owner: ClientTag?, now: Duration) {
-        exceptions.removeAll { $0.key.origin == key.origin && ($0.owner == owner || $0.isPermanent) }
+        exceptions.removeAll {
+            $0.key.origin == key.origin && ($0.isPermanent ? isPermanent : isPermanent || $0.owner == owner)
+        }
         exceptions.append(Exception(key: key, owner: isPermanent ? nil : owner, isPermanent: isPermanent, since: now))
-        if exceptions.count > Limits.rememberedDecisions { exceptions.removeFirst() }
+        if exceptions.count > Limits.rememberedDecisions {
+            exceptions.remove(at: exceptions.firstIndex { !$0.isPermanent } ?? 0)
+        }
     }
 
     /// Returns whether there was one.

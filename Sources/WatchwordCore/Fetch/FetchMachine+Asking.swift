@@ -133,6 +133,8 @@ extension FetchMachine {
     func mightUseStorage(for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
         guard plan.useStorage, !memory.isLocked, storageAnswer ?? true else { return false }
         if route?.isNamedByFetch == true { return false }
+        // What was kept for this machine is not for one of that name behind a proxy.
+        if space.proxyType == nil, route != nil, Loopback.isLoopback(space.host), !isTunnel { return false }
         return space.proxyType != nil || outgoing.trust?.isException != true
     }
 

@@ -22,7 +22,7 @@ extension FetchMachine {
         if before.trust?.fetch == id { outgoing.trust = before.trust }
         if before.certificate.isOfFetch {
             outgoing.certificate = before.certificate
-        } else if let certificate = rememberedCertificate(memory) {
+        } else if !isAskedFirst(about: .clientCertificate), let certificate = rememberedCertificate(memory) {
             outgoing.certificate = .certificate(certificate, .session)
         }
     }
@@ -37,9 +37,11 @@ extension FetchMachine {
         }
     }
 
+    func proposesCertificate(_ memory: CredentialMemory) -> Bool { rememberedCertificate(memory) != nil }
+
     private func rememberedCertificate(_ memory: CredentialMemory) -> CertificateCredential? {
         let space = server.space(realm: nil, .clientCertificate)
-        guard mayUseStorage(for: space, memory) else { return nil }
+        guard mayUseStorage(for: space, memory), mayShowCertificates, !hasOwnCertificate else { return nil }
         let known = memory.decisions.certificate(at: hop.url.origin, owner: owner)
         return known.flatMap { target(server).hasRefused($0) ? nil : $0 }
     }
@@ -54,8 +56,19 @@ extension FetchMachine {
         request.refusesCertificateRequest = outgoing.certificate == .undecided && mightAnswerForCertificate
     }
 
+    /// A fetch that brings its own is made as nobody else.
+    private var hasOwnCertificate: Bool { plan.certificate != nil && hop.url.origin == plan.url.origin }
+
+    private var mayShowCertificates: Bool { plan.methods?.contains(.clientCertificate) ?? true }
+
+    /// Rule 5.
+    private func isAskedFirst(about method: AuthenticationMethod) -> Bool {
+        plan.asksFirst && plan.subscription?.covers(server.space(realm: nil, method)) == true
+    }
+
     private var mightAnswerForCertificate: Bool {
-        if plan.certificate != nil && hop.url.origin == plan.url.origin { return true }
+        if hasOwnCertificate { return true }
+        guard mayShowCertificates else { return false }
         let space = server.space(realm: nil, .clientCertificate)
         let question = Question(
             .clientCertificate(ClientCertificateRequest(distinguishedNames: [])),
@@ -166,8 +179,11 @@ extension FetchMachine {
         guard let respondent = nextRespondent(for: question, in: space) else {
             return verifyNormally(question, facts, environment, &memory)
         }
-        let key = turnKey(for: space, .find, certificate: facts.chain.first?.sha256, memory)
-        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
+        // Who pins looks at every certificate itself.
+        if plan.trust == .onFailure {
+            let key = turnKey(for: space, .find, certificate: facts.chain.first?.sha256, memory)
+            guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
+        }
         return ask(marked(question, facts, memory), respondent, problem: nil, &memory)
     }
 
@@ -286,7 +302,10 @@ extension FetchMachine {
         if let consultation = nextConsultation(for: space, memory) {
             return consult(consultation, then: .question(question))
         }
-        if let known = rememberedCertificate(memory) { return show(known, .session, question, environment, &memory) }
+        let known = rememberedCertificate(memory)
+        if let known, !isAskedFirst(about: .clientCertificate) || question.declined.contains(.client) {
+            return show(known, .session, question, environment, &memory)
+        }
         guard let respondent = nextRespondent(for: question, in: space) else {
             return giveUp(question, environment, &memory)
         }
@@ -302,6 +321,12 @@ extension FetchMachine {
         guard case .credential(let credential) = answer else {
             release(answer == .reject ? .rejected : .proceed, .connection, &memory)
             return goOnWithoutCertificate(question, environment, &memory)
+        }
+        if credential == .proposed {
+            guard let known = rememberedCertificate(memory) else {
+                return ask(question, respondent, problem: .nothingProposed, &memory)
+            }
+            return show(known, .session, question, environment, &memory)
         }
         guard case .certificate(let certificate) = credential else {
             return ask(question, respondent, problem: .credentialOfWrongType, &memory)

@@ -162,7 +162,9 @@ extension FetchMachine {
         if let key = heldTurns[TurnSlot(attempt.space)] {
             memory.refusals.note(attempt.credential, attempt.source, in: key)
         }
-        guard mayUseStorage(for: attempt.space, memory) else { return }
+        // Through a proxy that forwards, a server can say 407 too: what the proxy has taken before is not lost over that.
+        let isDoubtful = attempt.space.proxyType != nil && !isTunnel && (attempt.isAccepted || attempt.source == .session)
+        guard mayUseStorage(for: attempt.space, memory), !isDoubtful else { return }
         if memory.session.forget(attempt.credential, for: attempt.space, owner: owner, at: challenger) {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
         }
@@ -213,7 +215,7 @@ extension FetchMachine {
         var offers: [Offer] = []
         if case .login(let list, _) = question.kind { offers = list.offers }
         var challenge = Challenge(
-            protectionSpace: space, offers: offers, proposedCredential: proposedCredential(for: question, challenger),
+            protectionSpace: space, offers: offers, proposedCredential: proposedCredential(for: question, challenger, memory),
             previousFailureCount: record.failures, persistenceAllowed: persistenceAllowed(in: space, memory),
             failureResponse: record.lastRefused == nil ? nil : failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)
@@ -230,7 +232,12 @@ extension FetchMachine {
 
     /// What has not been tried; else what was refused last, so that a window can be filled in; else the user whom the URL
     /// names.
-    private func proposedCredential(for question: Question, _ challenger: Challenger) -> ProposedCredential? {
+    private func proposedCredential(
+        for question: Question, _ challenger: Challenger, _ memory: CredentialMemory
+    ) -> ProposedCredential? {
+        if case .clientCertificate = question.kind, proposesCertificate(memory) {
+            return ProposedCredential(user: nil, hasPassword: true, source: .session)
+        }
         guard case .login = question.kind else { return nil }
         if let proposed = question.proposed {
             return ProposedCredential(

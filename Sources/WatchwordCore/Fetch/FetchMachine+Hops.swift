@@ -96,7 +96,7 @@ extension FetchMachine {
     /// the server itself.
     private var requestTarget: String { route != nil && !isTunnel ? hop.url.text : hop.url.requestTarget }
 
-    private var isTunnel: Bool { hop.url.origin.scheme == .https || route?.endpoint.type == .socks }
+    var isTunnel: Bool { hop.url.origin.scheme == .https || route?.endpoint.type == .socks }
 
     /// What makes the connection this fetch's own.
     private func marks(_ request: TransferRequest) -> ConnectionMarks {
@@ -117,7 +117,7 @@ extension FetchMachine {
     mutating func noteProxyAcceptance(
         _ response: TransferResponse, _ now: Duration, _ memory: inout CredentialMemory
     ) -> FetchFailure? {
-        guard var attempt = outgoing.proxy, response.status != 407 else { return nil }
+        guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else { return nil }
         memory.turns.endTrial(by: id, in: attempt.space)
         if let exchange = attempt.digestExchange, !isTunnel {
             let info = AuthenticationInfo(fields: response.headers.values(of: "Proxy-Authentication-Info"))
@@ -126,7 +126,8 @@ extension FetchMachine {
             }
             attempt.follow(exchange, info, nonces: &memory.session.nonces)
         }
-        guard response.status == 401 || response.showsAcceptance else { return nil }
+        // What comes through a tunnel is the server's, whatever it says.
+        guard isTunnel || response.status == 401 || response.showsAcceptance else { return nil }
         accept(&attempt, path: "/", now, &memory)
         outgoing.proxy = attempt
         return nil

@@ -104,7 +104,8 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         let offers = OfferList(
             ChallengeHeader.parse(fields: fields), by: challenger, allowed: plan.methods,
-            keepsConnection: keepsConnection(side, response), environment.schemes)
+            keepsConnection: keepsConnection(side, response), isReadable: isReadable(challenger),
+            environment.schemes)
         return challenged(Question(.login(offers, side), .response(response)), offers, side, environment, &memory)
     }
 
@@ -232,6 +233,12 @@ struct FetchMachine: Sendable {
     }
 
     // MARK: What a question is about
+
+    /// Whether everybody on the way can read what is sent there. Behind a proxy "localhost" is not this machine.
+    func isReadable(_ challenger: Challenger) -> Bool {
+        guard challenger.scheme != "https" else { return false }
+        return !Loopback.isLoopback(challenger.host) || !challenger.isProxy && route != nil
+    }
 
     /// Whether a login of the connection is one to this challenger. A connection has no more than one.
     private func keepsConnection(_ side: Side, _ response: TransferResponse) -> Bool {

@@ -52,7 +52,10 @@ extension Origin {
         }
         guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(port),
             (1...65_535).contains(number)
-        else { throw .badURL("\"\(String(port).shortened)\" is not a port from 1 to 65535.") }
+        else {
+            // Not quoted: what stands there may be the password of a URL that lacks its host.
+            throw .badURL("What follows the last colon of the host is not a port from 1 to 65535.")
+        }
         self.init(scheme: scheme, host: lowercased, port: number)
     }
 

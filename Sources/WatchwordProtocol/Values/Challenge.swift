@@ -154,7 +154,7 @@ public struct Challenge: Sendable, Equatable {
             switch self {
             case .credentialAlreadyRefused: "The server has already refused this credential in this fetch."
             case .nothingProposed: "There is no proposed credential with a password."
-            case .credentialNotUsable: "A user name with a colon cannot be sent by this scheme."
+            case .credentialNotUsable: "This scheme cannot carry this user name or password."
             case .credentialOfWrongType: "This kind of credential does not answer this challenge."
             case .connectionNotSecure: "A token is sent over https only."
             case .certificateNotUsable: "The certificate or its key cannot be read, or they do not belong together."

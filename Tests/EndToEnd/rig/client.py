@@ -18,6 +18,7 @@ class Client:
         Without it challenges wait in `challenges` for `reply`. `delivery=None` skips `initialize`.
         """
         self.framing, self.answer = framing, answer
+        self.can_authenticate = None  # what `auth/canAuthenticate` is answered; None leaves it to the test
         self.messages = []  # ("client" | "broker", message)
         self.received_bytes = b""
         self.replies, self.challenges, self.notifications = {}, queue.Queue(), queue.Queue()
@@ -108,6 +109,8 @@ class Client:
                     self.reply(one, self.answer(one["params"]))
                 else:
                     self.challenges.put(one)
+            elif one.get("method") == "auth/canAuthenticate" and self.can_authenticate is not None:
+                self.reply(one, {"answer": self.can_authenticate})
             elif "method" in one:
                 self.notifications.put(one)
         with self.arrived:

@@ -1,0 +1,248 @@
+"""Attacks and accidents that a review has found, on certificates, proxies and what is stored."""
+import base64
+import ssl
+import threading
+import time
+
+import pytest
+from rig.client import password_answer
+from rig.forwarding import ForwardProxy
+from rig.scripted import ScriptedServer, basic_server, response
+from rig.tls import PASSPHRASE, TlsServer
+
+
+def shown(certificates, certificate="client.pem", key="client.key", **more):
+    credential = {"type": "certificate", "certificate": str(certificates / certificate), **more}
+    if key:
+        credential["privateKey"] = str(certificates / key)
+    return credential
+
+
+def subscribed(stage, broker, reply, mode="everything"):
+    asked = []
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker)
+    assert "result" in client.call("auth/subscribe", {"mode": mode})
+    return client, asked
+
+
+def configured(stage, text, *options, **more):
+    path = stage.folder / f"config-{len(stage.brokers)}.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    return stage.broker("--config", str(path), *options, **more)
+
+
+@pytest.fixture
+def broker(stage, certificates):
+    return stage.broker("--ca-file", str(certificates / "ca.pem"))
+
+
+def trust(challenge, persistence="none"):
+    leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
+    return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": persistence}}
+
+
+def test_the_fetchs_own_certificate_comes_before_the_remembered_one(stage, broker, certificates, tls_server):
+    server = tls_server(client_authority=certificates / "ca.pem", first=True)
+    client = stage.client(broker=broker)
+    assert client.fetch(server.url, tls={"certificate": shown(certificates)})["result"]["status"] == 200
+    bob = shown(certificates, "other-client.pem", "other-client.key")
+    assert client.fetch(server.url, tls={"certificate": bob})["result"]["status"] == 200
+    names = [name for name in server.peers.values() if name]
+    assert names == ["Alice Client", "Bob Client"]
+
+
+def test_a_wrong_passphrase_fails_after_a_right_one_that_is_remembered(stage, broker, certificates, tls_server):
+    server = tls_server(client_authority=certificates / "ca.pem")
+    client = stage.client(broker=broker)
+    own = shown(certificates, key="client-locked.key", passphrase=PASSPHRASE)
+    assert client.fetch(server.url, tls={"certificate": own})["result"]["status"] == 200
+    reply = client.fetch(server.url, tls={"certificate": {**own, "passphrase": "wrong"}})
+    assert "error" in reply, reply
+
+
+class OptionalServer(TlsServer):
+    """Asks for a certificate, does without, and closes after each request without a word."""
+
+    def _context(self):
+        context = super()._context()
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+    def _respond(self, connection, request, early):
+        return True
+
+
+def test_rule23_https_to_http_after_a_client_certificate(stage, broker, certificates, tls_server):
+    plain = stage.server(lambda request: response(200, b"plain"))
+    server = tls_server(handler=lambda request: response(302, b"", f"Location: {plain.url}/"), client_authority=certificates / "ca.pem")
+    client = stage.client(broker=broker)
+    reply = client.fetch(server.url, tls={"certificate": shown(certificates)})
+    assert not plain.requests and reply["error"]["data"]["kind"] == "insecureRedirect"
+
+
+def test_always_asks_each_client(stage, broker, tls_server):
+    """Rule 1: with `always` the client is asked on every new connection; what another one thinks of it is nothing to it."""
+    server, is_open = tls_server("self-signed"), threading.Event()
+
+    def slow(challenge):
+        is_open.wait(10)
+        return trust(challenge)
+
+    careless, first = subscribed(stage, broker, slow)
+    strict, second = subscribed(stage, broker, lambda challenge: {"action": "cancel"})
+    one = careless.start("fetch/run", {"url": server.url})
+    while not first:
+        time.sleep(0.02)
+    two = strict.start("fetch/run", {"url": server.url + "/strict", "tls": {"trust": "always"}})
+    time.sleep(1)
+    is_open.set()
+    assert careless.wait(one)["result"]["status"] == 200
+    assert strict.wait(two)["error"]["data"]["kind"] == "challengeCancelled"
+    assert len(second) == 1 and len(server.requests) == 1
+
+
+def test_a_fetch_that_may_not_use_certificates_shows_none(stage, broker, certificates, tls_server):
+    server = stage.server(OptionalServer(certificates, client_authority=certificates / "ca.pem"))
+    server._respond = lambda *words: ScriptedServer._respond(server, *words) or True
+    client = stage.client(broker=broker)
+    assert client.fetch(server.url, tls={"certificate": shown(certificates)})["result"]["status"] == 200
+    assert client.fetch(server.url, auth={"methods": ["httpBasic"]})["result"]["status"] == 200
+    assert list(server.peers.values())[-1] is None, server.peers
+
+
+def test_the_proxys_password_survives_a_server_that_answers_407(stage):
+    """A server behind a forwarding proxy can make the broker forget the proxy's password."""
+    at_proxy = stage.secret()
+    right = "Basic " + base64.b64encode(f"pat:{at_proxy}".encode()).decode()
+    proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
+    stage.allow(at_proxy, proxy)
+    good = stage.server(lambda r: response(200, b"page"))
+    evil = stage.server(lambda r: response(407, b"", 'Proxy-Authenticate: Basic realm="gate"'))
+    asked = []
+    def answer(ch):
+        asked.append(ch)
+        return password_answer("pat", at_proxy) if len(asked) == 1 else {"action": "continue"}
+    client = stage.client(answer=answer, broker=configured(stage, f'[proxy]\nurl = "{proxy.url}"\n'))
+    assert client.fetch(good.url)["result"]["status"] == 200
+    assert client.fetch(evil.url)["result"]["status"] == 407
+    assert client.fetch(good.url)["result"]["status"] == 200
+
+
+def test_a_decision_for_the_fetch_holds_after_a_redirect_to_the_same_server(stage, broker, certificates, tls_server):
+    server = tls_server("self-signed", lambda r: response(200, b"page") if r.target == "/b" else response(302, b"", "Location: /b"))
+    client, asked = subscribed(stage, broker, trust)
+    assert client.fetch(server.url + "/a")["result"]["status"] == 200
+    assert len(asked) == 1, len(asked)
+
+
+def test_a_certificate_answered_for_the_fetch_holds_after_a_redirect_to_the_same_server(stage, broker, certificates, tls_server):
+    server = tls_server("good", lambda r: response(200, b"page") if r.target == "/b" else response(302, b"", "Location: /b"), client_authority=certificates / "ca.pem")
+    client, asked = subscribed(stage, broker, lambda ch: {"action": "credential", "credential": shown(certificates, persistence="none")})
+    assert client.fetch(server.url + "/a")["result"]["status"] == 200
+    assert len(asked) == 1, len(asked)
+
+
+class AskingTlsServer(TlsServer):
+    """Asks for a certificate, does without, and answers."""
+
+    def _context(self):
+        context = super()._context()
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+
+class GatedServer(TlsServer):
+    """Holds the handshake of the connection `held` until `gate` opens."""
+
+    def __init__(self, *words, **more):
+        self.gate, self.held = threading.Event(), None
+        super().__init__(*words, **more)
+
+    def _open(self, connection, number):
+        if number == self.held:
+            self.gate.wait(20)
+        return super()._open(connection, number)
+
+
+def test_rule24_an_exception_that_comes_during_the_handshake(stage, certificates):
+    """What was to be sent to a server that verifies is on its way when another client makes an exception for a bad certificate."""
+    password = stage.secret()
+    server = stage.server(GatedServer(certificates, "good", basic_server("bob", password).handler, first=True))
+    stage.allow(password, server)
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    victim = stage.client(answer=lambda challenge: {"action": "default"}, broker=broker)
+    assert victim.fetch(server.url, credential={"type": "password", "user": "bob", "password": password})["result"]["status"] == 200
+    assert victim.fetch(server.url)["result"]["exchanges"] == 1
+    server.leaf, before = "self-signed", len(server.requests)
+    server.held = server.connections + 1
+    slow = victim.start("fetch/run", {"url": server.url + "/victim"})
+    while server.connections < server.held:
+        time.sleep(0.02)
+    other, asked = subscribed(stage, broker, lambda ch: trust(ch, "forSession") if "serverTrust" in ch["protectionSpace"] else {"action": "continue"})
+    assert other.fetch(server.url + "/other")["result"]["status"] == 401
+    server.gate.set()
+    victim.wait(slow)
+    assert [r.authorization for r in server.requests[before:]] == [None] * len(server.requests[before:]), [(r.target, r.authorization) for r in server.requests[before:]]
+
+
+def test_407_inside_a_tunnel(stage, certificates, tls_server):
+    pw = stage.secret()
+    right = "Basic " + base64.b64encode(f"pat:{pw}".encode()).decode()
+    proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
+    stage.allow(pw, proxy)
+    server = stage.server(TlsServer(certificates, "good", lambda r: response(407, b"inner", 'Proxy-Authenticate: Basic realm="gate"')))
+    broker = configured(stage, f'[proxy]\nurl = "{proxy.url}"\n', "--ca-file", str(certificates / "ca.pem"))
+    asked = []
+    client = stage.client(answer=lambda ch: asked.append(ch) or password_answer("pat", pw), broker=broker)
+    r = client.fetch(server.url)["result"]
+    assert (r["status"], r["body"]["value"], len(asked)) == (407, "inner", 1)
+    assert client.fetch(server.url)["result"]["status"] == 407 and len(asked) == 1, "the proxy has let it pass"
+
+
+def test_a_proxys_url_without_a_host_is_not_quoted(stage):
+    client, password = stage.client(), stage.secret()
+    assert client.fetch("http://localhost:9/", proxy={"url": f"http://u:{password}"})["error"]["data"]["kind"] == "badURL"
+
+
+def test_a_token_for_a_loopback_server_does_not_go_to_a_proxy_in_the_clear(stage):
+    """What goes to http://localhost through a proxy leaves the machine, or may: it is no https (RFC 6750 section 5.3)."""
+    token = stage.secret()
+    server = stage.server(lambda request: response(401, b"", 'WWW-Authenticate: Bearer realm="api"'))
+    proxy = stage.server(ForwardProxy())
+    stage.allow(token, server)
+    client = stage.client(answer=lambda challenge: {"action": "continue"})
+    client.fetch(server.url, proxy={"url": proxy.url}, credential={"type": "token", "token": token})
+
+
+def test_rule25_what_is_stored_for_a_loopback_server_does_not_go_to_a_proxy_in_the_clear(stage):
+    password = stage.secret()
+    server, proxy = stage.server(basic_server("bob", password)), stage.server(ForwardProxy())
+    stage.allow(password, server)
+    client = stage.client(
+        answer=lambda challenge: {"action": "default"}, broker=configured(stage, f'[proxy]\nurl = "{proxy.url}"\n'))
+    own = {"type": "password", "user": "bob", "password": password}
+    assert client.fetch(server.url, proxy="none", credential=own)["result"]["status"] == 200, "never shown, for it is loopback"
+    client.fetch(server.url)
+
+
+def test_rule24_a_remembered_certificate_under_an_exception_that_comes_during_the_handshake(stage, certificates):
+    class Server(GatedServer, AskingTlsServer):
+        pass
+
+    server = stage.server(Server(certificates, "good", client_authority=certificates / "ca.pem", first=True))
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    victim = stage.client(answer=lambda challenge: {"action": "default"}, broker=broker)
+    assert victim.fetch(server.url, tls={"certificate": shown(certificates)})["result"]["status"] == 200
+    server.leaf = "self-signed"
+    server.peers.clear()
+    server.held = server.connections + 1
+    slow = victim.start("fetch/run", {"url": server.url + "/victim"})
+    while server.connections < server.held:
+        time.sleep(0.02)
+    other, _ = subscribed(
+        stage, broker, lambda challenge: trust(challenge, "forSession") if "serverTrust" in challenge["protectionSpace"] else {"action": "continue"})
+    assert other.fetch(server.url + "/other")["result"]["status"] == 200
+    server.gate.set()
+    victim.wait(slow)
+    assert not any(server.peers.values()), server.peers
