@@ -1,0 +1,208 @@
+"""What the matrix puts before and around the other servers: TLS, HTTP/2, and a note of what became of each request."""
+import http.client
+import itertools
+import os
+import pathlib
+import selectors
+import socket
+import ssl
+import threading
+import time
+
+from .forwarding import ForwardProxy
+from .scripted import response
+from .servers import Server, find, free_port
+from .tls import TlsServer
+
+
+class Noted:
+    """A handler around a handler. `verdicts` are, for each request, whether it brought a log-in and whether it was let through.
+
+    With `proxy` an origin's handler asks as a proxy: by 407, and what it would have served is let through.
+    """
+
+    def __init__(self, handler, proxy=False, translate=True):
+        self.handler, self.proxy, self.translate, self.verdicts = handler, proxy, translate, []
+
+    def __call__(self, request):
+        said = request.header("Proxy-Authorization" if self.proxy else "Authorization")
+        answer = self.handler(_Asked(request, said) if self.proxy and self.translate else request)
+        passed = answer is None or answer.startswith(b"HTTP/1.1 200 ")
+        self.verdicts.append((said is not None, passed))
+        if self.proxy:
+            return None if passed else answer.replace(b" 401 ", b" 407 ", 1).replace(b"\r\nWWW-", b"\r\nProxy-")
+        return answer
+
+
+class _Asked:
+    """A request to a proxy, as the handler of an origin reads it."""
+
+    def __init__(self, request, said):
+        self.request, self.authorization = request, said
+
+    def __getattr__(self, name):
+        return getattr(self.request, name)
+
+    def header(self, name):
+        return self.authorization if name == "Authorization" else self.request.header(name)
+
+
+def shuttle(secure, plain):
+    """Carries bytes between a TLS connection and a socket, in one thread: OpenSSL allows a connection no second one."""
+    with secure, plain, selectors.DefaultSelector() as selector:
+        secure.setblocking(False)
+        for one in [secure, plain]:
+            selector.register(one, selectors.EVENT_READ)
+        try:
+            while True:
+                ready = [key.fileobj for key, _ in selector.select()]
+                if secure in ready:
+                    if not _carry(secure, plain):
+                        return
+                if plain in ready:
+                    data = plain.recv(1 << 16)
+                    if not data:
+                        return
+                    secure.setblocking(True)
+                    secure.sendall(data)
+                    secure.setblocking(False)
+        except OSError:
+            pass
+
+
+def _carry(secure, plain):
+    """What can be read now; false at the end."""
+    while True:
+        try:
+            data = secure.recv(1 << 16)
+        except ssl.SSLWantReadError:
+            return True
+        if not data:
+            return False
+        plain.sendall(data)
+
+
+class TlsForwardProxy(TlsServer, ForwardProxy):
+    """ForwardProxy over TLS. It would speak HTTP/2, were it asked to: `protocols` are what was agreed on."""
+
+    def __init__(self, certificates, leaf="good", handler=lambda request: None, **more):
+        self.protocols = []
+        super().__init__(certificates, leaf, handler, **more)
+
+    def _context(self):
+        context = super()._context()
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        return context
+
+    def _open(self, connection, number):
+        secure = super()._open(connection, number)
+        self.protocols.append(secure.selected_alpn_protocol())
+        inside, outside = socket.socketpair()
+        threading.Thread(target=shuttle, args=(secure, outside), daemon=True).start()
+        return inside
+
+
+class Http2Front(TlsServer):
+    """TLS that ends handshakes as TlsServer does, with HTTP/2 agreed on. What comes decrypted goes to `port`."""
+
+    def __init__(self, certificates, port, leaf="good", **more):
+        self.to = port
+        super().__init__(certificates, leaf, **more)
+
+    def _context(self):
+        context = super()._context()
+        context.set_alpn_protocols(["h2"])
+        return context
+
+    def _serve(self, connection, number):
+        try:
+            shuttle(self._open(connection, number), socket.create_connection(("127.0.0.1", self.to), 10))
+        except OSError:
+            connection.close()
+
+
+class Http2Nginx(Server):
+    """nginx that speaks HTTP/2 in front of the scripted servers, and by itself.
+
+    `front(port, path)` is the URL of what a server on that port serves at "/port/path"; `front_kept` the same for the one
+    port `kept`, over connections that are kept, as log-ins of a connection need. `certificate_url` asks for a client
+    certificate and goes on without, `self_signed_url` has a certificate that does not verify, and `clear_port` speaks
+    HTTP/2 without TLS. A line of the log: status, protocol, SUCCESS or NONE or FAILED:why, the client's subject, target.
+    """
+
+    def __init__(self, folder, certificates, kept):
+        folder = pathlib.Path(folder)
+        self.ports = {name: free_port() for name in ["front", "kept", "certificate", "self-signed", "clear"]}
+        (folder / "www").mkdir()
+        (folder / "www" / "page.txt").write_text("page by HTTP/2\n")
+        spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
+        user_line = "user root; " if os.geteuid() == 0 else ""
+
+        def served(name, leaf, more):
+            pem = f"ssl_certificate {certificates / leaf}.pem; ssl_certificate_key {certificates / leaf}.key;"
+            return f"server {{ listen 127.0.0.1:{self.ports[name]} ssl http2; {pem} root {folder}/www; {more} }}\n"
+
+        kept_up = 'proxy_http_version 1.1; proxy_set_header Connection "";'
+        asks = f"ssl_verify_client optional; ssl_client_certificate {certificates / 'ca.pem'};"
+        (folder / "nginx.conf").write_text(
+            f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
+            f"http {{ {spool} log_format short '$status $server_protocol $ssl_client_verify \"$ssl_client_s_dn\" $uri';\n"
+            f"access_log {folder}/access.log short; ssl_session_cache off;\nupstream kept {{ server 127.0.0.1:{kept}; keepalive 1; }}\n"
+            + served("front", "good", "location ~ ^/(?<back>[0-9]+)/ { proxy_pass http://127.0.0.1:$back; proxy_set_header Host localhost; }")
+            .replace("location ~", "location ~ ^/whole/(?<back>[0-9]+)(?<rest>/.*)$ { proxy_pass http://127.0.0.1:$back$rest; } location ~", 1)
+            + served("kept", "good", f"location / {{ proxy_pass http://kept; {kept_up} }}")
+            + served("certificate", "good", asks) + served("self-signed", "self-signed", "")
+            + f"server {{ listen 127.0.0.1:{self.ports['clear']} http2; root {folder}/www; }} }}\n")
+        super().__init__(
+            [find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], self.ports["front"], folder / "access.log")
+
+    def url(self, name, path):
+        return f"https://localhost:{self.ports[name]}{path}"
+
+
+class Log:
+    """The lines that a real server writes about one cell: those between its making and `lines`.
+
+    Servers write late. `lines` makes a request of its own at `mark` (scheme, port, and the URL's start for a proxy) and
+    reads up to its line.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, server, scheme, port, through=""):
+        self.server, self.scheme, self.port, self.through = server, scheme, port, through
+        self.start = self._mark()
+
+    def _mark(self):
+        path = f"/mark-{os.getpid()}-{next(self._numbers)}"
+        kind = http.client.HTTPSConnection if self.scheme == "https" else http.client.HTTPConnection
+        more = {"context": ssl._create_unverified_context()} if self.scheme == "https" else {}
+        connection = kind("127.0.0.1", self.port, timeout=10, **more)
+        connection.request("GET", self.through + path)
+        connection.getresponse().read()
+        connection.close()
+        return path
+
+    def lines(self):
+        end = self._mark()
+        self.server.wait_for_log(end)
+        lines = self.server.log.splitlines()
+        first = next(index for index, line in enumerate(lines) if self.start in line)
+        last = next(index for index, line in enumerate(lines) if end in line)
+        return [line for line in lines[first + 1:last] if "/mark-" not in line]
+
+    def verdicts(self, verdict, wanted):
+        """What `verdict(line)` says of each line, without None."""
+        return settled(lambda: [one for one in map(verdict, self.lines()) if one is not None], wanted)
+
+
+def settled(find, wanted, seconds=3):
+    """What `find()` says as soon as that is `wanted`, or when time is over: servers note some things after the client has gone."""
+    end = time.monotonic() + seconds
+    while (found := find()) != wanted and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def open_page(request):
+    return response(200, b"open page\n")

@@ -1,0 +1,167 @@
+"""Every scheme at every kind of server and proxy, with every outcome. MATRIX.md is what a whole run of this file has shown.
+
+Each cell compares what the server has noted: of each request, whether it brought a log-in and whether it was let through.
+"""
+import os
+import urllib.parse
+
+import pytest
+from rig.fixtures import running
+from rig.forwarding import ForwardProxy
+from rig.fronts import Http2Nginx, Noted, TlsForwardProxy, open_page, settled
+from rig.matrix import CELLS, CERTIFICATES, FILE, PROXIES, REGENERATE, TUNNELS, document
+from rig.scripted import ScriptedServer
+from rig.sites import ASKED, Stand, expected, is_login_of_connection, taken
+from rig.tokens import bearer_server
+
+SETTINGS = '[schemes]\nntlm = ["127.0.0.1", "localhost"]\nnegotiate = ["localhost"]\n'
+# Of Negotiate nobody is asked about; what is asked about after a ticket was refused is Basic.
+METHODS = {"basic": "httpBasic", "bearer": "bearer", "ntlm": "ntlm", "negotiate": "httpBasic", "unknown": "other",
+           "certificate": "clientCertificate", "trust": "serverTrust"}
+PROBLEMS = {"certificate": "certificateRefused", "trust": "fingerprintWrong"}
+tried, shown = set(), set()
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """The one scripted server that nginx keeps its connections to. A cell gives it its handler."""
+    server = ScriptedServer(open_page)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory, certificates, kept):
+    with running(Http2Nginx(tmp_path_factory.mktemp("nginx-http2"), certificates, kept.port)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory, certificates, tls):
+    path = tmp_path_factory.mktemp("authorities") / "both.pem"
+    path.write_bytes((certificates / "ca.pem").read_bytes() + (tls / "ca.pem").read_bytes())
+    return path
+
+
+@pytest.fixture(scope="module")
+def tickets(realm, kerberos_users):
+    return realm.log_in("alice", kerberos_users["alice"], "matrix")
+
+
+@pytest.fixture
+def start(stage, authorities, tickets):
+    """`start(answer)` is a client of a new broker. `everything`: it is asked about connections, too; `proxy`: the configuration's."""
+    def make(answer, everything=False, proxy=None):
+        path = stage.folder / "config.toml"
+        path.write_text(SETTINGS + (f'[proxy]\nurl = "{proxy}"\n' if proxy else ""))
+        path.chmod(0o600)
+        broker = stage.broker("--config", str(path), "--ca-file", str(authorities), environment=tickets)
+        client = stage.client(answer=answer, broker=broker)
+        if everything:
+            assert "result" in client.call("auth/subscribe", {"mode": "everything"})
+        return client, broker
+
+    return make
+
+
+@pytest.mark.parametrize("scheme, target, outcome", CELLS, ids=["-".join(cell) for cell in CELLS])
+def test_cell(stage, start, request, scheme, target, outcome):
+    tried.add((scheme, target, outcome))
+    site = Stand(stage, request.getfixturevalue).site(scheme, target, outcome)
+    # Before Basic is asked about, the ticket was what is wrong.
+    replies, asked = list(site.answers if outcome == "wrong" and scheme != "negotiate" else site.answers[1:]), []
+
+    def answer(challenge):
+        asked.append(challenge)
+        if outcome in {"continue", "cancel"}:
+            return {"action": outcome}
+        reply = replies.pop(0)
+        return reply(challenge) if callable(reply) else reply
+
+    own = {"proxy": {"url": site.proxy}} if site.proxy and scheme != "negotiate" else {}
+    client, broker = start(answer, scheme in CERTIFICATES, None if own else site.proxy)
+    reply = client.fetch(site.url, **own)
+    # Some servers write about a tunnel or a connection when it ends.
+    client.close()
+    assert broker.stop() == 0
+
+    noted, failures = expected(scheme, outcome)
+    assert site.verdicts(noted) == noted, reply
+    assert [one["previousFailureCount"] for one in asked] == failures
+    # A response has refused the others.
+    problems = [one["error"]["kind"] for one in asked if one["error"]]
+    assert problems == [PROBLEMS[scheme]] * (outcome == "wrong") if scheme in PROBLEMS else problems == []
+    asker, method = urllib.parse.urlsplit(site.proxy or site.url), METHODS.get(scheme, "httpDigest")
+    spaces = [[one["protectionSpace"][name] for name in ["authenticationMethod", "isProxy", "host", "port"]] for one in asked]
+    assert spaces == [[method, target in PROXIES, asker.hostname, asker.port]] * len(asked)
+    check_reply(reply, site, scheme, target, outcome)
+    for name, (found, wanted) in site.also.items():
+        assert found() == wanted, name
+    if site.reached:
+        assert site.reached() == (outcome in {"right", "wrong"}), "requests of the origin, none with what is for the proxy"
+    shown.add((scheme, target, outcome))
+
+
+def check_reply(reply, site, scheme, target, outcome):
+    here, there = ("proxyAuth", "auth") if target in PROXIES else ("auth", "proxyAuth")
+    if outcome == "cancel" or (scheme, outcome) == ("trust", "continue"):
+        assert reply["error"]["data"]["kind"] == ("challengeCancelled" if outcome == "cancel" else "serverNotTrusted")
+    elif outcome == "continue" and scheme != "certificate":
+        result = reply["result"]
+        assert result["status"] == (407 if target in PROXIES else 401) and result.get(here) is None
+        # libcurl reads the body of a refused CONNECT and drops it.
+        assert (result["body"]["value"] == "") if target in TUNNELS else (site.refused_body in result["body"]["value"])
+    else:
+        result, login = reply["result"], is_login_of_connection(scheme, outcome)
+        version = "1.1" if target in TUNNELS and login else site.version
+        assert (result["status"], result["body"]["value"], result["httpVersion"]) == (200, site.body, version)
+        if scheme not in CERTIFICATES:
+            method = "negotiate" if (scheme, outcome) == ("negotiate", "right") else METHODS.get(scheme, "httpDigest")
+            assert result[here]["authenticationMethod"] == method and result.get(there) is None
+
+
+# What there is instead of the cells that cannot be
+
+def never(challenge):
+    pytest.fail("asked")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("kind", ["self-signed", "expired", "wrong-name"])
+def test_the_certificate_of_a_proxy_is_no_challenge(stage, start, certificates, nginx, nginx_tls, scheme, kind):
+    proxy = stage.server(TlsForwardProxy(certificates, kind))
+    port = (nginx_tls if scheme == "https" else nginx).port
+    client, _ = start(never, everything=True)
+    reply = client.fetch(f"{scheme}://localhost:{port}/open.txt", proxy={"url": proxy.url})
+    assert reply["error"]["data"]["kind"] == "proxyFailed"
+    assert settled(lambda: (len(proxy.failures), proxy.connections), (1, 1)) == (1, 1) and not proxy.requests
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_is_shown_no_certificate(stage, start, certificates, nginx, nginx_tls, scheme):
+    proxy = stage.server(TlsForwardProxy(certificates, client_authority=certificates / "ca.pem"))
+    port = (nginx_tls if scheme == "https" else nginx).port
+    client, _ = start(never, everything=True)
+    own = {"type": "certificate", "certificate": str(certificates / "client.pem"), "privateKey": str(certificates / "client.key")}
+    for more in [{}, {"tls": {"certificate": own}}]:
+        reply = client.fetch(f"{scheme}://localhost:{port}/open.txt", proxy={"url": proxy.url}, **more)
+        assert "error" in reply, reply
+    why = {"PEER_DID_NOT_RETURN_A_CERTIFICATE"}
+    assert settled(lambda: {found for _, found in proxy.failures}, why) == why and proxy.connections >= 2 and not proxy.requests
+
+
+def test_no_token_goes_over_plain_http_elsewhere(stage, start):
+    noted = Noted(taken(bearer_server(stage.secret())))
+    server, proxy = stage.server(ScriptedServer(noted)), stage.server(ForwardProxy())
+    client, _ = start(never, everything=True)
+    result = client.fetch(f"http://intranet.test:{server.port}/", proxy={"url": proxy.url})["result"]
+    assert result["status"] == 401 and noted.verdicts == [ASKED]
+
+
+def test_the_file_says_what_was_shown():
+    """Last, and about a whole run."""
+    assert tried == set(CELLS), "run the whole file"
+    text = document(shown)
+    if os.environ.get("WATCHWORD_WRITE_MATRIX"):
+        FILE.write_text(text)
+    assert FILE.exists() and FILE.read_text() == text, f"MATRIX.md says something else; if it is this run that is right: {REGENERATE}"
