@@ -25,6 +25,8 @@ final class Transfer {
     private(set) var proxyTLS: TLSRecord?
 
     private(set) var headers = ResponseHeaders()
+    /// How much libcurl has read of the body of a refused CONNECT, at least.
+    private var refusalBytes = 0
     private(set) var body: [UInt8] = []
     /// Why a callback has stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
@@ -83,6 +85,9 @@ final class Transfer {
                 guard let context else { return CURLE_SSL_CONNECT_ERROR }
                 return Transfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
             }, owner)
+        if request.isTunnelled {
+            try easy.set(progress: { owner, _, _, _, _ in Transfer.at(owner).goesOn() ? 0 : 1 }, owner)
+        }
         try easy.set(CURLOPT_WRITEFUNCTION) { bytes, _, count, owner in
             Transfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
         }
@@ -105,6 +110,13 @@ final class Transfer {
         return true
     }
 
+    /// Asked for every byte that libcurl reads of the body of a refused CONNECT.
+    private func goesOn() -> Bool {
+        guard headers.isComplete, originTLS == nil else { return true }
+        refusalBytes += 1
+        return refusalBytes <= EngineLimits.refusedTunnelBodyBytes
+    }
+
     /// Makes the context of a new connection record, and show what it has to show.
     private func prepare(_ context: OpaquePointer) -> Bool {
         if let proxy = request.proxy, proxy.kind == .https, TLSRecord.isProxys(context) {
@@ -120,6 +132,7 @@ final class Transfer {
     }
 
     private func record(header line: UnsafeRawBufferPointer) -> Bool {
+        refusalBytes = 0
         guard headers.append(line) else {
             stopped = .headersTooLarge
             return false
