@@ -128,6 +128,8 @@ final class Transfer {
             .origin, host: request.url.origin.host, policy: request.trust,
             refusesRequest: request.refusesCertificateRequest && certificate == nil)
         originTLS = record
+        // The tunnel stands: what comes from now on is the origin's.
+        headers = ResponseHeaders()
         return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
     }
 
@@ -151,6 +153,9 @@ final class Transfer {
 extension TransferRequest {
     /// Methods whose meaning includes a body send an empty one, with its length, where none is given (RFC 9110 section 8.6).
     var sendsBody: Bool { method != "HEAD" && (body != nil || ["POST", "PUT", "PATCH"].contains(method)) }
+
+    /// RFC 9110 section 9.2.1.
+    var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
 }
 
 extension EasyHandle {

@@ -69,13 +69,16 @@ extension Transfer {
         return failure
     }
 
-    /// The server has asked for a certificate and ended the connection over it. TLS 1.3 does so after the handshake
-    /// (RFC 8446 section 4.4.2.4), and what is sent by then may destroy the alert on its way.
+    /// The server has asked for a certificate and ended the connection over it, which it says with an alert.
+    ///
+    /// TLS 1.3 does so after the handshake (RFC 8446 section 4.4.2.4), and what is sent by then may destroy the alert on its way.
+    /// The loss alone looks like that of a server which has acted on the request: whoever believes that it was about the
+    /// certificate may send the request again, so only what is safe to repeat is taken for it.
     private func isAboutClientCertificate(_ kind: TransferFailure.Kind) -> Bool {
         guard let tls = originTLS, tls.certificateRequest != nil, headers.status == 0 else { return false }
         if tls.hasRefusedRequest { return true }
-        guard let alert = tls.alert else { return kind == .connectionLost }
-        return TransferFailure.certificateAlerts.contains(alert)
+        if let alert = tls.alert { return TransferFailure.certificateAlerts.contains(alert) }
+        return kind == .connectionLost && tls.isRefusedLate && request.isSafe
     }
 
     /// What the proxy is to blame for.
