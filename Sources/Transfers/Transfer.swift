@@ -9,6 +9,7 @@ final class Transfer {
 
     let id: TransferID
     let request: TransferRequest
+    let start = ContinuousClock.now
     let easy: EasyHandle
     /// Whose connections it uses; `nil` for those without identity.
     var pool: IdentityPool?

@@ -1,10 +1,12 @@
 """Proxies that do what no proxy should: who is held up by it, and who is blamed."""
 import itertools
+import socket
 import threading
 import time
 
 import pytest
 from rig.scripted import ScriptedServer, response
+from rig.servers import free_port
 
 REFUSAL = b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\n"
 
@@ -70,3 +72,39 @@ def test_a_dripping_answer_to_connect_ends_with_the_fetch(stage):
     begin = time.monotonic()
     reply = client.fetch("https://localhost:9/", proxy={"url": proxy.url}, timeoutMs=1000)
     assert reply["result"]["status"] == 407 and time.monotonic() - begin < 3
+
+
+@pytest.mark.parametrize("answer", [
+    b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"220 mail\r\n\r\n", b"x" * 100_000, b"HTTP/1.1 200 OK\r\nA:",
+], ids=["nothing", "ssh", "mail", "long", "half"])
+def test_what_is_no_proxy_is_blamed_itself(stage, answer):
+    proxy = stage.server(RogueProxy([answer]))
+    reply = stage.client().fetch("https://server.test/", proxy={"url": proxy.url})
+    assert reply["error"]["data"]["kind"] == "proxyFailed", reply
+    assert f"127.0.0.1, port {proxy.port}" in reply["error"]["message"], reply
+
+
+def test_a_silent_proxy_is_named(stage):
+    """The time is the fetch's own: so is the kind."""
+    for scheme, target in [("http", "https"), ("https", "https"), ("https", "http")]:
+        proxy = stage.server(RogueProxy([], ends=False))
+        reply = stage.client().fetch(
+            f"{target}://server.test/", proxy={"url": f"{scheme}://127.0.0.1:{proxy.port}"}, timeoutMs=1000)
+        assert reply["error"]["data"]["kind"] == "timedOut"
+        assert f"127.0.0.1, port {proxy.port}" in reply["error"]["message"] and "1000 ms" in reply["error"]["message"], reply
+
+
+def test_a_silent_https_proxy_fails_after_the_time_for_connecting(stage):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        reply = stage.client().fetch(
+            f"http://localhost:{free_port()}/", proxy={"url": f"https://127.0.0.1:{port}"}, seconds=45)
+    assert reply["error"]["data"]["kind"] == "proxyFailed", reply
+    assert f"127.0.0.1, port {port}" in reply["error"]["message"] and "30000 ms" in reply["error"]["message"], reply
+
+
+def test_a_line_without_end(stage):
+    proxy = stage.server(RogueProxy([b"HTTP/1.1 200 OK\r\nX: " + b"a" * (2 << 20)], ends=False))
+    for way in [{}, {"proxy": {"url": proxy.url}}]:
+        reply = stage.client().fetch(proxy.url, timeoutMs=10_000, **way)
+        assert reply["error"]["data"]["kind"] == "tooLarge", reply
