@@ -43,6 +43,14 @@ static inline CURLcode watchword_curl_easy_set_context_function(
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
 }
 
+// `function` is called while anything goes on, and ends the transfer when it does not return 0.
+static inline CURLcode watchword_curl_easy_set_progress_function(
+    CURL *easy, curl_xferinfo_callback function, void *user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, user);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, function);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+}
+
 // OpenSSL's `SSL *` of the connection in use; NULL when there is none. Only inside a callback of the transfer.
 static inline void *watchword_curl_easy_get_ssl(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;

@@ -52,6 +52,11 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_context_function(pointer, function, user), CURLOPT_SSL_CTX_FUNCTION)
     }
 
+    /// `user` must live as long as the handle.
+    func set(progress function: curl_xferinfo_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_progress_function(pointer, function, user), CURLOPT_XFERINFOFUNCTION)
+    }
+
     /// libcurl copies the bytes.
     func setBody(_ bytes: [UInt8]) throws(TransferFailure) {
         try check(

@@ -2,6 +2,9 @@
 enum EngineLimits {
     /// The header section of a response, as curl's own tool allows.
     static let headerBytes = 300 << 10
+    /// The body of a proxy's refusal to connect; the connection ends there. libcurl reads it byte by byte, to its end, and lets
+    /// everybody wait meanwhile.
+    static let refusedTunnelBodyBytes = 64 << 10
     /// Until the connection stands, TLS included.
     static let connectMilliseconds = 30_000
     /// Connections to one host at once; further transfers wait for one of them.

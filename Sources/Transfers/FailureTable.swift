@@ -4,7 +4,8 @@ internal import WatchwordProtocol
 
 extension TransferFailure {
     /// libcurl's hundred codes, in the few words that make a difference to somebody.
-    init(_ code: CURLcode, for request: TransferRequest, errorText: String) {
+    /// - Parameter limit: the time that a transfer had which ran out of it.
+    init(_ code: CURLcode, for request: TransferRequest, limit: Duration, errorText: String) {
         let kind: Kind =
             switch code {
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameNotResolved
@@ -22,17 +23,17 @@ extension TransferFailure {
             default: .internalError
             }
         let reason = errorText.isEmpty ? TransferLibrary.description(of: code) : errorText.shortened
-        self.init(kind, "\(kind.sentence(request)) (\(reason))")
+        self.init(kind, "\(kind.sentence(request, limit)) (\(reason))")
     }
 }
 
 extension TransferFailure.Kind {
-    fileprivate func sentence(_ request: TransferRequest) -> String {
+    fileprivate func sentence(_ request: TransferRequest, _ limit: Duration) -> String {
         let origin = request.url.origin
         return switch self {
         case .nameNotResolved: "The name \(origin.host) was not found. Check its spelling, and the network."
         case .cannotConnect: "Nothing answers at \(origin.host), port \(origin.port). Check that the server runs."
-        case .timedOut: "\(origin.text) did not answer within \(request.timeout.wholeMilliseconds) ms."
+        case .timedOut: "\(origin.text) did not answer within \(limit.wholeMilliseconds) ms."
         case .serverNotTrusted: "The certificate of \(origin.host), port \(origin.port), is not trusted."
         case .tlsFailed: "No protected connection to \(origin.host), port \(origin.port), could be made."
         case .connectionLost: "The connection to \(origin.host), port \(origin.port), ended too early."

@@ -20,6 +20,7 @@ extension EasyHandle {
         // Never GSS-API; without a user only "no authentication" is offered.
         try set(CURLOPT_SOCKS5_AUTH, watchword_curl_auth_basic)
         if proxy.kind == .socks5h {
+            try proxy.checkLogin()
             if let user = proxy.user { try set(CURLOPT_PROXYUSERNAME, user) }
             if let password = proxy.password { try set(CURLOPT_PROXYPASSWORD, password) }
         }
@@ -36,6 +37,18 @@ extension EasyHandle {
         )
         let password = handshake.password ?? Secret(capacity: 0) { _ in 0 }
         try set(isOrigin ? CURLOPT_PASSWORD : CURLOPT_PROXYPASSWORD, NTLMText.password(password))
+    }
+}
+
+extension ProxyRequest {
+    /// RFC 1929 has one byte for each length.
+    fileprivate func checkLogin() throws(TransferFailure) {
+        guard max(user?.count ?? 0, password?.count ?? 0) <= 255 else {
+            throw TransferFailure(
+                .cannotConnect,
+                "The login for the proxy at \(host), port \(port), is too long: SOCKS takes 255 bytes for a user or a password.",
+                cause: .proxyLoginTooLong)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ struct ResponseHeaders {
     private(set) var fields: [HeaderField] = []
     private(set) var bytes = 0
     /// The empty line after the fields was seen: what follows is a body, another response, or trailers.
-    private var isComplete = false
+    private(set) var isComplete = false
 
     /// Takes one line with its line end. `false` when there are too many bytes.
     mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {

@@ -33,9 +33,11 @@ extension TLSRecord {
                 return record.recordRequest(connection) ? 1 : 0
             }, nil)
         SSL_CTX_set_info_callback(context) { connection, event, value in
-            if let connection, event & watchword_ssl_read_alert == watchword_ssl_read_alert {
+            guard let connection else { return }
+            if event & watchword_ssl_read_alert == watchword_ssl_read_alert {
                 TLSRecord.of(connection)?.recordAlert(value)
             }
+            if event & SSL_CB_HANDSHAKE_DONE != 0 { TLSRecord.of(connection)?.recordEnd() }
         }
         return true
     }

@@ -14,6 +14,10 @@ final class TLSRecord {
     /// A server that asks for a certificate ends the handshake.
     private let refusesRequest: Bool
     private(set) var hasRefusedRequest = false
+    /// A certificate is refused only after the handshake: TLS 1.3 was chosen.
+    private(set) var isRefusedLate = false
+    /// The handshake has come to its end.
+    private(set) var isComplete = false
     private var problems: Set<ServerTrustFacts.Problem> = []
 
     /// Why the certificate was not accepted; `nil` when it was, or has not come yet.
@@ -103,9 +107,12 @@ final class TLSRecord {
             }
         }
         certificateRequest = ClientCertificateRequest(distinguishedNames: names)
+        isRefusedLate = SSL_version(connection) >= TLS1_3_VERSION
         hasRefusedRequest = refusesRequest
         return !refusesRequest
     }
+
+    func recordEnd() { isComplete = true }
 
     /// - Parameter value: the level in the upper byte, the description in the lower.
     func recordAlert(_ value: Int32) {

@@ -9,6 +9,7 @@ final class Transfer {
 
     let id: TransferID
     let request: TransferRequest
+    let start = ContinuousClock.now
     let easy: EasyHandle
     /// Whose connections it uses; `nil` for those without identity.
     var pool: IdentityPool?
@@ -25,6 +26,8 @@ final class Transfer {
     private(set) var proxyTLS: TLSRecord?
 
     private(set) var headers = ResponseHeaders()
+    /// How much libcurl has read of the body of a refused CONNECT, at least.
+    private var refusalBytes = 0
     private(set) var body: [UInt8] = []
     /// Why a callback has stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
@@ -83,6 +86,9 @@ final class Transfer {
                 guard let context else { return CURLE_SSL_CONNECT_ERROR }
                 return Transfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
             }, owner)
+        if request.isTunnelled {
+            try easy.set(progress: { owner, _, _, _, _ in Transfer.at(owner).goesOn() ? 0 : 1 }, owner)
+        }
         try easy.set(CURLOPT_WRITEFUNCTION) { bytes, _, count, owner in
             Transfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
         }
@@ -105,6 +111,13 @@ final class Transfer {
         return true
     }
 
+    /// Asked for every byte that libcurl reads of the body of a refused CONNECT.
+    private func goesOn() -> Bool {
+        guard headers.isComplete, originTLS == nil else { return true }
+        refusalBytes += 1
+        return refusalBytes <= EngineLimits.refusedTunnelBodyBytes
+    }
+
     /// Makes the context of a new connection record, and show what it has to show.
     private func prepare(_ context: OpaquePointer) -> Bool {
         if let proxy = request.proxy, proxy.kind == .https, TLSRecord.isProxys(context) {
@@ -116,10 +129,13 @@ final class Transfer {
             .origin, host: request.url.origin.host, policy: request.trust,
             refusesRequest: request.refusesCertificateRequest && certificate == nil)
         originTLS = record
+        // The tunnel stands: what comes from now on is the origin's.
+        headers = ResponseHeaders()
         return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
     }
 
     private func record(header line: UnsafeRawBufferPointer) -> Bool {
+        refusalBytes = 0
         guard headers.append(line) else {
             stopped = .headersTooLarge
             return false
@@ -138,6 +154,9 @@ final class Transfer {
 extension TransferRequest {
     /// Methods whose meaning includes a body send an empty one, with its length, where none is given (RFC 9110 section 8.6).
     var sendsBody: Bool { method != "HEAD" && (body != nil || ["POST", "PUT", "PATCH"].contains(method)) }
+
+    /// RFC 9110 section 9.2.1.
+    var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
 }
 
 extension EasyHandle {

@@ -48,12 +48,10 @@ extension Transfer {
     }
 
     private func failure(_ code: CURLcode) -> TransferFailure {
-        var failure = TransferFailure(code, for: request, errorText: String(cString: errorText))
-        if let proxy = request.proxy, let (kind, cause) = proxyFailure(code, proxy) {
-            failure = TransferFailure(
-                kind, "\(cause.sentence(request, proxy)) (\(String(cString: errorText).shortened))", cause: cause)
-            if cause == .proxyTLSFailed { failure.serverTrust = proxyTLS?.refusal }
-        }
+        if code == CURLE_OUT_OF_MEMORY && hasBegunToAnswer { return longLine }
+        var failure =
+            proxyFailure(code)
+            ?? TransferFailure(code, for: request, limit: timeLimit, errorText: String(cString: errorText))
         if let facts = originTLS?.refusal {
             failure = TransferFailure(.serverNotTrusted, for: request, facts)
         } else if isAboutClientCertificate(failure.kind) {
@@ -69,40 +67,25 @@ extension Transfer {
         return failure
     }
 
-    /// The server has asked for a certificate and ended the connection over it. TLS 1.3 does so after the handshake
-    /// (RFC 8446 section 4.4.2.4), and what is sent by then may destroy the alert on its way.
+    /// The server has asked for a certificate and ended the connection over it, which it says with an alert.
+    ///
+    /// TLS 1.3 does so after the handshake (RFC 8446 section 4.4.2.4), and what is sent by then may destroy the alert on its way.
+    /// The loss alone looks like that of a server which has acted on the request: whoever believes that it was about the
+    /// certificate may send the request again, so only what is safe to repeat is taken for it.
     private func isAboutClientCertificate(_ kind: TransferFailure.Kind) -> Bool {
         guard let tls = originTLS, tls.certificateRequest != nil, headers.status == 0 else { return false }
         if tls.hasRefusedRequest { return true }
-        guard let alert = tls.alert else { return kind == .connectionLost }
-        return TransferFailure.certificateAlerts.contains(alert)
+        if let alert = tls.alert { return TransferFailure.certificateAlerts.contains(alert) }
+        return kind == .connectionLost && tls.isRefusedLate && request.isSafe
     }
 
-    /// What the proxy is to blame for.
-    private func proxyFailure(
-        _ code: CURLcode, _ proxy: ProxyRequest
-    ) -> (TransferFailure.Kind, TransferFailure.Cause)? {
-        switch code {
-        case CURLE_COULDNT_RESOLVE_PROXY: return (.nameNotResolved, .proxyUnreachable)
-        case CURLE_COULDNT_CONNECT: return (.cannotConnect, .proxyUnreachable)
-        case CURLE_PROXY:
-            let reason = CURLproxycode(UInt32(easy.number(CURLINFO_PROXY_ERROR)))
-            let isLogin = reason == CURLPX_USER_REJECTED || reason == CURLPX_NO_AUTH
-            return (.cannotConnect, isLogin ? .proxyLoginRefused : .proxyRefused(status: nil))
-        default:
-            let isEarly = proxy.kind == .https && originTLS == nil && !hasConnected(code)
-            return proxyTLS?.refusal != nil || isEarly ? (.tlsFailed, .proxyTLSFailed) : nil
-        }
-    }
+    /// libcurl runs out of memory by its own decision: it has a limit for the length of a header line.
+    private var hasBegunToAnswer: Bool { easy.number(CURLINFO_REQUEST_SIZE) > 0 && !headers.isComplete }
 
-    /// The failure is not one of making a protected connection.
-    private func hasConnected(_ code: CURLcode) -> Bool {
-        switch code {
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM,
-            CURLE_SSL_CACERT_BADFILE:
-            false
-        default: true
-        }
+    private var longLine: TransferFailure {
+        TransferFailure(
+            .headersTooLarge,
+            "A header line of the response of \(request.url.origin.text) is longer than \(CURL_MAX_HTTP_HEADER) bytes.")
     }
 
     private func limitText(_ kind: TransferFailure.Kind) -> String {
@@ -126,18 +109,6 @@ extension TransferFailure {
         let reason = problems.isEmpty ? "" : " (\(problems))"
         self.init(kind, "The certificate of \(origin.host), port \(origin.port), is not trusted\(reason).")
         serverTrust = facts
-    }
-}
-
-extension TransferFailure.Cause {
-    fileprivate func sentence(_ request: TransferRequest, _ proxy: ProxyRequest) -> String {
-        let place = "\(proxy.host), port \(proxy.port)"
-        return switch self {
-        case .proxyLoginRefused: "The proxy at \(place), wants a login, or another one."
-        case .proxyRefused: "The proxy at \(place), does not connect to \(request.url.origin.host)."
-        case .proxyTLSFailed: "No protected connection to the proxy at \(place), could be made."
-        default: "The proxy at \(place), does not answer. Check that it runs."
-        }
     }
 }
 

@@ -1,8 +1,10 @@
 """Servers that ask for a client certificate: who is asked, what is shown, what becomes of what is no good."""
 import pathlib
+import ssl
 
 import pytest
-from rig.tls import PASSPHRASE
+from rig.forwarding import ForwardProxy
+from rig.tls import PASSPHRASE, TlsServer
 
 BOTH = ["TLSv1.2", "TLSv1.3"]
 
@@ -159,3 +161,69 @@ def test_nobody_else_is_served_as_the_owner_of_the_certificate(stage, broker, ce
     bob = shown(certificates, "other-client.pem", "other-client.key", persistence="none")["credential"]
     assert client.fetch(f"{server.url}/page.txt", tls={"certificate": bob})["result"]["status"] == 200
     assert 'SUCCESS "CN=Bob Client"' in server.wait_for_log('SUCCESS "CN=Bob Client"')
+
+
+@pytest.fixture
+def tunnel(stage):
+    return {"url": stage.server(ForwardProxy()).url}
+
+
+def test_a_certificate_that_is_asked_for_through_a_tunnel(stage, broker, certificates, tls_server, tunnel):
+    server = tls_server(client_authority=certificates / "ca.pem")
+    client, asked = asking(stage, broker, lambda challenge: shown(certificates))
+    assert client.fetch(server.url, proxy=tunnel)["result"]["status"] == 200 and len(asked) == 1
+    assert "Alice Client" in server.peers.values()
+
+
+def test_a_certificate_of_the_fetch_through_a_tunnel(stage, broker, certificates, tls_server, tunnel):
+    server = tls_server(client_authority=certificates / "ca.pem")
+    own = shown(certificates)["credential"]
+    assert stage.client(broker=broker).fetch(server.url, proxy=tunnel, tls={"certificate": own})["result"]["status"] == 200
+    assert list(server.peers.values()) == ["Alice Client"]
+
+
+@pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_refused_certificate_through_a_tunnel(stage, broker, certificates, tls_server, tunnel, protocol):
+    server = tls_server(client_authority=certificates / "ca.pem", minimum=protocol, maximum=protocol)
+    own = shown(certificates, "stranger.pem", "stranger.key")["credential"]
+    reply = stage.client(broker=broker).fetch(server.url, proxy=tunnel, tls={"certificate": own})
+    assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and not server.requests
+
+
+class BreakingOff(TlsServer):
+    """Asks for a certificate, does without one, and closes after each request without a word."""
+
+    def _context(self):
+        context = super()._context()
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+    def _respond(self, connection, request, early):
+        return True
+
+
+@pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("way", ["nobody to ask", "own certificate", "without", "with a certificate"])
+def test_an_order_is_sent_once_whatever_becomes_of_it(stage, certificates, protocol, way):
+    server = stage.server(BreakingOff(
+        certificates, client_authority=certificates / "ca.pem", minimum=protocol, maximum=protocol))
+    broker, options = stage.broker("--ca-file", str(certificates / "ca.pem")), {"auth": {"interaction": "none"}}
+    client = stage.client(broker=broker)
+    if way == "own certificate":
+        options["tls"] = {"certificate": shown(certificates)["credential"]}
+    elif way != "nobody to ask":
+        names = iter([("client.pem", "client.key"), ("other-client.pem", "other-client.key")])
+        answer = {"action": "continue"}
+        client, _ = asking(stage, broker, lambda challenge: answer if way == "without" else shown(certificates, *next(names)))
+        options = {}
+    reply = client.fetch(server.url, method="POST", body={"type": "string", "value": "one order"}, **options)
+    assert reply["error"]["data"]["kind"] == "connectionLost", reply
+    assert [request.method for request in server.requests] == ["POST"]
+
+
+def test_tls_1_2_refuses_a_certificate_with_an_alert_or_not_at_all(stage, broker, certificates):
+    server = stage.server(BreakingOff(
+        certificates, client_authority=certificates / "ca.pem", maximum=ssl.TLSVersion.TLSv1_2))
+    own = shown(certificates)["credential"]
+    reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
+    assert reply["error"]["data"]["kind"] == "connectionLost"

@@ -110,4 +110,17 @@ import WatchwordProtocol
             #expect(failure.kind == .timedOut || failure.cause == .proxyTLSFailed)
         }
     }
+
+    @Test(arguments: [(256, 1), (1, 256)])
+    func aLoginThatSOCKSCannotCarryIsNotSent(user: Int, password: Int) async throws {
+        let server = ScriptedServer([.hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            var request = request("http://o.invalid/", server, .socks5h)
+            request.proxy?.user = secret(String(repeating: "u", count: user))
+            request.proxy?.password = secret(String(repeating: "p", count: password))
+            #expect(await engine.exchange(request).failure?.cause == .proxyLoginTooLong)
+        }
+        #expect(server.heard.isEmpty)
+    }
 }

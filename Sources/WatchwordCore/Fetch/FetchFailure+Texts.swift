@@ -37,7 +37,7 @@ extension TransferFailure.Kind {
 extension TransferFailure.Cause {
     fileprivate var kind: ErrorKind {
         switch self {
-        case .proxyUnreachable, .proxyRefused, .proxyLoginRefused, .proxyTLSFailed: .proxyFailed
+        case .proxyUnreachable, .proxyRefused, .proxyLoginRefused, .proxyLoginTooLong, .proxyTLSFailed: .proxyFailed
         case .clientCertificateUnreadable, .clientKeyPassphraseWrong, .clientKeyMismatch, .clientCertificateRefused,
             .clientCertificateRequired:
             .clientCertificateRejected

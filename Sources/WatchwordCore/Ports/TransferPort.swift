@@ -49,7 +49,7 @@ public struct TransferResponse: Sendable, Equatable {
     /// Of the final response: those of interim (1xx) responses are dropped, and so are trailers.
     public var headers: [HeaderField]
     public var body: [UInt8]
-    /// A 407 that the proxy in use has answered itself. No other 407 is about a proxy.
+    /// A 407 that the proxy in use has answered itself. No other 407 is about a proxy. In answer to CONNECT its body is lost.
     public var isFromProxy = false
     /// That the server has asked for a certificate when this connection was made, if it has.
     public var clientCertificateRequest: ClientCertificateRequest?
@@ -74,12 +74,15 @@ public struct TransferFailure: Error, Sendable, Equatable {
 
     /// What lies behind the kind, where somebody can do something about it.
     public enum Cause: Sendable, Equatable {
-        /// The proxy's name is unknown, or nothing answers there.
+        /// The proxy's name is unknown, or nothing answers there in time.
         case proxyUnreachable
-        /// It answered, but will not connect to the origin: the status of its answer to CONNECT, or `nil` for SOCKS.
+        /// It answered, but will not connect to the origin: the status of its answer to CONNECT, or `nil` for SOCKS and for what
+        /// is no such answer.
         case proxyRefused(status: Int?)
         /// SOCKS: no login was given and it wants one, or it was wrong.
         case proxyLoginRefused
+        /// SOCKS: the user or the password is longer than 255 bytes (RFC 1929). Nothing was sent.
+        case proxyLoginTooLong
         /// No protected connection to the proxy, or its certificate does not verify.
         case proxyTLSFailed
         /// The file is missing, or holds no certificate or no key.
