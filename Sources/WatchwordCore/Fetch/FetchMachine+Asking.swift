@@ -176,9 +176,15 @@ extension FetchMachine {
         return true
     }
 
+    /// Not with what belongs further on the way, so that no two fetches wait for each other (see `TurnSlot`).
     mutating func wait(
-        _ question: Question, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment
+        _ question: Question, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
     ) -> FetchStep {
+        for later in TurnSlot.allCases where later > slot(of: question) {
+            release(.passed(declined: []), later, &memory)
+            if later == .proxy, let attempt = outgoing.proxy { memory.turns.endTrial(by: id, in: attempt.space) }
+        }
         state = .waiting(question, at: place, since: environment.now)
         return FetchStep(.wait)
     }
@@ -197,6 +203,6 @@ extension FetchMachine {
         if case .waiting(_, let place, _) = state { memory.turns.leave(id, from: place) }
         memory.turns.endTrials(by: id)
         releaseAll(&memory)
-        if outgoing.trust?.fetch == id { memory.identities.forget { $0.trust?.fetch == id } }
+        memory.identities.forget { $0.trust?.fetch == id }
     }
 }

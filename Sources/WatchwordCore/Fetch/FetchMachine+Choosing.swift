@@ -18,27 +18,34 @@ extension FetchMachine {
         _ question: Question, _ offers: OfferList, _ side: Side, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep {
+        if let step = tryDeferred(question, offers, environment, &memory) { return step }
         var question = question
+        question.deferred = nil
         question.asked = bestChallenge(offers, environment, memory)
         guard let asked = question.asked else { return giveUp(question, environment, &memory) }
         let space = asked.protectionSpace(at: offers.challenger)
         if let consultation = nextConsultation(for: space, memory) {
             return consult(consultation, then: .question(question))
         }
-        learnRefusals(for: asked, in: space, deferred: question.deferred, memory)
-        if let deferred = question.deferred {
-            question.deferred = nil
-            if mayUse(deferred.source, for: space, memory),
-                !target(offers.challenger).hasRefused(deferred.credential, in: space)
-            {
-                return attempt(deferred, for: asked, in: space, question, environment, &memory)
-            }
-        }
+        learnRefusals(for: asked, in: space, deferred: nil, memory)
         let asksFirst = plan.asksFirst && plan.subscription?.covers(space) == true
         let isAskedFirst =
             asksFirst && !question.declined.contains(.client) || target(offers.challenger).asksBeforeWeaker
         if !isAskedFirst, let step = tryWhatIsAtHand(asked, space, question, environment, &memory) { return step }
         return find(asked, space, question, isAskedFirst: isAskedFirst, environment, &memory)
+    }
+
+    /// What waited for the verdict on another fetch, for the challenge that it was an answer to.
+    private mutating func tryDeferred(
+        _ question: Question, _ offers: OfferList, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep? {
+        guard let deferred = question.deferred, let asked = question.asked else { return nil }
+        let space = asked.protectionSpace(at: offers.challenger)
+        learnRefusals(for: asked, in: space, deferred: deferred, memory)
+        guard mayUse(deferred.source, for: space, memory),
+            !target(offers.challenger).hasRefused(deferred.credential, in: space)
+        else { return nil }
+        return attempt(deferred, for: asked, in: space, question, environment, &memory)
     }
 
     /// By strength, or in the order that the configuration says; a token or a header that is at hand comes before all Digest.
@@ -83,7 +90,7 @@ extension FetchMachine {
                 return send(own, for: asked, in: space, question, environment, &memory)
             }
             let key = turnKey(for: space, .own, memory)
-            guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
+            guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
             return attempt(own, for: asked, in: space, question, environment, &memory)
         }
         return accepted.map { send($0, for: asked, in: space, question, environment, &memory) }
@@ -100,7 +107,7 @@ extension FetchMachine {
             return giveUp(question, environment, &memory)
         }
         let key = turnKey(for: space, .find, memory)
-        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
+        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
         if mayUseStorage(for: space, memory), target(challenger).keyringItems == nil,
             memory.keyring.isWorthAsking(now: environment.now)
         {
@@ -126,8 +133,9 @@ extension FetchMachine {
     ) -> FetchStep {
         guard memory.turns.beginTrial(of: candidate.credential, in: space, by: id) else {
             var question = question
+            question.asked = asked
             question.deferred = candidate
-            return wait(question, at: .trial, environment)
+            return wait(question, at: .trial, environment, &memory)
         }
         return send(candidate, for: asked, in: space, question, environment, &memory)
     }
@@ -137,7 +145,8 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         outgoing[space.proxyType == nil ? .server : .proxy] = Attempt(asked, space, candidate)
-        return transfer(answering: question, environment, &memory)
+        if asked.isHandshake { handshakeQuestion = question }
+        return transfer(environment, &memory)
     }
 
     /// What another fetch has found out to be right.
@@ -159,12 +168,24 @@ extension FetchMachine {
             return send(candidate, for: asked, in: space, question, environment, &memory)
         case (.trust(let decision), .serverTrust):
             return trust(decision, question, environment, &memory)
-        case (.certificate(let certificate, let source), .clientCertificate):
+        case (.certificate(let certificate, let source), .clientCertificate)
+        where !target(server).hasRefused(certificate):
             return show(certificate, source, question, environment, &memory)
         default:
             break
         }
         return choose(question, environment, &memory)
+    }
+
+    /// Somebody who was asked for another fetch leaves it at what there is.
+    mutating func proceed(
+        _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        switch question.kind {
+        case .login: giveUp(question, environment, &memory)
+        case .serverTrust(let facts): verifyNormally(question, facts, environment, &memory)
+        case .clientCertificate: goOnWithoutCertificate(question, environment, &memory)
+        }
     }
 
     /// Nobody has an answer: the response that challenged is the result, or what failed has failed. A server that asks for a

@@ -7,8 +7,9 @@ extension FetchMachine {
 
     /// What is known about the server of a new hop. A decision that somebody made for this fetch goes with it to the same
     /// origin only.
-    mutating func enterConnection(_ memory: CredentialMemory) {
+    mutating func enterConnection(from previous: Origin?, _ memory: CredentialMemory) {
         let origin = hop.url.origin
+        let before = previous == origin ? outgoing : Outgoing()
         outgoing.trust = nil
         outgoing.certificate = .undecided
         guard origin.scheme == .https else { return }
@@ -18,7 +19,10 @@ extension FetchMachine {
         } else if plan.trust == .onFailure {
             outgoing.trust = rememberedTrust(memory)
         }
-        if let certificate = rememberedCertificate(memory) {
+        if before.trust?.fetch == id { outgoing.trust = before.trust }
+        if before.certificate.isOfFetch {
+            outgoing.certificate = before.certificate
+        } else if let certificate = rememberedCertificate(memory) {
             outgoing.certificate = .certificate(certificate, .session)
         }
     }
@@ -35,7 +39,7 @@ extension FetchMachine {
 
     private func rememberedCertificate(_ memory: CredentialMemory) -> CertificateCredential? {
         let space = server.space(realm: nil, .clientCertificate)
-        guard mayUseStorage(for: space, memory), outgoing.trust == nil else { return nil }
+        guard mayUseStorage(for: space, memory) else { return nil }
         let known = memory.decisions.certificate(at: hop.url.origin, owner: owner)
         return known.flatMap { target(server).hasRefused($0) ? nil : $0 }
     }
@@ -65,6 +69,7 @@ extension FetchMachine {
     ) {
         guard hop.url.origin.scheme == .https, !response.isFromProxy else { return }
         if case .certificate(let certificate, let source) = outgoing.certificate, response.status != 400 {
+            if source != .session || response.clientCertificateRequest != nil { hasAuthenticated = true }
             let space = server.space(realm: nil, .clientCertificate)
             if certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
                 memory.decisions.remember(certificate, at: hop.url.origin, owner: owner, now: now)
@@ -92,8 +97,7 @@ extension FetchMachine {
 
     /// The question that a failure raises; `nil` where it is just a failure.
     mutating func question(
-        about failure: TransferFailure, _ answered: Question?, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
+        about failure: TransferFailure, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep? {
         let outcome = Question.Outcome.failure(FetchFailure(failure))
         if failure.kind == .serverNotTrusted, let facts = failure.serverTrust, !facts.chain.isEmpty {
@@ -114,7 +118,7 @@ extension FetchMachine {
             let offers = OfferList(socks: endpoint)
             return challenged(Question(.login(offers, .proxy), outcome), offers, .proxy, environment, &memory)
         case .noTicket, .charactersUnsupported:
-            return technicalFailure(answered, environment, &memory)
+            return technicalFailure(environment, &memory)
         default:
             return nil
         }
@@ -131,9 +135,9 @@ extension FetchMachine {
     /// Rule 8 of the order of schemes (security rules, 6.7): a login that could not even be made leads to a question, and never
     /// silently to a weaker scheme.
     private mutating func technicalFailure(
-        _ answered: Question?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep? {
-        guard let question = answered, let (attempt, side) = outgoing.handshake, !attempt.isAccepted,
+        guard let question = handshakeQuestion, let (attempt, side) = outgoing.handshake, !attempt.isAccepted,
             case .login(_, side) = question.kind
         else { return nil }
         outgoing[side] = nil
@@ -163,7 +167,7 @@ extension FetchMachine {
             return verifyNormally(question, facts, environment, &memory)
         }
         let key = turnKey(for: space, .find, certificate: facts.chain.first?.sha256, memory)
-        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
+        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
         return ask(marked(question, facts, memory), respondent, problem: nil, &memory)
     }
 
@@ -175,7 +179,7 @@ extension FetchMachine {
         guard plan.trust == .onFailure, let known = rememberedTrust(memory) else { return nil }
         if known.spkiSha256 == leaf, outgoing.trust != known {
             outgoing.trust = known
-            return transfer(answering: question, environment, &memory)
+            return transfer(environment, &memory)
         }
         if facts.problems.isEmpty {
             outgoing.trust = nil
@@ -191,7 +195,7 @@ extension FetchMachine {
         if memory.decisions.forgetTrust(at: hop.url.origin) {
             memory.add(.keepTrust(memory.decisions.permanentKeys))
         }
-        return transfer(answering: question, environment, &memory)
+        return transfer(environment, &memory)
     }
 
     /// Says that the certificate is not the one that was accepted before.
@@ -220,6 +224,7 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .credential(let credential) = answer else {
+            release(answer == .reject ? .rejected : .proceed, .connection, &memory)
             return verifyNormally(question, facts, environment, &memory)
         }
         guard case .trust(let trust) = credential else {
@@ -234,7 +239,7 @@ extension FetchMachine {
     }
 
     /// Rules 11 and 13: a certificate that verifies is good enough, and any other is not.
-    private mutating func verifyNormally(
+    mutating func verifyNormally(
         _ question: Question, _ facts: ServerTrustFacts, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep {
@@ -253,16 +258,20 @@ extension FetchMachine {
         var decision = decision
         decision.fetch = id
         outgoing.trust = decision
-        if decision.isException { dropStored() }
-        return transfer(answering: question, environment, &memory)
+        return transfer(environment, &memory)
     }
 
-    /// What is stored does not flow over an exception (rule 24), not even what was on its way.
-    private mutating func dropStored() {
-        if let attempt = outgoing.server, [.session, .keyring, .ambient].contains(attempt.source) {
-            outgoing.server = nil
+    /// What is stored does not flow over an exception (rule 24), nor past a lock: not even what was on its way.
+    mutating func dropStored(_ memory: inout CredentialMemory) {
+        for side in Side.allCases {
+            guard let attempt = outgoing[side], !mayUse(attempt.source, for: attempt.space, memory) else { continue }
+            outgoing[side] = nil
+            memory.turns.endTrial(by: id, in: attempt.space)
         }
-        if case .certificate(_, .session) = outgoing.certificate { outgoing.certificate = .undecided }
+        let space = server.space(realm: nil, .clientCertificate)
+        if case .certificate(_, .session) = outgoing.certificate, !mayUseStorage(for: space, memory) {
+            outgoing.certificate = .undecided
+        }
     }
 
     // MARK: Client certificates
@@ -282,7 +291,7 @@ extension FetchMachine {
             return giveUp(question, environment, &memory)
         }
         let key = turnKey(for: space, .find, memory)
-        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment) }
+        guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
         return ask(question, respondent, problem: nil, &memory)
     }
 
@@ -291,7 +300,7 @@ extension FetchMachine {
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .credential(let credential) = answer else {
-            if answer == .proceed { release(.proceed, .connection, &memory) }
+            release(answer == .reject ? .rejected : .proceed, .connection, &memory)
             return goOnWithoutCertificate(question, environment, &memory)
         }
         guard case .certificate(let certificate) = credential else {
@@ -310,7 +319,7 @@ extension FetchMachine {
     ) -> FetchStep {
         release(.passed(declined: question.declined), .connection, &memory)
         outgoing.certificate = .none
-        return transfer(answering: question, environment, &memory)
+        return transfer(environment, &memory)
     }
 
     mutating func show(
@@ -318,7 +327,7 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         outgoing.certificate = .certificate(certificate, source)
-        return transfer(answering: question, environment, &memory)
+        return transfer(environment, &memory)
     }
 
     /// The certificate that was shown is of no use: it is forgotten if it was remembered, and the question is put again.

@@ -28,13 +28,17 @@ extension FetchMachine {
     // MARK: Before a challenge
 
     /// Before a challenge only the session cache may speak (semantics rule 16).
-    func preemptiveEntry(at challenger: Challenger, _ memory: CredentialMemory, _ now: Duration) -> SessionEntry? {
+    func preemptiveEntry(
+        at challenger: Challenger, _ environment: FetchEnvironment, _ memory: CredentialMemory
+    ) -> SessionEntry? {
         guard plan.preemptive else { return nil }
         let entry = memory.session.preemptiveEntry(
             at: challenger, path: challenger.isProxy ? "/" : hop.url.path, user: namedUser(at: challenger),
-            owner: owner, now: now)
+            owner: owner, now: environment.now)
         guard let entry, mightUseStorage(for: entry.space, memory),
             plan.methods?.contains(entry.space.authenticationMethod) ?? true,
+            environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
+            !isDowngrade(preemptiveAttempt(entry).challenge, challenger, memory),
             !target(challenger).hasRefused(entry.credential, in: entry.space),
             agreesWithFetch(entry.credential, challenger),
             entry.digest.map({ memory.session.nonces.remembers($0, at: challenger) }) ?? true
@@ -75,10 +79,6 @@ extension FetchMachine {
     ) -> Candidate? {
         let challenger = Challenger(space)
         var own: [Candidate] = []
-        if challenge == .negotiate, namedUser(at: challenger) == nil, mayUseStorage(for: space, memory) {
-            let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
-            own.append(Candidate(credential: tickets, source: .ambient))
-        }
         if isMeant(challenger) {
             if let credential = challenger.isProxy ? plan.proxyCredential : plan.credential {
                 own.append(Candidate(credential: credential, source: .explicit))
@@ -87,6 +87,10 @@ extension FetchMachine {
                 let credential = LoginCredential(user: userInfo.user, password: password)
                 own.append(Candidate(credential: credential, source: .url))
             }
+        }
+        if challenge == .negotiate, own.isEmpty, namedUser(at: challenger) == nil, mayUseStorage(for: space, memory) {
+            let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
+            own.append(Candidate(credential: tickets, source: .ambient))
         }
         return own.first { isUsable($0, for: challenge, in: space) }
     }
@@ -149,10 +153,8 @@ extension FetchMachine {
         // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
         if attempt.isPreemptive && !spaces.contains(attempt.space) { return }
         targets[challenger, default: TargetRecord()].noteRefusal(of: attempt)
-        if attempt.challenge.isHandshake {
-            let login = ConnectionMarks.Login(attempt)
-            memory.identities.forget { $0.handshake == login }
-        }
+        let login = ConnectionMarks.Login(attempt)
+        memory.identities.forget { $0.handshake == login || $0.tunnel == login }
         if attempt.challenge == .negotiate {
             // Whatever is wrong with the tickets, it is no wrong password.
             targets[challenger, default: TargetRecord()].asksBeforeWeaker = true

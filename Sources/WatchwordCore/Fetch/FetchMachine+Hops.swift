@@ -4,13 +4,15 @@ internal import WatchwordProtocol
 extension FetchMachine {
     /// A new URL: nothing of the last one goes along but what is for the same place.
     mutating func enterHop(
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory, events: [FetchEvent]
+        from previous: Origin?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory,
+        events: [FetchEvent]
     ) -> FetchStep {
         let before = route
         route = proxyRoute(environment.proxy)
         if route != before { outgoing.proxy = nil }
         outgoing.server = nil
-        enterConnection(memory)
+        handshakeQuestion = nil
+        enterConnection(from: previous, memory)
         return startHop(environment, &memory, events: events)
     }
 
@@ -20,7 +22,7 @@ extension FetchMachine {
     ) -> FetchStep {
         for side in Side.allCases where outgoing[side] == nil {
             guard let challenger = challenger(at: side),
-                let entry = preemptiveEntry(at: challenger, memory, environment.now)
+                let entry = preemptiveEntry(at: challenger, environment, memory)
             else { continue }
             if let consultation = nextConsultation(for: entry.space, memory) {
                 return consult(consultation, then: .hop(events))
@@ -48,15 +50,14 @@ extension FetchMachine {
     // MARK: Requests
 
     /// Sends what `outgoing` holds.
-    mutating func transfer(
-        answering question: Question? = nil, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
-    ) -> FetchStep {
+    mutating func transfer(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
+        dropStored(&memory)
         let timeout = plan.timeout - networkTime
         guard timeout > .zero else {
             let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."
             return fail(FetchFailure(.timedOut, text), &memory)
         }
-        state = .transferring(answering: question, since: environment.now)
+        state = .transferring(since: environment.now)
         exchanges += 1
         var request = TransferRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
@@ -131,6 +132,14 @@ extension FetchMachine {
         return nil
     }
 
+    /// The proxy has let the tunnel through, if it was the server at its end that found fault.
+    mutating func noteTunnel(_ failure: TransferFailure, _ now: Duration, _ memory: inout CredentialMemory) {
+        guard isTunnel, failure.isOfServer, var attempt = outgoing.proxy else { return }
+        memory.turns.endTrial(by: id, in: attempt.space)
+        accept(&attempt, path: "/", now, &memory)
+        outgoing.proxy = attempt
+    }
+
     /// A response that does not challenge: accepts the attempt, redirects, or is the result.
     mutating func settle(
         _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
@@ -159,8 +168,9 @@ extension FetchMachine {
             guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
             try environment.hosts.check(next.url.origin)
             let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
+            let previous = hop.url.origin
             hop = next
-            return enterHop(environment, &memory, events: [event])
+            return enterHop(from: previous, environment, &memory, events: [event])
         } catch {
             return fail(error, &memory)
         }
@@ -172,7 +182,11 @@ extension FetchMachine {
         attempt.isAccepted = true
         memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger)
         remember(attempt, path: path, now, &memory)
-        release(.accepted(.login(attempt.credential, attempt.source)), TurnSlot(attempt.space), &memory)
+        // A value that a client has made answers one challenge, and not those of the others.
+        let isForOthers = if case .header = attempt.credential.form { false } else { true }
+        release(
+            isForOthers ? .accepted(.login(attempt.credential, attempt.source)) : .passed(declined: []),
+            TurnSlot(attempt.space), &memory)
     }
 
     // MARK: The end
@@ -218,6 +232,14 @@ extension ConnectionMarks.Login {
     init(_ attempt: Attempt) {
         self.init(
             challenger: attempt.challenger, method: attempt.space.authenticationMethod, credential: attempt.credential)
+    }
+}
+
+extension TransferFailure {
+    /// Seen only where a connection leads to the server.
+    fileprivate var isOfServer: Bool {
+        kind == .serverNotTrusted && cause == nil
+            || [.clientCertificateRequired, .clientCertificateRefused].contains(cause)
     }
 }
 

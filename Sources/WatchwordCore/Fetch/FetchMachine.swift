@@ -15,8 +15,8 @@ struct FetchMachine: Sendable {
     /// - `finished`: nothing follows.
     enum State: Sendable {
         case ready
-        /// What the request carries is in `outgoing`; the question, if there was one, is what it is the answer to.
-        case transferring(answering: Question?, since: Duration)
+        /// What the request carries is in `outgoing`.
+        case transferring(since: Duration)
         case consulting(Consultation, then: Suspended)
         case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
         case lookingUp(Question)
@@ -39,6 +39,8 @@ struct FetchMachine: Sendable {
     /// The proxy of this hop.
     var route: ProxyRoute?
     var outgoing = Outgoing()
+    /// What the last login of a connection in this hop is the answer to.
+    var handshakeQuestion: Question?
     var state = State.ready
     /// The lines in which it is this fetch's turn.
     var heldTurns: [TurnSlot: SpaceTurns.Key] = [:]
@@ -71,14 +73,14 @@ struct FetchMachine: Sendable {
 
     mutating func start(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
         guard case .ready = state else { return unexpected(&memory) }
-        return enterHop(environment, &memory, events: [])
+        return enterHop(from: nil, environment, &memory, events: [])
     }
 
     /// A transfer gave a response.
     mutating func received(
         _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .transferring(_, let since) = state else { return unexpected(&memory) }
+        guard case .transferring(let since) = state else { return unexpected(&memory) }
         networkTime += environment.now - since
         if response.isFromProxy, let route, response.status == 407 {
             let fields = response.headers.values(of: "Proxy-Authenticate")
@@ -102,7 +104,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         let offers = OfferList(
             ChallengeHeader.parse(fields: fields), by: challenger, allowed: plan.methods,
-            keepsConnection: side == .proxy || reachesServer(response), environment.schemes)
+            keepsConnection: keepsConnection(side, response), environment.schemes)
         return challenged(Question(.login(offers, side), .response(response)), offers, side, environment, &memory)
     }
 
@@ -130,9 +132,10 @@ struct FetchMachine: Sendable {
     mutating func failed(
         _ failure: TransferFailure, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .transferring(let answered, let since) = state else { return unexpected(&memory) }
+        guard case .transferring(let since) = state else { return unexpected(&memory) }
         networkTime += environment.now - since
-        return question(about: failure, answered, environment, &memory) ?? fail(FetchFailure(failure), &memory)
+        noteTunnel(failure, environment.now, &memory)
+        return question(about: failure, environment, &memory) ?? fail(FetchFailure(failure), &memory)
     }
 
     /// The answer to the last `ask`. A deadline that passed counts as `useDefault`.
@@ -195,10 +198,11 @@ struct FetchMachine: Sendable {
         case .accepted(let found):
             return follow(found, question, environment, &memory)
         case .proceed:
-            return giveUp(question, environment, &memory)
+            return proceed(question, environment, &memory)
         case .cancelled:
             return fail(.challengeCancelled(at: challenger(of: question)), &memory)
         case .rejected:
+            guard case .login = question.kind else { return proceed(question, environment, &memory) }
             noteRejection(of: question)
             question.declined = []
             return choose(question, environment, &memory)
@@ -207,7 +211,7 @@ struct FetchMachine: Sendable {
 
     /// Time has passed. `nil` unless that ends the fetch.
     mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
-        if case .transferring(_, let since) = state, environment.now - since >= Limits.verdictWait {
+        if case .transferring(let since) = state, environment.now - since >= Limits.verdictWait {
             // A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
             memory.turns.endTrials(by: id)
             releaseAll(&memory)
@@ -228,6 +232,12 @@ struct FetchMachine: Sendable {
     }
 
     // MARK: What a question is about
+
+    /// Whether a login of the connection is one to this challenger. A connection has no more than one.
+    private func keepsConnection(_ side: Side, _ response: TransferResponse) -> Bool {
+        if let other = outgoing.handshake, other.side != side { return false }
+        return side == .proxy || reachesServer(response)
+    }
 
     /// Whether the connection leads to the server itself; through a proxy that forwards requests it does only where the proxy
     /// says so.

@@ -55,4 +55,12 @@ enum CertificateDecision: Sendable, Equatable {
     var credential: CertificateCredential? {
         if case .certificate(let credential, _) = self { credential } else { nil }
     }
+
+    /// Somebody has decided so for this fetch.
+    var isOfFetch: Bool {
+        switch self {
+        case .undecided, .certificate(_, .session): false
+        case .none, .certificate: true
+        }
+    }
 }

@@ -46,8 +46,10 @@ struct Question: Sendable {
 
 /// Which of its turns a fetch holds: it may wait for that of a proxy while it holds that of the server behind it, and never
 /// the other way round, so that no two fetches wait for each other.
-enum TurnSlot: Sendable, Hashable, CaseIterable {
+enum TurnSlot: Int, Sendable, CaseIterable, Comparable {
     case server, connection, proxy
+
+    static func < (left: TurnSlot, right: TurnSlot) -> Bool { left.rawValue < right.rawValue }
 
     init(_ space: ProtectionSpace) {
         self =
