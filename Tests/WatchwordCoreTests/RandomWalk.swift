@@ -5,43 +5,70 @@ import WatchwordProtocol
 /// A world of fetches, servers, clients and a keyring in which things happen in random order. After each event the
 /// promises of the broker are checked; what breaks one is in `problem`.
 struct RandomWalk {
-    private struct Fetch {
-        let host: String
+    struct Fetch {
         let client: Int
         let sharesStorage: Bool
         let namesUser: Bool
-        /// What the server has refused to this fetch.
+        let proxy: ProxyChoice
+        /// The only key that it takes.
+        let pin: [UInt8]?
+        /// Shares nothing with other clients: it has an exception, or a proxy of its own.
+        var isApart: Bool
+        /// What servers and proxies have refused to this fetch.
         var refused: Set<String> = []
+        /// The numbers of the connections that only this fetch may have.
+        var identities: Set<Int> = []
+        /// It has kept the others from theirs for long enough.
+        var isSlow = false
         var steps = 0
     }
 
-    private static let hosts = ["a", "b", "c"]
+    /// Each with what its server offers, and what is wrong with its certificate.
+    static let places: [(name: String, offers: String, problems: Set<ServerTrustFacts.Problem>)] = [
+        ("http://a", "Basic realm=\"r\"", []), ("http://b", "NTLM, Basic realm=\"r\"", []),
+        ("http://c", "Basic realm=\"r\"", []), ("https://a", "Negotiate, Basic realm=\"r\"", []),
+        ("https://b", "NTLM, Basic realm=\"r\"", [.selfSigned]),
+        ("https://c", "Bearer realm=\"r\", Hoba realm=\"r\", Basic realm=\"r\"", []),
+    ]
     /// Far above what twenty authentication rounds with their questions can come to.
-    private static let longestFetch = 400
+    static let longestFetch = 400
 
-    private var table = FetchTable(isKeyringEnabled: true)
-    private var random: SeededGenerator
-    private var now = Duration.zero
-    private var fetches: [FetchID: Fetch] = [:]
-    private var pending: [FetchID: FetchTable.Command] = [:]
+    var table = FetchTable(isKeyringEnabled: true)
+    var random: SeededGenerator
+    var now = Duration.zero
+    var fetches: [FetchID: Fetch] = [:]
+    var pending: [FetchID: FetchTable.Command] = [:]
     /// When each request was sent.
-    private var sentAt: [FetchID: Duration] = [:]
-    private var passwords: [String: Int] = [:]
-    /// By host, the credentials that were ever given for it.
-    private var meant: [String: Set<String>] = [:]
+    var sentAt: [FetchID: Duration] = [:]
+    var schemes = SchemeRules()
+    var proxy = ProxyRule()
+    /// By server or proxy, as are the keys of the servers.
+    var passwords: [String: Int] = [:]
+    var keys: [String: UInt8] = [:]
+    /// The keys that were ever accepted, and those that were for more than one fetch.
+    var trusted: [String: Set<UInt8>] = [:]
+    var remembered: [String: Set<UInt8>] = [:]
+    /// What makes the connections of each number somebody's.
+    var marks: [Int: String] = [:]
+    var closed: Set<Int> = []
+    /// What was ever given for a server or a proxy: credentials, and certificates.
+    var meant: [String: Set<String>] = [:]
     /// Those that were under way while the broker was locked: they shared with nobody.
-    private var isPrivate: Set<FetchID> = []
+    var isPrivate: Set<FetchID> = []
     /// Credentials that a server has accepted at some time.
-    private var accepted: Set<String> = []
-    private(set) var started = 0
-    private(set) var ended = 0
-    private(set) var reached: Set<String> = []
-    private(set) var problem: String?
-    private(set) var events = 0
+    var accepted: Set<String> = []
+    var started = 0
+    var ended = 0
+    var reached: Set<String> = []
+    var problem: String?
+    var events = 0
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
-        for host in Self.hosts { passwords[host] = 0 }
+        if let listed = try? ["a", "b", "p"].map({ try HostPattern($0) }), let direct = try? HostPattern("c") {
+            schemes = SchemeRules(negotiateHosts: listed, ntlmHosts: listed)
+            proxy = ProxyRule(endpoint: wayOut, exceptions: [direct])
+        }
     }
 
     mutating func run(events count: Int) {
@@ -61,9 +88,11 @@ struct RandomWalk {
         if problem == nil, table.count + table.waitingCount > 0 { problem = "the table keeps fetches that are over" }
     }
 
-    private var environment: FetchEnvironment { FetchEnvironment(now: now, makeClientNonce: { "nonce" }) }
+    var environment: FetchEnvironment {
+        FetchEnvironment(now: now, proxy: proxy, schemes: schemes, makeClientNonce: { "nonce" })
+    }
 
-    private mutating func chance(_ one: Int, in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) < one }
+    mutating func chance(_ one: Int, in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) < one }
 
     /// In an order that is the same in every run.
     private mutating func anyActive() -> FetchID? {
@@ -85,6 +114,7 @@ struct RandomWalk {
         } else if choice < 26 {
             events += 1
             now += .seconds(Int.random(in: 0...300, using: &random))
+            for (id, sent) in sentAt where now - sent >= Limits.verdictWait { fetches[id]?.isSlow = true }
             take(table.tick(environment), after: nil)
         } else if choice < 27 {
             events += 1
@@ -98,46 +128,50 @@ struct RandomWalk {
 
     /// What happens to all: the session is forgotten, the broker locked, a password changed.
     private mutating func shake() {
-        switch Int.random(in: 0..<6, using: &random) {
+        let place = Self.places.randomElement(using: &random)?.name ?? ""
+        switch Int.random(in: 0..<8, using: &random) {
         case 0: take(table.clearSession(origin: nil).orders, after: nil)
         case 1:
             isPrivate.formUnion(fetches.keys)
             take(table.lock(), after: nil)
         case 2, 3: table.unlock()
-        default: passwords[Self.hosts.randomElement(using: &random) ?? "a", default: 0] += 1
+        case 4: keys[place, default: 1] += 1
+        case 5: passwords["p", default: 0] += 1
+        default: passwords[place, default: 0] += 1
         }
     }
 
     private mutating func start() {
         events += 1
-        let host = Self.hosts.randomElement(using: &random) ?? "a"
+        let place = Self.places.randomElement(using: &random)?.name ?? ""
         let client = Int.random(in: 1...5, using: &random)
-        var params = FetchRunParams(url: "http://\(host)/x/\(Int.random(in: 0..<3, using: &random))")
+        var params = FetchRunParams(url: "\(place)/x/\(Int.random(in: 0..<3, using: &random))")
         params.useStorage = !chance(1, in: 8)
         params.preemptive = !chance(1, in: 8)
         let interactions: [Interaction] = [.ownClient, .ownClient, .agent, .none]
         params.interaction = interactions.randomElement(using: &random) ?? .none
-        if chance(1, in: 6) { params.credential = credential(for: host) }
+        if chance(1, in: 6) { params.credential = credential(for: place) }
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0, 1: params.proxy = .none
+        case 2: params.proxy = .named(NamedProxy(url: "http://q:3128", credential: credential(for: "q")))
+        case 3: params.proxy = .named(NamedProxy(url: "http://q:3128"))
+        default: break
+        }
+        if chance(1, in: 16) { params.tls.certificate = certificate(for: place) }
+        if chance(1, in: 16) { params.tls.trust = .always }
+        if chance(1, in: 16) { params.tls.pin = trust(keys[place] ?? 1, .none, at: place) }
         let consults = chance(1, in: 6)
         let subscription = Subscription(
-            delivery: .request, mode: chance(1, in: 5) ? .everything : .classic, asksCanAuthenticate: consults,
+            delivery: .request, mode: chance(1, in: 3) ? .everything : .classic, asksCanAuthenticate: consults,
             asksUseStorage: consults)
         guard let plan = try? FetchPlan(params, subscription: chance(1, in: 5) ? nil : subscription) else { return }
         let id = table.add(plan, of: ClientTag(value: client))
         started += 1
         fetches[id] = Fetch(
-            host: host, client: client, sharesStorage: params.useStorage && !consults,
-            namesUser: params.credential != nil)
+            client: client, sharesStorage: params.useStorage && !consults, namesUser: params.credential != nil,
+            proxy: params.proxy, pin: plan.pinnedKey, isApart: plan.pinnedKey != nil || plan.proxyName == "q")
         if table.isLocked { isPrivate.insert(id) }
         take(table.start(id, environment), after: id)
-    }
-
-    /// Passwords say for which server they are, so that one that goes astray is noticed.
-    private mutating func credential(for host: String) -> LoginCredential {
-        let version = chance(2, in: 3) ? passwords[host] ?? 0 : Int.random(in: 0...3, using: &random)
-        let persistence = Persistence.allCases.randomElement(using: &random) ?? .none
-        meant[host, default: []].insert(basic("bob", "\(host)-\(version)"))
-        return LoginCredential(user: "bob", password: secret("\(host)-\(version)"), persistence: persistence)
     }
 
     private mutating func happen(to id: FetchID) {
@@ -146,143 +180,174 @@ struct RandomWalk {
         fetches[id]?.steps += 1
         if fetch.steps > Self.longestFetch { problem = "\(id) does not end" }
         switch command {
-        case .transfer(let request): serve(request, for: id, fetch)
-        case .ask: take(table.answered(answer(for: fetch.host), for: id, environment), after: id)
+        case .transfer(let request): serve(request, for: id)
+        case .ask(let challenge, _): take(table.answered(answer(challenge), for: id, environment), after: id)
         case .consult: take(table.consulted(chance(2, in: 3), for: id, environment), after: id)
-        case .lookUp: take(table.found(lookUp(fetch.host), for: id, environment), after: id)
+        case .lookUp(let queries): take(table.found(lookUp(queries), for: id, environment), after: id)
         default: break
         }
     }
 
-    private mutating func answer(for host: String) -> ChallengeAnswer {
+    // MARK: People
+
+    /// Passwords say for which server they are, so that one that goes astray is noticed.
+    private mutating func secret(for place: String) -> String {
+        "\(place)-\(chance(2, in: 3) ? passwords[place] ?? 0 : Int.random(in: 0...3, using: &random))"
+    }
+
+    private mutating func credential(for place: String) -> LoginCredential {
+        let text = secret(for: place)
+        meant[place, default: []].formUnion([basic("bob", text), "NTLM bob \(text)"])
+        return login("bob", text, Persistence.allCases.randomElement(using: &random) ?? .none)
+    }
+
+    private mutating func certificate(for place: String) -> CertificateCredential {
+        let name = "\(place)-\(Int.random(in: 0...3, using: &random))"
+        meant[place, default: []].insert("/\(name).pem")
+        return WatchwordCoreTests.certificate(name, Persistence.allCases.randomElement(using: &random) ?? .none)
+    }
+
+    private mutating func trust(_ key: UInt8, _ persistence: Persistence, at place: String) -> TrustCredential {
+        trusted[place, default: []].insert(key)
+        if persistence != .none { remembered[place, default: []].insert(key) }
+        return TrustCredential(spkiSha256: Hexadecimal.text(hash(key)), persistence: persistence)
+    }
+
+    private mutating func answer(_ challenge: Challenge) -> ChallengeAnswer {
         switch Int.random(in: 0..<12, using: &random) {
         case 0: .cancel
         case 1: .proceed
         case 2, 3: .useDefault
         case 4: .reject
         case 5: .credential(.proposed)
-        default: .credential(.login(credential(for: host)))
+        default: .credential(credential(answering: challenge))
         }
     }
 
-    private mutating func lookUp(_ host: String) -> Result<[KeyringItem], KeyringFailure> {
+    private mutating func credential(answering challenge: Challenge) -> Credential {
+        let space = challenge.protectionSpace
+        let place = space.proxyType == nil ? "\(space.scheme)://\(space.host)" : space.host
+        switch space.authenticationMethod {
+        case .serverTrust:
+            guard case .serverTrust(let facts)? = challenge.connection, let key = facts.chain[0].spkiSha256.first else {
+                problem = "a question without a certificate"
+                return .proposed
+            }
+            let persistence = Persistence.allCases.randomElement(using: &random) ?? .none
+            return .trust(
+                chance(1, in: 12)
+                    ? TrustCredential(spkiSha256: Hexadecimal.text(hash(99))) : trust(key, persistence, at: place))
+        case .clientCertificate: return .certificate(certificate(for: place))
+        case .bearer:
+            let text = secret(for: place)
+            meant[place, default: []].insert("Bearer \(text)")
+            let persistence = Persistence.allCases.randomElement(using: &random) ?? .none
+            return .login(
+                LoginCredential(form: .token, secret: WatchwordCoreTests.secret(text), persistence: persistence))
+        case .other:
+            let text = secret(for: place)
+            meant[place, default: []].insert("Hoba \(text)")
+            return .login(
+                LoginCredential(form: .header(scheme: "hoba", state: nil), secret: WatchwordCoreTests.secret(text)))
+        default: return .login(credential(for: place))
+        }
+    }
+
+    private mutating func lookUp(_ queries: [[String: String]]) -> Result<[KeyringItem], KeyringFailure> {
+        // A proxy has no service that it could be looked up by.
+        guard let host = queries.first?["server"], let service = queries.dropFirst().first?["service"] else {
+            return .success([])
+        }
+        let scheme = service.hasPrefix("https:") ? "https" : "http"
         switch Int.random(in: 0..<6, using: &random) {
         case 0: return .failure(KeyringFailure(.timedOut, "silent"))
         case 1: return .failure(KeyringFailure(.locked, "locked"))
         case 2, 3: return .success([])
         default:
-            let stored = credential(for: host)
-            var attributes = exact("bob")
+            let text = secret(for: "\(scheme)://\(host)")
+            meant["\(scheme)://\(host)", default: []].insert(basic("ring", text))
+            var attributes = exact("ring", port: scheme == "http" ? 80 : 443)
             attributes["server"] = host
-            return .success([
-                KeyringItem(
-                    id: "/\(host)", label: "", attributes: attributes, secret: stored.secret, isLocked: false,
-                    created: 0)
-            ])
+            attributes["protocol"] = scheme
+            return .success([item(host, attributes, text)])
         }
     }
 
-    // MARK: The servers
+    // MARK: Servers and proxies
 
-    private mutating func serve(_ request: TransferRequest, for id: FetchID, _ fetch: Fetch) {
-        if chance(1, in: 40) {
-            return take(table.failed(TransferFailure(.timedOut, ""), for: id, environment), after: id)
-        }
-        let sent = request.authorization?.revealed
-        let right = basic("bob", "\(fetch.host)-\(passwords[fetch.host] ?? 0)")
-        if let sent {
-            guard isMeant(sent, for: fetch.host) else {
-                problem = "a credential of another server went to \(fetch.host)"
-                return
+    private mutating func serve(_ request: TransferRequest, for id: FetchID) {
+        let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
+        if chance(1, in: 40) { return fail(id, TransferFailure(.timedOut, "")) }
+        if let name = request.proxy?.host {
+            let sent = request.proxyLogin
+            if sent != basic("bob", "\(name)-\(passwords[name] ?? 0)"), name == "p" || sent != nil {
+                refuse(sent, by: name, id)
+                return respond(id, 407, "Proxy-Authenticate", "Basic realm=\"out\"", isFromProxy: true)
             }
-            if sent == right { accepted.insert(fetch.host + sent) }
         }
-        let status = chance(1, in: 30) ? 503 : sent == right ? 200 : 401
-        if status == 401, let sent, !fetches[id]!.refused.insert(sent).inserted {
+        guard let offers = Self.places.first(where: { $0.name == place }) else {
+            problem = "astray"
+            return
+        }
+        if request.url.origin.scheme == .https, let failure = connect(request, place, offers.problems, id) {
+            return fail(id, failure)
+        }
+        answer(request, at: place, offers.offers, id)
+    }
+
+    /// What comes of the handshake of TLS; `nil` where it is well.
+    private mutating func connect(
+        _ request: TransferRequest, _ place: String, _ problems: Set<ServerTrustFacts.Problem>, _ id: FetchID
+    ) -> TransferFailure? {
+        let key = keys[place] ?? 1
+        if request.trustedKey.map({ $0 != key }) ?? (!problems.isEmpty || request.trust == .ask) {
+            return .untrusted(key, problems)
+        }
+        if let shown = request.shownCertificate, chance(1, in: 4) {
+            refuse(shown, by: place, id)
+            let causes: [TransferFailure.Cause] = [
+                .clientCertificateUnreadable, .clientKeyPassphraseWrong, .clientKeyMismatch, .clientCertificateRefused,
+            ]
+            return causes.randomElement(using: &random).map { .certificate($0) }
+        }
+        return request.refusesCertificateRequest && chance(1, in: 3) ? .certificate(.clientCertificateRequired) : nil
+    }
+
+    private mutating func answer(_ request: TransferRequest, at place: String, _ offers: String, _ id: FetchID) {
+        let text = "\(place)-\(passwords[place] ?? 0)"
+        let sent = request.sent
+        let right = [basic("bob", text), basic("ring", text), "Bearer \(text)", "Hoba \(text)", "NTLM bob \(text)"]
+        if request.handshake != nil, chance(1, in: 6) {
+            let cause: TransferFailure.Cause = request.handshake?.scheme == .ntlm ? .charactersUnsupported : .noTicket
+            return fail(id, TransferFailure(.cannotConnect, "", cause: cause))
+        }
+        if chance(1, in: 30) { return respond(id, 503, "Server", "in trouble") }
+        if let sent, right.contains(sent) || sent == "Negotiate" && chance(1, in: 2) {
+            accepted.insert(place + sent)
+            guard chance(1, in: 8) else { return respond(id, 200, "Server", "walk") }
+            let next = Self.places.randomElement(using: &random)?.name ?? ""
+            return respond(id, 302, "Location", "\(next)/x/1")
+        }
+        refuse(sent, by: place, id)
+        if chance(1, in: 30) { return respond(id, 407, "Proxy-Authenticate", "Basic realm=\"trap\"") }
+        respond(id, 401, chance(1, in: 30) ? "Server" : "WWW-Authenticate", offers)
+    }
+
+    private mutating func refuse(_ sent: String?, by place: String, _ id: FetchID) {
+        if let sent, fetches[id]?.refused.insert(place + sent).inserted == false {
             problem = "\(id) has sent again what was refused to it"
         }
-        var headers = [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")]
-        if chance(1, in: 30) { headers = [] }
-        take(
-            table.received(TransferResponse(status: status, headers: headers), for: id, environment), after: id)
     }
 
-    private mutating func isMeant(_ authorization: String, for host: String) -> Bool {
-        meant[host, default: []].contains(authorization)
+    private mutating func respond(
+        _ id: FetchID, _ status: Int, _ name: String, _ value: String, isFromProxy: Bool = false
+    ) {
+        var response = TransferResponse(status: status, headers: [HeaderField(name, value)])
+        response.isFromProxy = isFromProxy
+        take(table.received(response, for: id, environment), after: id)
     }
 
-    // MARK: Promises
-
-    /// - Parameter id: the fetch whose event that was: only it, and those that waited for it, may get orders.
-    private mutating func take(_ orders: [FetchTable.Order], after id: FetchID?) {
-        if let id { pending[id] = nil }
-        for order in orders {
-            guard let fetch = order.fetch else { continue }
-            reached.insert(order.command.name)
-            if case .tell = order.command { continue }
-            guard fetches[fetch] != nil else {
-                problem = "\(fetch) is over, and got \(order.command.name)"
-                return
-            }
-            if let before = pending[fetch], before != .wait, order.command.name != "fail" {
-                problem = "\(fetch) waits for \(before.name), and got \(order.command.name)"
-                return
-            }
-            switch order.command {
-            case .finish, .fail:
-                pending[fetch] = nil
-                sentAt[fetch] = nil
-                fetches[fetch] = nil
-                ended += 1
-            default:
-                pending[fetch] = order.command
-                if case .transfer = order.command { sentAt[fetch] = now }
-            }
-        }
-        if let id, fetches[id] != nil, pending[id] == nil { problem = "\(id) waits for nothing" }
-        checkOnce()
-    }
-
-    /// Rules 20 and 22: one question and one untried credential at a time.
-    private mutating func checkOnce() {
-        var questions: Set<String> = []
-        var trials: Set<String> = []
-        for (id, command) in pending {
-            guard let fetch = fetches[id] else { continue }
-            switch command {
-            case .ask where fetch.sharesStorage && !fetch.namesUser && !isPrivate.contains(id):
-                if !questions.insert(fetch.host).inserted { problem = "two questions about \(fetch.host)" }
-            case .transfer(let request):
-                guard let sent = request.authorization?.revealed, !accepted.contains(fetch.host + sent),
-                    now - (sentAt[id] ?? now) < Limits.verdictWait
-                else { continue }
-                if !trials.insert(fetch.host + sent).inserted {
-                    problem = "a password of \(fetch.host) is tried twice at once"
-                }
-            default: break
-            }
-        }
-    }
-
-}
-
-extension FetchTable.Command {
-    var name: String {
-        switch self {
-        case .transfer: "transfer"
-        case .ask(_, .client): "ask the client"
-        case .ask(_, .agents): "ask the agents"
-        case .consult: "consult"
-        case .lookUp: "lookUp"
-        case .wait: "wait"
-        case .tell: "tell"
-        case .finish: "finish"
-        case .fail: "fail"
-        case .store: "store"
-        case .remove: "remove"
-        case .announce: "announce"
-        case .closeConnections: "closeConnections"
-        case .keepTrust: "keepTrust"
-        }
+    private mutating func fail(_ id: FetchID, _ failure: TransferFailure) {
+        take(table.failed(failure, for: id, environment), after: id)
     }
 }

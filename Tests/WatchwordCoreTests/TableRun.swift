@@ -15,10 +15,22 @@ struct TableRun {
     private(set) var challenges: [(fetch: FetchID, challenge: Challenge, respondent: Respondent)] = []
     private(set) var effects: [FetchTable.Command] = []
     private(set) var lookUps = 0
+    /// Every request of each fetch, in order.
+    private(set) var requests: [FetchID: [TransferRequest]] = [:]
+    private(set) var closed: [ConnectionIdentity] = []
+    /// What was to be written down, each time.
+    private(set) var kept: [[TrustedKey]] = []
+    var proxy = ProxyRule()
+    var schemes = SchemeRules()
 
-    init(isKeyringEnabled: Bool = false) { table = FetchTable(isKeyringEnabled: isKeyringEnabled) }
+    init(isKeyringEnabled: Bool = false, sharing: FetchTable.Sharing = .user, proxy: ProxyEndpoint? = nil) {
+        table = FetchTable(isKeyringEnabled: isKeyringEnabled, sharing: sharing)
+        self.proxy = ProxyRule(endpoint: proxy)
+    }
 
-    private var environment: FetchEnvironment { FetchEnvironment(now: now, makeClientNonce: { "nonce" }) }
+    private var environment: FetchEnvironment {
+        FetchEnvironment(now: now, proxy: proxy, schemes: schemes, makeClientNonce: { "nonce" })
+    }
 
     mutating func fetch(
         _ url: String = "http://h/a/page", client: Int = 1,
@@ -65,8 +77,21 @@ struct TableRun {
         respond(id, 401, ("WWW-Authenticate", scheme))
     }
 
-    mutating func fail(_ id: FetchID) {
-        take(table.failed(TransferFailure(.connectionLost, "detail"), for: id, environment))
+    /// The proxy in use asks.
+    mutating func challengeFromProxy(_ id: FetchID, _ scheme: String = "Basic realm=\"way out\"") {
+        receive(id, 407, [HeaderField("Proxy-Authenticate", scheme)]) { $0.isFromProxy = true }
+    }
+
+    mutating func receive(
+        _ id: FetchID, _ status: Int, _ fields: [HeaderField], _ change: (inout TransferResponse) -> Void
+    ) {
+        var response = TransferResponse(status: status, headers: fields)
+        change(&response)
+        take(table.received(response, for: id, environment))
+    }
+
+    mutating func fail(_ id: FetchID, _ failure: TransferFailure = TransferFailure(.connectionLost, "detail")) {
+        take(table.failed(failure, for: id, environment))
     }
 
     mutating func answer(_ id: FetchID, _ answer: ChallengeAnswer) {
@@ -108,6 +133,8 @@ struct TableRun {
             switch order.command {
             case .tell: break
             case .store, .remove, .announce: effects.append(order.command)
+            case .closeConnections(let identity): closed.append(identity)
+            case .keepTrust(let keys): kept.append(keys)
             default: order.fetch.map { take(order.command, for: $0) }
             }
         }
@@ -117,6 +144,7 @@ struct TableRun {
         pending[id] = command
         switch command {
         case .transfer(let request):
+            requests[id, default: []].append(request)
             if let authorization = request.authorization { sent.append(authorization.revealed) }
         case .ask(let challenge, let respondent): challenges.append((id, challenge, respondent))
         case .lookUp: lookUps += 1

@@ -1,0 +1,212 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Logins of connections, and whose connections are whose: rules N1 to N6, and 8 of the order of schemes.
+@Suite struct HandshakeFetchTests {
+    private func run(proxy: ProxyEndpoint? = nil) throws -> TableRun {
+        var run = TableRun(proxy: proxy)
+        run.schemes.ntlmHosts = [try HostPattern("h"), try HostPattern("p")]
+        run.schemes.negotiateHosts = run.schemes.ntlmHosts
+        return run
+    }
+
+    private func logIn(
+        _ run: inout TableRun, _ user: String = "bob", client: Int = 1, persistence: Persistence = .none
+    ) throws -> FetchID {
+        let fetch = try run.fetch("https://h/", client: client)
+        run.challenge(fetch, "NTLM")
+        run.answer(fetch, user: user, "pw", persistence)
+        return fetch
+    }
+
+    @Test func n1TheConnectionBelongsToTheLogin() throws {
+        var run = try run()
+        let bob = try logIn(&run)
+        #expect(run.last(bob)?.handshake?.scheme == .ntlm)
+        #expect(run.last(bob)?.handshake?.user == "bob")
+        #expect(run.last(bob)?.authorization == nil)
+        let identity = try #require(run.identity(bob))
+        #expect(identity != .none)
+        run.respond(bob, 200)
+        #expect(run.closed.isEmpty)
+        let same = try logIn(&run, client: 2)
+        #expect(run.identity(same) == identity)
+        run.respond(same, 200)
+        let carol = try logIn(&run, "carol")
+        #expect(run.identity(carol) != identity)
+        let anonymous = try run.fetch("https://h/")
+        #expect(run.identity(anonymous) == ConnectionIdentity.none)
+    }
+
+    @Test func aRefusedLoginLeavesNoConnection() throws {
+        var run = try run()
+        let fetch = try logIn(&run)
+        let identity = try #require(run.identity(fetch))
+        run.challenge(fetch, "NTLM")
+        #expect(run.closed == [identity])
+        #expect(run.question(fetch)?.previousFailureCount == 1)
+        run.answer(fetch, user: "bob", "pw")
+        #expect(run.question(fetch)?.error == .credentialAlreadyRefused)
+    }
+
+    @Test func aRefusedLoginLeavesNoTunnel() throws {
+        var run = try run(proxy: wayOut)
+        let fetch = try run.fetch("https://h/")
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw")
+        let identity = try #require(run.identity(fetch))
+        #expect(identity != .none)
+        run.challengeFromProxy(fetch)
+        #expect(run.closed == [identity])
+    }
+
+    @Test func aTunnelOfOneLoginServesNobodyElse() throws {
+        var run = try run(proxy: wayOut)
+        let users = ["out", "other"]
+        let ids = try users.indices.map { index in
+            try run.fetch("https://h/", client: index) { $0.useStorage = false }
+        }
+        for (id, user) in zip(ids, users) {
+            run.challengeFromProxy(id)
+            run.answer(id, user: user, "pw")
+        }
+        #expect(Set(ids.map { run.identity($0) }).count == 2)
+        let plain = try run.fetch("http://h/") { $0.useStorage = false }
+        run.challengeFromProxy(plain)
+        run.answer(plain, user: "out", "pw")
+        #expect(run.identity(plain) == ConnectionIdentity.none)
+    }
+
+    @Test func whatIsClearedIsClosed() throws {
+        for isLock in [true, false] {
+            var run = try run()
+            let fetch = try logIn(&run, persistence: .forSession)
+            let identity = try #require(run.identity(fetch))
+            run.respond(fetch, 200)
+            run.take(isLock ? run.table.lock() : run.table.clearSession(origin: nil).orders)
+            #expect(run.closed == [identity])
+            run.table.unlock()
+            let later = try logIn(&run)
+            #expect(run.identity(later) != identity)
+        }
+    }
+
+    @Test func theIdentityUnusedForLongestMakesRoom() throws {
+        var run = try run()
+        var ids: [ConnectionIdentity] = []
+        for number in 0...Limits.connectionIdentities {
+            let fetch = try logIn(&run, "user\(number)")
+            ids.append(try #require(run.identity(fetch)))
+            run.respond(fetch, 200)
+            if number > 0 { run.respond(try logIn(&run, "user0"), 200) }
+        }
+        #expect(Set(ids).count == Limits.connectionIdentities + 1)
+        #expect(run.closed == [ids[1]])
+    }
+
+    @Test func n2ThroughAProxyThatForwardsOnlyWhereItSaysSo() throws {
+        for says in [true, false] {
+            var run = try run(proxy: wayOut)
+            let fetch = try run.fetch("http://h/")
+            let support = says ? [HeaderField("Proxy-Support", "Session-Based-Authentication")] : []
+            run.receive(fetch, 401, [HeaderField("WWW-Authenticate", "NTLM, Basic realm=\"r\"")] + support) { _ in }
+            run.answer(fetch, .reject)
+            #expect(run.asksAbout(fetch) == (says ? .ntlm : nil))
+            let tunnel = try run.fetch("https://h/")
+            run.challenge(tunnel, "NTLM")
+            #expect(run.asksAbout(tunnel) == .ntlm)
+        }
+    }
+
+    @Test func aConnectionHasOneLoginOnly() throws {
+        var run = try run(proxy: wayOut)
+        let fetch = try run.fetch("https://h/")
+        run.challengeFromProxy(fetch, "NTLM")
+        run.answer(fetch, user: "out", "pw", .forSession)
+        #expect(run.last(fetch)?.handshake?.target == .proxy)
+        run.challenge(fetch, "NTLM, Basic realm=\"r\"")
+        #expect(run.asksAbout(fetch) == .httpBasic)
+        #expect(run.question(fetch)?.offers.map(\.supported) == [false, true])
+        run.answer(fetch, user: "bob", "pw")
+        #expect(run.last(fetch)?.handshake?.target == .proxy)
+        #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
+    }
+
+    @Test func n3AndN6TicketsAreForListedHosts() throws {
+        var run = try run()
+        run.schemes.delegationHosts = [try HostPattern("p")]
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch, "Negotiate")
+        #expect(run.last(fetch)?.handshake?.scheme == .negotiate)
+        #expect(run.last(fetch)?.handshake?.delegates == false)
+        run.respond(fetch, 200)
+        #expect(run.results[fetch]?.authentication?.source == .ambient)
+        let elsewhere = try run.fetch("https://i/")
+        run.challenge(elsewhere, "Negotiate")
+        #expect(run.results[elsewhere]?.response.status == 401)
+        let closed = try run.fetch("https://h/") { $0.useStorage = false }
+        run.challenge(closed, "Negotiate")
+        #expect(run.results[closed]?.response.status == 401)
+        let later = try run.fetch("https://h/")
+        #expect(run.last(later)?.handshake == nil)
+    }
+
+    @Test func rule15WhatTheFetchBringsComesBeforeTickets() throws {
+        var run = try run()
+        let token = LoginCredential(form: .token, secret: secret("t0ken"))
+        let fetch = try run.fetch("https://h/") { $0.credential = token }
+        run.challenge(fetch, "Negotiate, Bearer realm=\"r\"")
+        #expect(run.sent == ["Bearer t0ken"])
+        #expect(run.last(fetch)?.handshake == nil)
+    }
+
+    @Test(arguments: [TransferFailure.Cause.noTicket, .charactersUnsupported])
+    func aLoginThatCannotBeMadeIsAskedAboutAndNeverReplacedSilently(cause: TransferFailure.Cause) throws {
+        var run = try run()
+        let stored = try run.fetch("https://h/a/")
+        run.challenge(stored)
+        run.answer(stored, user: "bob", "pw")
+        run.respond(stored, 200)
+        let fetch = try run.fetch("https://h/") { $0.preemptive = false }
+        run.challenge(fetch, "Negotiate, Basic realm=\"r\"")
+        run.fail(fetch, TransferFailure(.internalError, "detail", cause: cause))
+        #expect(run.asksAbout(fetch) == .httpBasic)
+        #expect(run.question(fetch)?.previousFailureCount == 0)
+        #expect(run.requests[fetch]?.count == 2)
+        run.answer(fetch, .credential(.proposed))
+        #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
+    }
+
+    /// Between the answer and the failure something else was asked.
+    @Test func norIsItLostBehindAQuestionOfTheProxy() throws {
+        var run = try run(proxy: wayOut)
+        let fetch = try run.fetch("https://h/", subscription: pinning)
+        run.challenge(fetch, "Negotiate, Basic realm=\"r\"")
+        run.answer(fetch, .credential(.proposed))
+        #expect(run.last(fetch)?.handshake?.scheme == .negotiate)
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw")
+        run.fail(fetch, .untrusted(1, []))
+        run.answer(fetch, trust(1))
+        run.fail(fetch, TransferFailure(.cannotConnect, "detail", cause: .noTicket))
+        #expect(run.asksAbout(fetch) == .httpBasic)
+    }
+
+    @Test func refusedTicketsAreNoReasonForAWeakerSchemeEither() throws {
+        var run = try run()
+        let stored = try run.fetch("https://h/a/")
+        run.challenge(stored)
+        run.answer(stored, user: "bob", "pw")
+        run.respond(stored, 200)
+        let fetch = try run.fetch("https://h/") {
+            $0.interaction = .none
+            $0.preemptive = false
+        }
+        run.challenge(fetch, "Negotiate, Basic realm=\"r\"")
+        run.challenge(fetch, "Negotiate, Basic realm=\"r\"")
+        #expect(run.results[fetch]?.response.status == 401)
+        #expect(run.requests[fetch]?.count == 2)
+    }
+}

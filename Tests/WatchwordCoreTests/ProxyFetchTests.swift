@@ -1,0 +1,244 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Proxies that ask, and what of it is the server's business: semantics rules 1, 7, 11, 12, 17, 19, 22 to 24.
+@Suite struct ProxyFetchTests {
+    private func named(_ credential: LoginCredential? = nil, url: String = "http://q:3128") -> ProxyChoice {
+        .named(NamedProxy(url: url, credential: credential))
+    }
+
+    @Test func rule7ServerAndProxyCountApartAndEachKeepsItsCredential() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch()
+        run.challengeFromProxy(fetch)
+        #expect(run.question(fetch)?.protectionSpace.proxyType == .http)
+        run.answer(fetch, user: "out", "wrong")
+        run.challengeFromProxy(fetch)
+        #expect(run.question(fetch)?.previousFailureCount == 1)
+        run.answer(fetch, user: "out", "pw")
+        run.challenge(fetch)
+        #expect(run.question(fetch)?.previousFailureCount == 0)
+        run.answer(fetch, user: "bob", "wrong")
+        run.challenge(fetch)
+        #expect(run.question(fetch)?.previousFailureCount == 1)
+        run.answer(fetch, user: "bob", "pw")
+        let logins = run.requests[fetch]?.map(\.proxyLogin)
+        #expect(
+            logins == [nil, basic("out", "wrong")] + Array(repeating: basic("out", "pw"), count: 3))
+        #expect(run.sent == [basic("bob", "wrong"), basic("bob", "pw")])
+        run.respond(fetch, 200)
+        #expect(run.results[fetch]?.authentication?.user == "bob")
+        #expect(run.results[fetch]?.proxyAuthentication?.user == "out")
+    }
+
+    @Test func rule1A407OfTheServerIsAResponse() throws {
+        for proxy in [nil, wayOut] {
+            var run = TableRun(proxy: proxy)
+            let fetch = try run.fetch("https://h/")
+            run.respond(fetch, 407, ("Proxy-Authenticate", "Basic realm=\"trap\""))
+            #expect(run.results[fetch]?.response.status == 407)
+            #expect(run.challenges.isEmpty)
+        }
+    }
+
+    @Test func whatThePersonTypedForTheServerSurvivesTheProxy() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch()
+        run.challenge(fetch)
+        run.answer(fetch, user: "bob", "pw")
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw")
+        #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
+        #expect(run.last(fetch)?.proxyLogin == basic("out", "pw"))
+        run.respond(fetch, 200)
+        #expect(run.table.sessionCount == 2)
+        #expect(run.challenges.count == 2)
+    }
+
+    @Test func whatThePersonTypedForTheServerSurvivesAStaleNonceOfTheProxy() throws {
+        func digest(_ nonce: String, _ isStale: Bool = false) -> String {
+            "Digest realm=\"way out\", nonce=\"\(nonce)\", qop=\"auth\"\(isStale ? ", stale=true" : "")"
+        }
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch()
+        run.challengeFromProxy(fetch, digest("1"))
+        run.answer(fetch, user: "out", "pw")
+        #expect(run.last(fetch)?.proxyLogin?.contains("uri=\"http://h/a/page\"") == true)
+        run.challenge(fetch)
+        run.answer(fetch, user: "bob", "pw")
+        run.challengeFromProxy(fetch, digest("2", true))
+        #expect(run.last(fetch)?.proxyLogin?.contains("nonce=\"2\"") == true)
+        #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
+        run.respond(fetch, 200)
+        #expect(run.challenges.count == 2)
+    }
+
+    @Test func aTunnelIsAskedForWithAProofAboutItself() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch("https://h/")
+        run.challengeFromProxy(fetch, "Digest realm=\"r\", nonce=\"1\", qop=\"auth\"")
+        run.answer(fetch, user: "out", "pw")
+        #expect(run.last(fetch)?.proxyLogin?.contains("uri=\"h:443\"") == true)
+    }
+
+    @Test func rule11And12ContinueAndCancel() throws {
+        for answer in [ChallengeAnswer.proceed, .reject, .cancel] {
+            var run = TableRun(proxy: wayOut)
+            let fetch = try run.fetch()
+            run.challengeFromProxy(fetch)
+            run.answer(fetch, answer)
+            #expect(run.results[fetch]?.response.status == (answer == .cancel ? nil : 407))
+            #expect(run.failures[fetch]?.kind == (answer == .cancel ? .challengeCancelled : nil))
+        }
+    }
+
+    @Test func rule17TheSessionKnowsTheProxyOfTheConfiguration() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch()
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw")
+        run.respond(fetch, 200)
+        let later = try run.fetch("http://elsewhere/")
+        #expect(run.last(later)?.proxyLogin == basic("out", "pw"))
+        #expect(run.last(later)?.authorization == nil)
+    }
+
+    @Test func rule19WhatIsForAServerIsNotForAProxyOfTheSameName() throws {
+        let proxy = ProxyEndpoint(type: .http, host: "h", port: 80)
+        for isServerFirst in [true, false] {
+            var run = TableRun()
+            run.proxy.endpoint = isServerFirst ? nil : proxy
+            let first = try run.fetch(isServerFirst ? "http://h/" : "http://i/")
+            if isServerFirst {
+                run.challenge(first, "Basic realm=\"x\"")
+            } else {
+                run.challengeFromProxy(first, "Basic realm=\"x\"")
+            }
+            run.answer(first, user: "bob", "pw")
+            run.respond(first, 200)
+            run.proxy.endpoint = isServerFirst ? proxy : nil
+            let second = try run.fetch(isServerFirst ? "http://i/" : "http://h/")
+            if isServerFirst {
+                run.challengeFromProxy(second, "Basic realm=\"x\"")
+            } else {
+                run.challenge(second, "Basic realm=\"x\"")
+            }
+            #expect(run.asking == [second])
+            #expect(run.requests[second]?.count == 1)
+        }
+    }
+
+    @Test func rule22OneWrongPasswordForTwentyFetchesAtTheProxyAndAtTheServer() throws {
+        var run = TableRun(proxy: wayOut)
+        let ids = try (1...20).map { try run.fetch("http://h/a/\($0)", client: $0) }
+        for id in ids { run.challengeFromProxy(id) }
+        #expect(run.asking == [ids[0]])
+        run.answer(ids[0], user: "out", "wrong")
+        #expect(run.transferring == [ids[0]])
+        run.challengeFromProxy(ids[0])
+        run.answer(ids[0], user: "out", "pw")
+        run.challenge(ids[0])
+        #expect(run.transferring.count == 19)
+        for id in ids.dropFirst() {
+            #expect(run.last(id)?.proxyLogin == basic("out", "pw"))
+            run.challenge(id)
+        }
+        #expect(run.asking == [ids[0]])
+        run.answer(ids[0], user: "bob", "wrong")
+        #expect(run.transferring == [ids[0]])
+        run.challenge(ids[0])
+        run.answer(ids[0], user: "bob", "pw")
+        run.serve(password: "pw")
+        #expect(run.results.count == 20)
+        #expect(run.sent.filter { $0 == basic("bob", "wrong") }.count == 1)
+        #expect(run.challenges.count == 4)
+    }
+
+    @Test func rule23AFetchsOwnCredentialForTheProxyIsForNoOther() throws {
+        var run = TableRun(proxy: wayOut)
+        let own = try run.fetch { $0.proxy = self.named(login("out", "own")) }
+        run.challengeFromProxy(own)
+        #expect(run.last(own)?.proxyLogin == basic("out", "own"))
+        run.challenge(own)
+        #expect(run.asking == [own])
+        run.answer(own, user: "bob", "pw")
+        run.respond(own, 200)
+        #expect(run.table.sessionCount == 0)
+        let server = try run.fetch { $0.credential = login("bob", "own") }
+        run.challengeFromProxy(server)
+        #expect(run.asking == [server])
+        #expect(run.last(server)?.proxyLogin == nil)
+    }
+
+    @Test func rule24NothingStoredGoesToOrThroughAProxyThatTheFetchHasNamed() throws {
+        var run = TableRun()
+        let stored = try run.fetch()
+        run.challenge(stored)
+        run.answer(stored, user: "bob", "pw")
+        run.respond(stored, 200)
+        let fetch = try run.fetch { $0.proxy = self.named() }
+        #expect(run.last(fetch)?.authorization == nil)
+        run.challenge(fetch)
+        #expect(run.question(fetch)?.proposedCredential == nil)
+        #expect(run.question(fetch)?.persistenceAllowed == [Persistence.none])
+        run.answer(fetch, user: "bob", "typed")
+        run.challengeFromProxy(fetch)
+        #expect(run.question(fetch)?.persistenceAllowed == [Persistence.none])
+        run.answer(fetch, user: "out", "typed", .permanent)
+        run.respond(fetch, 200)
+        #expect(run.table.sessionCount == 1)
+        run.proxy.endpoint = ProxyEndpoint(type: .http, host: "q", port: 3128)
+        let configured = try run.fetch { $0.proxy = self.named() }
+        #expect(run.last(configured)?.authorization?.revealed == basic("bob", "pw"))
+    }
+
+    @Test func rule23RedirectsFromAProxyToNone() throws {
+        var run = TableRun(proxy: wayOut)
+        run.proxy.exceptions = [try HostPattern("inside")]
+        let fetch = try run.fetch()
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw", .none)
+        run.respond(fetch, 302, ("Location", "http://inside/"))
+        #expect(run.last(fetch)?.proxy == nil)
+        run.respond(fetch, 302, ("Location", "http://h/b"))
+        #expect(run.last(fetch)?.proxy != nil)
+        #expect(run.last(fetch)?.proxyLogin == nil)
+        run.respond(fetch, 302, ("Location", "http://i/c"))
+        run.respond(fetch, 200)
+        #expect(run.results[fetch]?.response.status == 200)
+    }
+
+    @Test func aLoginThatIsForTheProxyGoesOnToTheNextServer() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch()
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw", .none)
+        run.respond(fetch, 302, ("Location", "https://i/c"))
+        #expect(run.last(fetch)?.proxyLogin == basic("out", "pw"))
+        #expect(run.challenges.count == 1)
+    }
+
+    @Test func socksAsksByNotGoingOn() throws {
+        var run = TableRun(proxy: ProxyEndpoint(type: .socks, host: "p", port: 1080))
+        let refused = TransferFailure(.cannotConnect, "detail", cause: .proxyLoginRefused)
+        let fetch = try run.fetch()
+        run.fail(fetch, refused)
+        #expect(run.question(fetch)?.protectionSpace.proxyType == .socks)
+        #expect(run.question(fetch)?.offers.isEmpty == true)
+        run.answer(fetch, user: "out", "wrong")
+        #expect(run.last(fetch)?.proxy?.password?.revealed == "wrong")
+        run.fail(fetch, refused)
+        #expect(run.question(fetch)?.previousFailureCount == 1)
+        run.answer(fetch, user: "out", "wrong")
+        #expect(run.question(fetch)?.error == .credentialAlreadyRefused)
+        run.answer(fetch, user: "out", "pw")
+        run.respond(fetch, 200)
+        let later = try run.fetch("http://i/")
+        #expect(run.last(later)?.proxy?.password?.revealed == "pw")
+        run.fail(later, refused)
+        run.answer(later, .proceed)
+        #expect(run.failures[later]?.kind == .proxyFailed)
+    }
+}

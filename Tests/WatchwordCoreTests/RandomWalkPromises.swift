@@ -1,0 +1,132 @@
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// What the broker promises, looked at after each event.
+extension RandomWalk {
+    // MARK: Promises about a request
+
+    /// Nothing goes to anybody whom it was not given for, and nobody's connection serves anybody else.
+    private mutating func check(_ request: TransferRequest, of id: FetchID, _ fetch: Fetch) {
+        let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
+        if request.proxy?.host != fetch.proxyHost(for: request.url.origin, proxy) { problem = "a wrong proxy" }
+        if let sent = request.sent, sent != "Negotiate", meant[place]?.contains(sent) != true {
+            problem = "a credential of another server went to \(place)"
+        }
+        if let sent = request.proxyLogin, meant[request.proxy?.host ?? ""]?.contains(sent) != true {
+            problem = "a credential of something else went to a proxy"
+        }
+        if let shown = request.shownCertificate, meant[place]?.contains(shown) != true {
+            problem = "a certificate went to \(place)"
+        }
+        if let key = request.trustedKey, trusted[place]?.contains(key) != true, problems(at: place) != [],
+            fetch.pin?.first != key
+        {
+            problem = "nobody trusts \(place)"
+        }
+        let isSteered = request.proxy?.host == "q" || request.trustedKey != nil && problems(at: place) != []
+        if isSteered {
+            fetches[id]?.isApart = true
+            if request.sent == "Negotiate" || request.isFromKeyring { problem = "what is stored went where it was led" }
+        }
+        let marks = request.marks(at: place)
+        switch request.identity {
+        case .none:
+            if !marks.isEmpty { problem = "a connection that is somebody's has no number" }
+        case .number(let number):
+            if let known = self.marks.updateValue(marks, forKey: number), known != marks {
+                problem = "connections \(number) are of several"
+            }
+            if closed.contains(number) { problem = "connections \(number) were closed" }
+            if let key = request.trustedKey, remembered[place]?.contains(key) != true {
+                fetches[id]?.identities.insert(number)
+                if fetches.contains(where: { $0.key != id && $0.value.identities.contains(number) }) {
+                    problem = "an exception for one fetch serves another"
+                }
+            }
+        }
+    }
+
+    private func problems(at place: String) -> Set<ServerTrustFacts.Problem> {
+        Self.places.first { $0.name == place }?.problems ?? []
+    }
+
+    // MARK: Promises about what comes of an event
+
+    /// - Parameter id: the fetch whose event that was: only it, and those that waited for it, may get orders.
+    mutating func take(_ orders: [FetchTable.Order], after id: FetchID?) {
+        let before = id.flatMap { pending[$0] }
+        if let id { pending[id] = nil }
+        var left: [Fetch] = []
+        for order in orders {
+            reached.insert(order.command.name)
+            switch order.command {
+            case .tell: continue
+            case .closeConnections(.number(let number)): closed.insert(number)
+            case .store(_, let pattern): checkStored(pattern, after: before)
+            case .announce(let change) where change.kind == .stored:
+                if let pattern = change.space { checkStored(pattern, after: before) }
+            case .keepTrust(let keys):
+                for key in keys where remembered["https://\(key.origin.host)"]?.contains(key.spkiSha256[0]) != true {
+                    problem = "nobody trusts \(key.origin.text) for good"
+                }
+            default: break
+            }
+            guard let fetch = order.fetch else { continue }
+            guard let known = fetches[fetch] else {
+                problem = "\(fetch) is over, and got \(order.command.name)"
+                return
+            }
+            if let before = pending[fetch], before != .wait, order.command.name != "fail" {
+                problem = "\(fetch) waits for \(before.name), and got \(order.command.name)"
+                return
+            }
+            sentAt[fetch] = nil
+            switch order.command {
+            case .finish, .fail:
+                pending[fetch] = nil
+                fetches[fetch] = nil
+                left.append(known)
+                ended += 1
+            default:
+                pending[fetch] = order.command
+                guard case .transfer(let request) = order.command else { continue }
+                sentAt[fetch] = now
+                check(request, of: fetch, known)
+            }
+        }
+        if let id, fetches[id] != nil, pending[id] == nil { problem = "\(id) waits for nothing" }
+        if !left.allSatisfy({ closed.isSuperset(of: $0.identities) }) { problem = "an exception outlives its fetch" }
+        checkOnce()
+    }
+
+    /// - Parameter command: what the fetch had done whose event that was.
+    private mutating func checkStored(_ pattern: SpacePattern, after command: FetchTable.Command?) {
+        guard case .transfer(let request)? = command else { return }
+        let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
+        let isException = request.trustedKey != nil && problems(at: place) != [] && pattern.proxyType == nil
+        if request.proxy?.host == "q" || isException { problem = "what was led somewhere is stored" }
+    }
+
+    /// Rules 20 and 22: one question and one untried credential at a time.
+    private mutating func checkOnce() {
+        var questions: Set<AskedOnce> = []
+        var trials: Set<String> = []
+        for (id, command) in pending {
+            guard let fetch = fetches[id] else { continue }
+            switch command {
+            case .ask(let challenge, _)
+            where fetch.sharesStorage && !fetch.namesUser && !fetch.isApart && !isPrivate.contains(id):
+                let key = AskedOnce(challenge)
+                if !questions.insert(key).inserted { problem = "two questions about \(key.space.host)" }
+            case .transfer(let request) where !fetch.isSlow:
+                guard let sent = request.sent, now - (sentAt[id] ?? now) < Limits.verdictWait else { continue }
+                let trial = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)" + sent
+                if !accepted.contains(trial), !trials.insert(trial).inserted {
+                    problem = "\(trial) is tried twice at once"
+                }
+            default: break
+            }
+        }
+    }
+}

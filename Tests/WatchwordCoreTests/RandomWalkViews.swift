@@ -1,0 +1,75 @@
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// What a question is about: there is one of it at a time.
+struct AskedOnce: Hashable {
+    let space: ProtectionSpace
+    let certificate: [UInt8]?
+
+    init(_ challenge: Challenge) {
+        space = challenge.protectionSpace
+        certificate =
+            if case .serverTrust(let facts)? = challenge.connection { facts.chain.first?.sha256 } else { nil }
+    }
+}
+
+extension TransferRequest {
+    /// The login at the server, however it is sent.
+    var sent: String? {
+        guard let handshake, handshake.target == .origin else { return authorization?.revealed }
+        return handshake.scheme == .negotiate
+            ? "Negotiate" : "NTLM \(handshake.user) \(handshake.password?.revealed ?? "")"
+    }
+
+    /// As the walk writes what it gives out of the keyring.
+    var isFromKeyring: Bool { authorization?.revealed.hasPrefix("Basic cmluZz") == true }
+
+    /// What makes the connection somebody's; empty for one that is nobody's.
+    func marks(at place: String) -> String {
+        var marks: [String] = []
+        if handshake != nil { marks.append("\(place) \(sent ?? "")") }
+        if url.origin.scheme == .https, let login = proxyLogin { marks.append("tunnel \(proxy?.host ?? "") \(login)") }
+        if let trustedKey { marks.append("\(place) key \(trustedKey)") }
+        if let shownCertificate { marks.append("\(place) \(shownCertificate)") }
+        if refusesCertificateRequest { marks.append("refuses") }
+        return marks.joined(separator: ", ")
+    }
+}
+
+extension RandomWalk.Fetch {
+    func proxyHost(for origin: Origin, _ rule: ProxyRule) -> String? {
+        switch proxy {
+        case .none: nil
+        case .named: "q"
+        case .configured: rule.endpoint(for: origin)?.host
+        }
+    }
+}
+
+extension FetchPlan {
+    var proxyName: String? {
+        if case .named(let endpoint) = proxy { endpoint.host } else { nil }
+    }
+}
+
+extension FetchTable.Command {
+    var name: String {
+        switch self {
+        case .transfer: "transfer"
+        case .ask(_, .client): "ask the client"
+        case .ask(_, .agents): "ask the agents"
+        case .consult: "consult"
+        case .lookUp: "lookUp"
+        case .wait: "wait"
+        case .tell: "tell"
+        case .finish: "finish"
+        case .fail: "fail"
+        case .store: "store"
+        case .remove: "remove"
+        case .announce: "announce"
+        case .closeConnections: "closeConnections"
+        case .keepTrust: "keepTrust"
+        }
+    }
+}
