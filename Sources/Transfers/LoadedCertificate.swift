@@ -12,20 +12,21 @@ final class LoadedCertificate: @unchecked Sendable {
     private var chain: OpaquePointer?
 
     /// Reads files on the calling thread.
+    /// - Parameter tokenModule: the PKCS#11 module; `nil` for that of p11-kit.
     /// - Throws: `TransferFailure` of kind `tlsFailed` with the cause.
-    init(_ given: ClientCertificate) throws(TransferFailure) {
+    init(_ given: ClientCertificate, tokenModule: String? = nil) throws(TransferFailure) {
         ERR_clear_error()
         defer { ERR_clear_error() }
         if case .token(let uri) = given.certificate {
-            certificate = try TokenURI(uri).certificate()
-            try readKey(given.privateKey ?? given.certificate, given.passphrase)
+            certificate = try TokenURI(uri, module: tokenModule).certificate()
+            try readKey(given.privateKey ?? given.certificate, given.passphrase, tokenModule)
         } else {
             let bytes = try given.certificate.bytes()
             if bytes.withUnsafeBytes({ $0.first == 0x30 }) {
                 try readPKCS12(bytes, given.passphrase)
             } else {
                 try readCertificates(bytes)
-                try readKey(given.privateKey ?? .bytes(bytes), given.passphrase)
+                try readKey(given.privateKey ?? .bytes(bytes), given.passphrase, tokenModule)
             }
         }
         if X509_check_private_key(certificate, key) != 1 {
@@ -60,9 +61,11 @@ final class LoadedCertificate: @unchecked Sendable {
         }
     }
 
-    private func readKey(_ material: ClientCertificate.Material, _ passphrase: Secret?) throws(TransferFailure) {
+    private func readKey(
+        _ material: ClientCertificate.Material, _ passphrase: Secret?, _ tokenModule: String?
+    ) throws(TransferFailure) {
         if case .token(let uri) = material {
-            key = try TokenURI(uri).key(passphrase)
+            key = try TokenURI(uri, module: tokenModule).key(passphrase)
             return
         }
         let bytes = try material.bytes()

@@ -7,10 +7,10 @@ struct Prepared: Sendable {
     var login: NegotiateLogin?
 
     /// Blocks the calling thread.
-    static func make(for request: TransferRequest) -> Result<Prepared, TransferFailure> {
+    static func make(for request: TransferRequest, tokenModule: String?) -> Result<Prepared, TransferFailure> {
         Result { () throws(TransferFailure) in
             var prepared = Prepared()
-            if let given = request.clientCertificate { prepared.certificate = try LoadedCertificate(given) }
+            if let given = request.clientCertificate { prepared.certificate = try LoadedCertificate(given, tokenModule: tokenModule) }
             if let handshake = request.handshake, handshake.scheme == .negotiate {
                 let host = handshake.target == .proxy ? request.proxy?.host : request.url.origin.host
                 prepared.login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
@@ -36,9 +36,13 @@ struct PreparationTable {
         fileprivate let report: Report
     }
 
+    /// The PKCS#11 module; `nil` for that of p11-kit.
+    let tokenModule: String?
     private var waiting: [TransferID: Waiting] = [:]
     /// What each identity's thread does next; it has one as long as it is here.
     private var queues: [ConnectionIdentity: [TransferID]] = [:]
+
+    init(tokenModule: String?) { self.tokenModule = tokenModule }
 
     var ids: [TransferID] { Array(waiting.keys) }
     var nextDeadline: ContinuousClock.Instant? { waiting.values.map(\.deadline).min() }
@@ -76,7 +80,9 @@ struct PreparationTable {
         while let id = queues[identity]?.first {
             queues[identity]?.removeFirst()
             guard let (request, report) = waiting[id].map({ ($0.request, $0.report) }) else { continue }
-            let isStarted = DetachedThread.start { report(Prepared.make(for: request)) }
+            let isStarted = DetachedThread.start { [tokenModule] in
+                report(Prepared.make(for: request, tokenModule: tokenModule))
+            }
             if !isStarted { report(.failure(TransferFailure(.outOfMemory, "No thread for a transfer."))) }
             return
         }

@@ -1,6 +1,7 @@
 """Servers that ask for a client certificate: who is asked, what is shown, what becomes of what is no good."""
 import pathlib
 import ssl
+import subprocess
 
 import pytest
 from rig.forwarding import ForwardProxy
@@ -63,24 +64,53 @@ def test_pem_text(stage, broker, certificates, client_nginx):
     assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
 
 
-def test_a_token(stage, certificates, client_nginx, token):
-    server = client_nginx("on", "TLSv1.2")
+@pytest.fixture
+def broker_with_token(stage, certificates, token):
     broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
     # Where SoftHSM looks; of its variable the broker keeps nothing.
     configuration = broker.home / ".config" / "softhsm2" / "softhsm2.conf"
     configuration.parent.mkdir(parents=True)
     configuration.write_text(pathlib.Path(token.environment["SOFTHSM2_CONF"]).read_text())
-    module = f"?module-path={token.environment['PKCS11_MODULE_PATH']}"
-    credential = {"type": "certificate", "certificate": token.certificate_url + module, "privateKey": token.key_url + module}
+    return broker
+
+
+def on_token(token, pin, respell=lambda url: url):
+    return {"type": "certificate", "certificate": respell(token.certificate_url), "privateKey": respell(token.key_url), "passphrase": pin}
+
+
+def test_a_token(stage, broker_with_token, client_nginx, token):
+    server = client_nginx("on", "TLSv1.2")
     pins = ["000000", token.pin]
-
-    def reply(challenge):
-        return {"action": "credential", "credential": {**credential, "passphrase": pins.pop(0)}}
-
-    client, asked = asking(stage, broker, reply)
+    client, asked = asking(
+        stage, broker_with_token, lambda challenge: {"action": "credential", "credential": on_token(token, pins.pop(0))})
     result = client.fetch(f"{server.url}/page.txt")
     assert result["result"]["status"] == 200, result
     assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "passphraseWrong"]
+
+
+def test_a_wrong_pin_fails_however_the_token_is_spelt(stage, broker_with_token, certificates, tls_server, token):
+    server = tls_server(client_authority=certificates / "ca.pem", first=True)
+    client = stage.client(broker=broker_with_token)
+
+    def fetch(pin, respell=lambda url: url):
+        own = {**on_token(token, pin, respell), "persistence": "none"}
+        return client.fetch(server.url, tls={"certificate": own})
+
+    assert fetch(token.pin)["result"]["status"] == 200
+    assert "error" in fetch("000000")
+    assert "error" in fetch("000000", lambda url: url.replace("token=w", "token=%77"))
+    assert fetch(token.pin, lambda url: url.replace("token=w", "token=%77"))["result"]["status"] == 200
+
+
+def test_no_client_chooses_what_the_broker_loads(stage, broker, certificates, tls_server, tmp_path):
+    (tmp_path / "module.c").write_text(
+        f'#include <fcntl.h>\n__attribute__((constructor)) static void run(void) {{ creat("{tmp_path}/loaded", 0600); }}\n')
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "module.so", tmp_path / "module.c"], check=True)
+    server = tls_server(client_authority=certificates / "ca.pem")
+    own = {"type": "certificate", "certificate": f"pkcs11:token=x?module-path={tmp_path}/module.so", "passphrase": "1"}
+    reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
+    assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and "module-path" in reply["error"]["message"]
+    assert not (tmp_path / "loaded").exists()
 
 
 @pytest.mark.parametrize("action, status", [("continue", 200), ("reject", 200), ("default", 200), ("cancel", None)])
