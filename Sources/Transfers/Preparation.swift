@@ -10,7 +10,9 @@ struct Prepared: Sendable {
     static func make(for request: TransferRequest, tokenModule: String?) -> Result<Prepared, TransferFailure> {
         Result { () throws(TransferFailure) in
             var prepared = Prepared()
-            if let given = request.clientCertificate { prepared.certificate = try LoadedCertificate(given, tokenModule: tokenModule) }
+            if let given = request.clientCertificate {
+                prepared.certificate = try LoadedCertificate(given, tokenModule: tokenModule)
+            }
             if let handshake = request.handshake, handshake.scheme == .negotiate {
                 let host = handshake.target == .proxy ? request.proxy?.host : request.url.origin.host
                 prepared.login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)

@@ -10,7 +10,8 @@ import WatchwordProtocol
 ///   - authority: the only one that it trusts.
 ///   - tokenModule: for PKCS#11.
 func withEngine<Value>(
-    trusting authority: TestCertificate? = nil, tokenModule: String? = nil, _ body: (TransferEngine) async throws -> Value
+    trusting authority: TestCertificate? = nil, tokenModule: String? = nil,
+    _ body: (TransferEngine) async throws -> Value
 ) async throws -> Value {
     let file = try authority.map { try TemporaryFile($0.pem) }
     defer { file?.remove() }
