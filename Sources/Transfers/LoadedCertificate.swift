@@ -71,6 +71,9 @@ final class LoadedCertificate: @unchecked Sendable {
         let bytes = try material.bytes()
         let input = try Self.input(bytes)
         defer { BIO_free_all(input) }
+        try Self.check(rounds: watchword_rounds_of_pem(input))
+        _ = BIO_ctrl(input, BIO_CTRL_RESET, 0, nil)
+        ERR_clear_error()
         let source = Passphrase(passphrase)
         key = source.lend { PEM_read_bio_PrivateKey(input, nil, $0, $1) }
         guard key == nil else { return }
@@ -86,17 +89,27 @@ final class LoadedCertificate: @unchecked Sendable {
             throw Self.failure("The client certificate cannot be read.", .clientCertificateUnreadable)
         }
         defer { PKCS12_free(store) }
+        try Self.check(rounds: watchword_rounds_of_mac(store))
         let text = passphrase ?? Secret(capacity: 0) { _ in 0 }
         try text.withTerminatedBytes { text throws(TransferFailure) in
             // Without a passphrase there are two ways to compute the check: over nothing, and over an empty one.
             let isRight =
                 PKCS12_verify_mac(store, text, -1) == 1 || (text[0] == 0 && PKCS12_verify_mac(store, nil, 0) == 1)
             if PKCS12_mac_present(store) == 1 && !isRight { throw Self.wrongPassphrase }
+            try Self.check(rounds: watchword_rounds_of_pkcs12(store, text, EngineLimits.derivationRounds))
             _ = PKCS12_parse(store, text, &key, &certificate, &chain)
         }
         guard certificate != nil, key != nil else {
             throw Self.failure("The PKCS#12 file holds no usable certificate with a key.", .clientCertificateUnreadable)
         }
+    }
+
+    /// Nothing can stop OpenSSL once it has begun.
+    private static func check(rounds: UInt64) throws(TransferFailure) {
+        guard rounds > EngineLimits.derivationRounds else { return }
+        throw failure(
+            "The key of the client certificate is derived from its passphrase in more than \(EngineLimits.derivationRounds) "
+                + "rounds. Encrypt it anew with fewer.", .clientCertificateUnreadable)
     }
 
     /// `bytes` must outlive what is returned.

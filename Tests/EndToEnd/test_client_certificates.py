@@ -1,7 +1,9 @@
 """Servers that ask for a client certificate: who is asked, what is shown, what becomes of what is no good."""
+import base64
 import pathlib
 import ssl
 import subprocess
+import time
 
 import pytest
 from rig.forwarding import ForwardProxy
@@ -256,3 +258,35 @@ def test_tls_1_2_refuses_a_certificate_with_an_alert_or_not_at_all(stage, broker
     own = shown(certificates)["credential"]
     reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
     assert reply["error"]["data"]["kind"] == "connectionLost"
+
+
+def openssl(*words):
+    return subprocess.run(["openssl", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+
+
+ROUNDS, MANY_ROUNDS = b"\x02\x03\x01\x00\x00", b"\x02\x03\x7f\xff\xff"
+
+
+@pytest.mark.parametrize("way", ["pbkdf2", "pbes1", "scrypt", "pkcs12 mac", "pkcs12 certificate", "pkcs12 key"])
+def test_a_file_that_takes_too_long_to_open_is_not_opened(stage, broker, certificates, tls_server, tmp_path, way):
+    """Nothing can stop OpenSSL once it derives a key. The numbers are written in afterwards: so this takes no time."""
+    secret, key = ("-passout", f"pass:{PASSPHRASE}"), certificates / "client.key"
+    if way.startswith("pkcs12"):
+        mac = [] if way == "pkcs12 mac" else ["-nomac"]
+        made = openssl("pkcs12", "-export", "-in", certificates / "client.pem", "-inkey", key, "-iter", "65536", *mac, *secret)
+        start = {"pkcs12 mac": made.rfind(ROUNDS), "pkcs12 certificate": made.find(ROUNDS), "pkcs12 key": made.rfind(ROUNDS)}[way]
+        (tmp_path / "client").write_bytes(made[:start] + made[start:].replace(ROUNDS, MANY_ROUNDS, 1))
+        own = {"type": "certificate", "certificate": str(tmp_path / "client")}
+    else:
+        kind = {"pbkdf2": ["-v2", "aes-256-cbc"], "pbes1": ["-v1", "PBE-SHA1-3DES"], "scrypt": ["-scrypt"]}[way]
+        made = openssl("pkcs8", "-topk8", "-in", key, "-iter", "65536", "-outform", "DER", *kind, *secret)
+        few, many = (b"\x02\x01\x08\x02\x01\x01", b"\x02\x01\x08\x02\x01\x7f") if way == "scrypt" else (ROUNDS, MANY_ROUNDS)
+        assert made.count(few) == 1
+        text = base64.encodebytes(made.replace(few, many)).decode()
+        (tmp_path / "key").write_text(f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{text}-----END ENCRYPTED PRIVATE KEY-----\n")
+        own = {"type": "certificate", "certificate": str(certificates / "client.pem"), "privateKey": str(tmp_path / "key")}
+    server = tls_server(client_authority=certificates / "ca.pem")
+    begin = time.monotonic()
+    reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": {**own, "passphrase": PASSPHRASE}})
+    assert "5000000 rounds" in reply["error"]["message"], reply
+    assert time.monotonic() - begin < 1
