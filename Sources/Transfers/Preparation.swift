@@ -5,6 +5,7 @@ internal import WatchwordCore
 struct Prepared: Sendable {
     var certificate: LoadedCertificate?
     var login: NegotiateLogin?
+    var proxyLogin: NegotiateLogin?
 
     /// Blocks the calling thread.
     static func make(for request: TransferRequest, tokenModule: String?) -> Result<Prepared, TransferFailure> {
@@ -13,9 +14,11 @@ struct Prepared: Sendable {
             if let given = request.clientCertificate {
                 prepared.certificate = try LoadedCertificate(given, tokenModule: tokenModule)
             }
-            if let handshake = request.handshake, handshake.scheme == .negotiate {
-                let host = handshake.target == .proxy ? request.proxy?.host : request.url.origin.host
-                prepared.login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
+            for handshake in request.handshakes where handshake.scheme == .negotiate {
+                let isOrigin = handshake.target == .origin
+                let host = isOrigin ? request.url.origin.host : request.proxy?.host
+                let login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
+                if isOrigin { prepared.login = login } else { prepared.proxyLogin = login }
             }
             return prepared
         }
@@ -23,7 +26,7 @@ struct Prepared: Sendable {
 }
 
 extension TransferRequest {
-    var needsPreparation: Bool { clientCertificate != nil || handshake?.scheme == .negotiate }
+    var needsPreparation: Bool { clientCertificate != nil || handshakes.contains { $0.scheme == .negotiate } }
 }
 
 /// The transfers that wait for what they need. It is got on threads of their own, one for each identity, so that what hangs
