@@ -13,6 +13,8 @@
 #include <openssl/x509v3.h>
 #include <stdint.h>
 
+#include "derivation.h"
+
 // Macros with casts or calls, which Swift does not see.
 static const uint64_t watchword_ssl_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
 static const uint64_t watchword_ssl_dont_insert_empty_fragments = SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS;

@@ -20,6 +20,9 @@ enum EngineLimits {
     static let shownIssuers = 256
     /// A file with a client certificate or its key.
     static let certificateFileBytes = 1 << 20
+    /// The rounds by which the keys of such a file are derived from its passphrase, together: a few seconds. OpenSSL's own files
+    /// have 2048 for each key, careful ones a million.
+    static let derivationRounds: UInt64 = 5_000_000
     /// Identities whose files, tokens or tickets are waited for at once; each has a thread that may hang.
     static let preparations = 64
     /// How long the engine's thread sleeps at most when nothing happens.

@@ -6,12 +6,12 @@ internal import WatchwordCore
 struct ConnectionMarks: Equatable {
     private let trust: TrustPolicy
     private let clientCertificate: ClientCertificate?
-    private let handshake: Handshake?
+    private let handshakes: [Handshake]
 
     init(_ request: TransferRequest) {
         trust = request.trust
         clientCertificate = request.clientCertificate
-        handshake = request.handshake
+        handshakes = request.handshakes
     }
 }
 

@@ -12,20 +12,21 @@ final class LoadedCertificate: @unchecked Sendable {
     private var chain: OpaquePointer?
 
     /// Reads files on the calling thread.
+    /// - Parameter tokenModule: the PKCS#11 module; `nil` for that of p11-kit.
     /// - Throws: `TransferFailure` of kind `tlsFailed` with the cause.
-    init(_ given: ClientCertificate) throws(TransferFailure) {
+    init(_ given: ClientCertificate, tokenModule: String? = nil) throws(TransferFailure) {
         ERR_clear_error()
         defer { ERR_clear_error() }
         if case .token(let uri) = given.certificate {
-            certificate = try TokenURI(uri).certificate()
-            try readKey(given.privateKey ?? given.certificate, given.passphrase)
+            certificate = try TokenURI(uri, module: tokenModule).certificate()
+            try readKey(given.privateKey ?? given.certificate, given.passphrase, tokenModule)
         } else {
             let bytes = try given.certificate.bytes()
             if bytes.withUnsafeBytes({ $0.first == 0x30 }) {
                 try readPKCS12(bytes, given.passphrase)
             } else {
                 try readCertificates(bytes)
-                try readKey(given.privateKey ?? .bytes(bytes), given.passphrase)
+                try readKey(given.privateKey ?? .bytes(bytes), given.passphrase, tokenModule)
             }
         }
         if X509_check_private_key(certificate, key) != 1 {
@@ -60,14 +61,19 @@ final class LoadedCertificate: @unchecked Sendable {
         }
     }
 
-    private func readKey(_ material: ClientCertificate.Material, _ passphrase: Secret?) throws(TransferFailure) {
+    private func readKey(
+        _ material: ClientCertificate.Material, _ passphrase: Secret?, _ tokenModule: String?
+    ) throws(TransferFailure) {
         if case .token(let uri) = material {
-            key = try TokenURI(uri).key(passphrase)
+            key = try TokenURI(uri, module: tokenModule).key(passphrase)
             return
         }
         let bytes = try material.bytes()
         let input = try Self.input(bytes)
         defer { BIO_free_all(input) }
+        try Self.check(rounds: watchword_rounds_of_pem(input))
+        _ = BIO_ctrl(input, BIO_CTRL_RESET, 0, nil)
+        ERR_clear_error()
         let source = Passphrase(passphrase)
         key = source.lend { PEM_read_bio_PrivateKey(input, nil, $0, $1) }
         guard key == nil else { return }
@@ -83,17 +89,27 @@ final class LoadedCertificate: @unchecked Sendable {
             throw Self.failure("The client certificate cannot be read.", .clientCertificateUnreadable)
         }
         defer { PKCS12_free(store) }
+        try Self.check(rounds: watchword_rounds_of_mac(store))
         let text = passphrase ?? Secret(capacity: 0) { _ in 0 }
         try text.withTerminatedBytes { text throws(TransferFailure) in
             // Without a passphrase there are two ways to compute the check: over nothing, and over an empty one.
             let isRight =
                 PKCS12_verify_mac(store, text, -1) == 1 || (text[0] == 0 && PKCS12_verify_mac(store, nil, 0) == 1)
             if PKCS12_mac_present(store) == 1 && !isRight { throw Self.wrongPassphrase }
+            try Self.check(rounds: watchword_rounds_of_pkcs12(store, text, EngineLimits.derivationRounds))
             _ = PKCS12_parse(store, text, &key, &certificate, &chain)
         }
         guard certificate != nil, key != nil else {
             throw Self.failure("The PKCS#12 file holds no usable certificate with a key.", .clientCertificateUnreadable)
         }
+    }
+
+    /// Nothing can stop OpenSSL once it has begun.
+    private static func check(rounds: UInt64) throws(TransferFailure) {
+        guard rounds > EngineLimits.derivationRounds else { return }
+        throw failure(
+            "The key of the client certificate is derived from its passphrase in more than \(EngineLimits.derivationRounds) "
+                + "rounds. Encrypt it anew with fewer.", .clientCertificateUnreadable)
     }
 
     /// `bytes` must outlive what is returned.

@@ -5,15 +5,20 @@ internal import WatchwordCore
 struct Prepared: Sendable {
     var certificate: LoadedCertificate?
     var login: NegotiateLogin?
+    var proxyLogin: NegotiateLogin?
 
     /// Blocks the calling thread.
-    static func make(for request: TransferRequest) -> Result<Prepared, TransferFailure> {
+    static func make(for request: TransferRequest, tokenModule: String?) -> Result<Prepared, TransferFailure> {
         Result { () throws(TransferFailure) in
             var prepared = Prepared()
-            if let given = request.clientCertificate { prepared.certificate = try LoadedCertificate(given) }
-            if let handshake = request.handshake, handshake.scheme == .negotiate {
-                let host = handshake.target == .proxy ? request.proxy?.host : request.url.origin.host
-                prepared.login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
+            if let given = request.clientCertificate {
+                prepared.certificate = try LoadedCertificate(given, tokenModule: tokenModule)
+            }
+            for handshake in request.handshakes where handshake.scheme == .negotiate {
+                let isOrigin = handshake.target == .origin
+                let host = isOrigin ? request.url.origin.host : request.proxy?.host
+                let login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
+                if isOrigin { prepared.login = login } else { prepared.proxyLogin = login }
             }
             return prepared
         }
@@ -21,7 +26,7 @@ struct Prepared: Sendable {
 }
 
 extension TransferRequest {
-    var needsPreparation: Bool { clientCertificate != nil || handshake?.scheme == .negotiate }
+    var needsPreparation: Bool { clientCertificate != nil || handshakes.contains { $0.scheme == .negotiate } }
 }
 
 /// The transfers that wait for what they need. It is got on threads of their own, one for each identity, so that what hangs
@@ -36,9 +41,13 @@ struct PreparationTable {
         fileprivate let report: Report
     }
 
+    /// The PKCS#11 module; `nil` for that of p11-kit.
+    let tokenModule: String?
     private var waiting: [TransferID: Waiting] = [:]
     /// What each identity's thread does next; it has one as long as it is here.
     private var queues: [ConnectionIdentity: [TransferID]] = [:]
+
+    init(tokenModule: String?) { self.tokenModule = tokenModule }
 
     var ids: [TransferID] { Array(waiting.keys) }
     var nextDeadline: ContinuousClock.Instant? { waiting.values.map(\.deadline).min() }
@@ -76,7 +85,9 @@ struct PreparationTable {
         while let id = queues[identity]?.first {
             queues[identity]?.removeFirst()
             guard let (request, report) = waiting[id].map({ ($0.request, $0.report) }) else { continue }
-            let isStarted = DetachedThread.start { report(Prepared.make(for: request)) }
+            let isStarted = DetachedThread.start { [tokenModule] in
+                report(Prepared.make(for: request, tokenModule: tokenModule))
+            }
             if !isStarted { report(.failure(TransferFailure(.outOfMemory, "No thread for a transfer."))) }
             return
         }

@@ -17,8 +17,9 @@ extension Transfer {
         case CURLE_OUT_OF_MEMORY: return nil
         case CURLE_OPERATION_TIMEDOUT: return isAtProxy(proxy) ? lateness(proxy) : nil
         default:
-            let hasNoTLS = proxy.kind == .https && originTLS == nil && (proxyTLS?.isComplete == false || isAboutTLS(code))
-            if proxyTLS?.refusal != nil || hasNoTLS { return failure(.tlsFailed, .proxyTLSFailed, proxy) }
+            let isEarly = proxy.kind == .https && originTLS == nil
+            let hasNoTLS = proxyTLS?.isComplete == false || isAboutTLS(code)
+            if proxyTLS?.refusal != nil || isEarly && hasNoTLS { return failure(.tlsFailed, .proxyTLSFailed, proxy) }
             return isBeforeTunnel ? failure(.cannotConnect, .proxyRefused(status: nil), proxy) : nil
         }
     }

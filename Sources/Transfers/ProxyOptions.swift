@@ -27,8 +27,8 @@ extension EasyHandle {
     }
 
     /// NTLM, chosen by the core; libcurl never chooses. For Negotiate see `NegotiateLogin`.
-    func apply(_ handshake: Handshake?) throws(TransferFailure) {
-        guard let handshake, handshake.scheme == .ntlm else { return }
+    func apply(_ handshake: Handshake) throws(TransferFailure) {
+        guard handshake.scheme == .ntlm else { return }
         let isOrigin = handshake.target == .origin
         try set(isOrigin ? CURLOPT_HTTPAUTH : CURLOPT_PROXYAUTH, watchword_curl_auth_ntlm)
         // Always with the backslash: else a part of the user's name could be taken for the domain.

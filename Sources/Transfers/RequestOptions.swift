@@ -8,7 +8,7 @@ extension EasyHandle {
         try request.checkCombination()
         try restrict()
         try apply(request.proxy, for: request)
-        try apply(request.handshake)
+        for handshake in request.handshakes { try apply(handshake) }
         try secure(request, caFile: caFile)
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
@@ -46,7 +46,7 @@ extension EasyHandle {
     private func secure(_ request: TransferRequest, caFile: String?) throws(TransferFailure) {
         let hasIdentity = request.identity != .none
         // A login of the connection is a login of all streams on it.
-        let isLogin = request.handshake != nil
+        let isLogin = !request.handshakes.isEmpty
         try set(CURLOPT_HTTP_VERSION, Int(isLogin ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
         // A resumed session shows no certificate.
         if hasIdentity || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
@@ -68,20 +68,25 @@ extension EasyHandle {
 }
 
 extension TransferRequest {
+    var handshakes: [Handshake] { [handshake, proxyHandshake].compactMap { $0 } }
+
     /// What would mark connections that others use, or log in twice, is a mistake of the caller's.
     func checkCombination() throws(TransferFailure) {
         let marksConnections =
-            trust.isException || clientCertificate != nil || handshake != nil || refusesCertificateRequest
+            trust.isException || clientCertificate != nil || !handshakes.isEmpty || refusesCertificateRequest
         guard identity != .none || !marksConnections else {
             throw TransferFailure(.internalError, "What marks a connection needs an identity.")
         }
-        let isClear =
-            switch handshake?.target {
-            case nil: true
+        let isClear = handshakes.allSatisfy { handshake in
+            switch handshake.target {
             case .origin: authorization == nil && headers.firstValue(of: "Authorization") == nil
             case .proxy: proxy.map { $0.kind != .socks5h && $0.authorization == nil } ?? false
             }
-        guard isClear else { throw TransferFailure(.internalError, "A handshake is the only login of its target.") }
+        }
+        let isOneEach = proxyHandshake.map { $0.target == .proxy && handshake?.target != .proxy } ?? true
+        guard isClear && isOneEach else {
+            throw TransferFailure(.internalError, "A handshake is the only login of its target.")
+        }
     }
 }
 

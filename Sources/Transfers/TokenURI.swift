@@ -1,42 +1,39 @@
 internal import COpenSSL
-internal import Synchronization
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// An object on a PKCS#11 token (RFC 7512).
+/// An object on a PKCS#11 token (RFC 7512), spelt in one way only, whatever way it was given in.
 struct TokenURI {
-    private static let defaultModule = "p11-kit-proxy.so"
+    /// In the order in which they are written; with those of its token first.
+    private static let names = ["manufacturer", "model", "serial", "token", "id", "object"]
 
-    /// Without `type` and without the query.
+    /// Without `type`.
     private let path: String
-    /// Which token it is on.
-    private let token: String
-    private let module: String
+    private let token: TokenName
+    private let module: TokenModule
 
     /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable`.
-    init(_ uri: String) throws(TransferFailure) {
+    init(_ uri: String, module path: String?) throws(TransferFailure) {
         let parts = uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts[0].hasPrefix("pkcs11:"), !uri.utf8.contains(0) else { throw Self.unreadable("It is no such URI.") }
-        let attributes = parts[0].dropFirst("pkcs11:".count).split(separator: ";")
-        let chosen = attributes.filter { $0.hasPrefix("token=") || $0.hasPrefix("serial=") }
-        guard !chosen.isEmpty else { throw Self.unreadable("It names no token.") }
-        guard !attributes.contains(where: { $0.hasPrefix("pin-") }) else { throw Self.unreadable("It holds a PIN.") }
-        let query = parts.count > 1 ? parts[1].split(separator: "&") : []
-        var module = Self.defaultModule
-        for attribute in query {
-            guard attribute.hasPrefix("module-path="), let path = Self.decoded(attribute.dropFirst(12)),
-                path.hasPrefix("/")
-            else { throw Self.unreadable("Only module-path may follow the question mark, with a whole path.") }
-            module = path
+        guard parts[0].hasPrefix("pkcs11:") else { throw Self.unreadable("It is no such URI.") }
+        var values: [String: [UInt8]] = [:]
+        for attribute in parts[0].dropFirst("pkcs11:".count).split(separator: ";") {
+            let (name, value) = try Self.attribute(attribute)
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw Self.unreadable("It names \(name) twice.")
+            }
         }
-        self.path = "pkcs11:" + attributes.filter { !$0.hasPrefix("type=") }.joined(separator: ";")
-        token = chosen.sorted().joined(separator: ";")
-        self.module = module
+        for attribute in parts.dropFirst().joined().split(separator: "&") { throw Self.refusal(ofQuery: attribute) }
+        guard values["token"] != nil || values["serial"] != nil else { throw Self.unreadable("It names no token.") }
+        let spelt = Self.names.compactMap { name in values[name].map { (name: name, value: Self.encoded($0)) } }
+        self.path = "pkcs11:" + spelt.map { "\($0.name)=\($0.value)" }.joined(separator: ";")
+        token = TokenName(values.filter { $0.key != "id" && $0.key != "object" })
+        module = TokenModule.at(path ?? TokenModule.standard)
     }
 
     /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable`.
     func certificate() throws(TransferFailure) -> OpaquePointer {
-        try TokenModules.use(module) { (engine, _) throws(TransferFailure) in
+        try module.use { (engine, _) throws(TransferFailure) in
             guard let certificate = watchword_token_certificate(engine, "\(path);type=cert") else {
                 throw Self.unreadable("There is no certificate, or no such token.")
             }
@@ -48,20 +45,24 @@ struct TokenURI {
     func key(_ pin: Secret?) throws(TransferFailure) -> OpaquePointer {
         // Without a PIN the engine would ask for one at the terminal.
         guard let pin, !pin.isEmpty else { throw LoadedCertificate.wrongPassphrase }
-        return try TokenModules.use(module) { (engine, pins) throws(TransferFailure) in
-            let known = pins[token]
-            // A module is logged in once, and would take every other PIN from then on.
-            if let right = known?.right, right != pin { throw LoadedCertificate.wrongPassphrase }
-            if let wrong = known?.wrong, wrong == pin { throw LoadedCertificate.wrongPassphrase }
+        return try module.use { (engine, pins) throws(TransferFailure) in
+            // A module is logged in once, and would take every other PIN from then on, under every name of the token.
+            if let right = pins[token]?.right, right != pin { throw LoadedCertificate.wrongPassphrase }
+            for (other, known) in pins where other.mayBeThat(of: token) {
+                guard known.right == nil || known.right == pin else {
+                    throw Self.unreadable("This PIN cannot be checked: the token is in use under other attributes.")
+                }
+            }
+            if let wrong = pins[token]?.wrong, wrong == pin { throw LoadedCertificate.wrongPassphrase }
             let key = try pin.withTerminatedBytes { text throws(TransferFailure) in
                 watchword_token_key(engine, "\(path);type=private", text)
             }
             if let key {
-                pins[token] = TokenModules.Pins(right: pin)
+                pins[token] = TokenModule.Pins(right: pin)
                 return key
             }
             guard Self.isPINRefused else { throw Self.unreadable("There is no private key.") }
-            pins[token] = TokenModules.Pins(wrong: pin)
+            pins[token] = TokenModule.Pins(wrong: pin)
             throw LoadedCertificate.wrongPassphrase
         }
     }
@@ -75,12 +76,35 @@ struct TokenURI {
         return isRefused
     }
 
+    private static func attribute(_ text: Substring) throws(TransferFailure) -> (name: String, value: [UInt8]) {
+        let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = String(sides[0])
+        guard !name.hasPrefix("pin-") else { throw unreadable("It holds a PIN.") }
+        guard sides.count == 2, names.contains(name) || name == "type", let value = decoded(sides[1]) else {
+            throw unreadable("Its attribute \(name.shortened) is none that counts here, or is written wrongly.")
+        }
+        guard name == "id" || (String(validating: value, as: UTF8.self) != nil && !value.contains(0)) else {
+            throw unreadable("Its attribute \(name) is no text.")
+        }
+        return (name, value)
+    }
+
+    private static func refusal(ofQuery attribute: Substring) -> TransferFailure {
+        let name = attribute.prefix { $0 != "=" }
+        return switch name {
+        case "module-path", "module-name":
+            unreadable("It holds \(name): which module is loaded is not for a fetch to say.")
+        case "pin-value", "pin-source": unreadable("It holds a PIN.")
+        default: unreadable("Nothing may follow the question mark.")
+        }
+    }
+
     private static func unreadable(_ reason: String) -> TransferFailure {
         LoadedCertificate.failure(
             "The token's URI gives no client certificate. \(reason)", .clientCertificateUnreadable)
     }
 
-    private static func decoded(_ text: Substring) -> String? {
+    private static func decoded(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = text.utf8
         while let byte = rest.popFirst() {
@@ -88,47 +112,37 @@ struct TokenURI {
                 bytes.append(byte)
                 continue
             }
-            guard rest.count >= 2, let value = UInt8(String(Substring(rest.prefix(2))), radix: 16) else { return nil }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+                let value = UInt8(String(Substring(digits)), radix: 16)
+            else { return nil }
             bytes.append(value)
             rest = rest.dropFirst(2)
         }
-        return String(validating: bytes, as: UTF8.self)
+        return bytes
+    }
+
+    /// Only letters and digits are left as they are.
+    private static func encoded(_ bytes: [UInt8]) -> String {
+        var text = ""
+        for byte in bytes {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: text.unicodeScalars.append(Unicode.Scalar(byte))
+            default: text += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return text
     }
 }
 
-/// The PKCS#11 modules of the process. They stay: whoever closes one logs all its users out.
-enum TokenModules {
-    /// What is known of one token's PIN, by this process.
-    struct Pins {
-        var right: Secret?
-        var wrong: Secret?
-    }
+/// The attributes by which a token is called, by name.
+struct TokenName: Hashable {
+    private let values: [String: [UInt8]]
 
-    /// `@unchecked Sendable`: an engine lives as long as the process, and is used only under the lock below.
-    private struct Module: @unchecked Sendable {
-        // An `ENGINE`.
-        let engine: OpaquePointer
-        var pins: [String: Pins] = [:]
-    }
+    init(_ values: [String: [UInt8]]) { self.values = values.filter { $0.key != "type" } }
 
-    /// Only one thread talks to tokens at a time.
-    private static let modules = Mutex<[String: Module]>([:])
-
-    /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable` when the module cannot be loaded.
-    static func use<Value>(
-        _ path: String, _ body: (OpaquePointer, inout [String: Pins]) throws(TransferFailure) -> Value
-    ) throws(TransferFailure) -> Value {
-        ERR_clear_error()
-        defer { ERR_clear_error() }
-        var outcome = Result<Value, TransferFailure>.failure(
-            LoadedCertificate.failure(
-                "The PKCS#11 module \(path.shortened) cannot be loaded. Check that it is installed, and with it "
-                    + "libengine-pkcs11-openssl.", .clientCertificateUnreadable))
-        modules.withLock { modules in
-            guard var module = modules[path] ?? watchword_token_engine(path).map({ Module(engine: $0) }) else { return }
-            outcome = Result { () throws(TransferFailure) in try body(module.engine, &module.pins) }
-            modules[path] = module
-        }
-        return try outcome.get()
+    /// Nothing that both say is different.
+    func mayBeThat(of other: TokenName) -> Bool {
+        values.allSatisfy { name, value in other.values[name].map { $0 == value } ?? true }
     }
 }

@@ -20,6 +20,7 @@ final class Transfer {
     let completion: Completion
 
     private let certificate: LoadedCertificate?
+    /// At the origin.
     let login: NegotiateLogin?
     /// Of the connection to the origin, when it is a protected one.
     private(set) var originTLS: TLSRecord?
@@ -39,8 +40,7 @@ final class Transfer {
         let hasBody = request.sendsBody
         certificate = prepared.certificate
         login = prepared.login
-        let isForProxy = request.handshake?.target == .proxy
-        var lines = try HeaderLines(request, hasBody: hasBody, login: isForProxy ? nil : login?.authorization)
+        var lines = try HeaderLines(request, hasBody: hasBody, login: login?.authorization)
         let easy: EasyHandle
         do throws(TransferFailure) { easy = try EasyHandle.make() } catch {
             lines.free()
@@ -56,7 +56,7 @@ final class Transfer {
         do throws(TransferFailure) {
             try easy.apply(request, hasBody: hasBody, caFile: caFile)
             try easy.set(CURLOPT_HTTPHEADER, lines)
-            proxyLines = try HeaderLines(request.proxy, login: isForProxy ? login?.authorization : nil)
+            proxyLines = try HeaderLines(request.proxy, login: prepared.proxyLogin?.authorization)
             try easy.set(CURLOPT_PROXYHEADER, proxyLines)
             try easy.set(CURLOPT_ERRORBUFFER, pointer: errorText)
             try setCallbacks()

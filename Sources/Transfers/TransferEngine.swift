@@ -13,7 +13,7 @@ public actor TransferEngine: TransferPort {
     private let lastID = Atomic(0)
     private var transfers: [TransferID: Transfer] = [:]
     private var pools: PoolTable
-    private var preparations = PreparationTable()
+    private var preparations: PreparationTable
     private var isClosed = false
     private let hasShutDown = Mutex(false)
     private let counts = Mutex(
@@ -22,18 +22,21 @@ public actor TransferEngine: TransferPort {
 
     /// Starts the engine's thread; `shutDown` ends it.
     /// - Parameter caFile: certificates, in PEM, to be trusted in place of the system's.
+    /// - Parameter tokenModule: the PKCS#11 module through which tokens are used; `nil` for that of p11-kit.
     /// - Throws: `TransferFailure` when libcurl cannot start.
-    public init(caFile: String? = nil) throws(TransferFailure) {
-        try self.init(caFile: caFile, identityIdleTime: .seconds(EngineLimits.identityIdleSeconds))
+    public init(caFile: String? = nil, tokenModule: String? = nil) throws(TransferFailure) {
+        try self.init(
+            caFile: caFile, tokenModule: tokenModule, identityIdleTime: .seconds(EngineLimits.identityIdleSeconds))
     }
 
     /// - Parameter identityIdleTime: after which the connections of an identity are closed.
-    init(caFile: String?, identityIdleTime: Duration) throws(TransferFailure) {
+    init(caFile: String?, tokenModule: String? = nil, identityIdleTime: Duration) throws(TransferFailure) {
         try TransferLibrary.initialize()
         let multi = try MultiHandle()
         self.multi = multi
         self.caFile = caFile
         pools = PoolTable(idleTime: identityIdleTime)
+        preparations = PreparationTable(tokenModule: tokenModule)
         thread = EngineThread(multi)
         thread.start(
             turn: { [weak self] in self?.assumeIsolated { $0.turn() } },

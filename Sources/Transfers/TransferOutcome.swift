@@ -15,7 +15,7 @@ extension Transfer {
             return .failure(
                 TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
         }
-        if let login, request.handshake?.target == .origin, !login.isProven(by: headers) {
+        if let login, !login.isProven(by: headers) {
             return .failure(
                 TransferFailure(
                     .malformedResponse,

@@ -1,6 +1,9 @@
 """Servers that ask for a client certificate: who is asked, what is shown, what becomes of what is no good."""
+import base64
 import pathlib
 import ssl
+import subprocess
+import time
 
 import pytest
 from rig.forwarding import ForwardProxy
@@ -64,24 +67,53 @@ def test_pem_text(stage, broker, certificates, client_nginx):
     assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
 
 
-def test_a_token(stage, certificates, client_nginx, token):
-    server = client_nginx("on", "TLSv1.2")
+@pytest.fixture
+def broker_with_token(stage, certificates, token):
     broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
     # Where SoftHSM looks; of its variable the broker keeps nothing.
     configuration = broker.home / ".config" / "softhsm2" / "softhsm2.conf"
     configuration.parent.mkdir(parents=True)
     configuration.write_text(pathlib.Path(token.environment["SOFTHSM2_CONF"]).read_text())
-    module = f"?module-path={token.environment['PKCS11_MODULE_PATH']}"
-    credential = {"type": "certificate", "certificate": token.certificate_url + module, "privateKey": token.key_url + module}
+    return broker
+
+
+def on_token(token, pin, respell=lambda url: url):
+    return {"type": "certificate", "certificate": respell(token.certificate_url), "privateKey": respell(token.key_url), "passphrase": pin}
+
+
+def test_a_token(stage, broker_with_token, client_nginx, token):
+    server = client_nginx("on", "TLSv1.2")
     pins = ["000000", token.pin]
-
-    def reply(challenge):
-        return {"action": "credential", "credential": {**credential, "passphrase": pins.pop(0)}}
-
-    client, asked = asking(stage, broker, reply)
+    client, asked = asking(
+        stage, broker_with_token, lambda challenge: {"action": "credential", "credential": on_token(token, pins.pop(0))})
     result = client.fetch(f"{server.url}/page.txt")
     assert result["result"]["status"] == 200, result
     assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "passphraseWrong"]
+
+
+def test_a_wrong_pin_fails_however_the_token_is_spelt(stage, broker_with_token, certificates, tls_server, token):
+    server = tls_server(client_authority=certificates / "ca.pem", first=True)
+    client = stage.client(broker=broker_with_token)
+
+    def fetch(pin, respell=lambda url: url):
+        own = {**on_token(token, pin, respell), "persistence": "none"}
+        return client.fetch(server.url, tls={"certificate": own})
+
+    assert fetch(token.pin)["result"]["status"] == 200
+    assert "error" in fetch("000000")
+    assert "error" in fetch("000000", lambda url: url.replace("token=w", "token=%77"))
+    assert fetch(token.pin, lambda url: url.replace("token=w", "token=%77"))["result"]["status"] == 200
+
+
+def test_no_client_chooses_what_the_broker_loads(stage, broker, certificates, tls_server, tmp_path):
+    (tmp_path / "module.c").write_text(
+        f'#include <fcntl.h>\n__attribute__((constructor)) static void run(void) {{ creat("{tmp_path}/loaded", 0600); }}\n')
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "module.so", tmp_path / "module.c"], check=True)
+    server = tls_server(client_authority=certificates / "ca.pem")
+    own = {"type": "certificate", "certificate": f"pkcs11:token=x?module-path={tmp_path}/module.so", "passphrase": "1"}
+    reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
+    assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and "module-path" in reply["error"]["message"]
+    assert not (tmp_path / "loaded").exists()
 
 
 @pytest.mark.parametrize("action, status", [("continue", 200), ("reject", 200), ("default", 200), ("cancel", None)])
@@ -227,3 +259,35 @@ def test_tls_1_2_refuses_a_certificate_with_an_alert_or_not_at_all(stage, broker
     own = shown(certificates)["credential"]
     reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
     assert reply["error"]["data"]["kind"] == "connectionLost"
+
+
+def openssl(*words):
+    return subprocess.run(["openssl", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+
+
+ROUNDS, MANY_ROUNDS = b"\x02\x03\x01\x00\x00", b"\x02\x03\x7f\xff\xff"
+
+
+@pytest.mark.parametrize("way", ["pbkdf2", "pbes1", "scrypt", "pkcs12 mac", "pkcs12 certificate", "pkcs12 key"])
+def test_a_file_that_takes_too_long_to_open_is_not_opened(stage, broker, certificates, tls_server, tmp_path, way):
+    """Nothing can stop OpenSSL once it derives a key. The numbers are written in afterwards: so this takes no time."""
+    secret, key = ("-passout", f"pass:{PASSPHRASE}"), certificates / "client.key"
+    if way.startswith("pkcs12"):
+        mac = [] if way == "pkcs12 mac" else ["-nomac"]
+        made = openssl("pkcs12", "-export", "-in", certificates / "client.pem", "-inkey", key, "-iter", "65536", *mac, *secret)
+        start = {"pkcs12 mac": made.rfind(ROUNDS), "pkcs12 certificate": made.find(ROUNDS), "pkcs12 key": made.rfind(ROUNDS)}[way]
+        (tmp_path / "client").write_bytes(made[:start] + made[start:].replace(ROUNDS, MANY_ROUNDS, 1))
+        own = {"type": "certificate", "certificate": str(tmp_path / "client")}
+    else:
+        kind = {"pbkdf2": ["-v2", "aes-256-cbc"], "pbes1": ["-v1", "PBE-SHA1-3DES"], "scrypt": ["-scrypt"]}[way]
+        made = openssl("pkcs8", "-topk8", "-in", key, "-iter", "65536", "-outform", "DER", *kind, *secret)
+        few, many = (b"\x02\x01\x08\x02\x01\x01", b"\x02\x01\x08\x02\x01\x7f") if way == "scrypt" else (ROUNDS, MANY_ROUNDS)
+        assert made.count(few) == 1
+        text = base64.encodebytes(made.replace(few, many)).decode()
+        (tmp_path / "key").write_text(f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{text}-----END ENCRYPTED PRIVATE KEY-----\n")
+        own = {"type": "certificate", "certificate": str(certificates / "client.pem"), "privateKey": str(tmp_path / "key")}
+    server = tls_server(client_authority=certificates / "ca.pem")
+    begin = time.monotonic()
+    reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": {**own, "passphrase": PASSPHRASE}})
+    assert "5000000 rounds" in reply["error"]["message"], reply
+    assert time.monotonic() - begin < 1

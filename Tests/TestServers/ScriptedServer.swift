@@ -14,6 +14,8 @@ package final class ScriptedServer: Sendable {
         case hold
         /// Closes without a word.
         case close
+        /// Says 200, and carries bytes to and from this port from then on.
+        case tunnel(Int)
     }
 
     private struct State {
@@ -86,6 +88,10 @@ package final class ScriptedServer: Sendable {
                 let text = make(heard[number])
                 _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
             case .close: return
+            case .tunnel(let port):
+                let text = "HTTP/1.1 200 OK\r\n\r\n"
+                _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+                return Self.relay(connection, Loopback.connect(to: port))
             case .hold: while readSome(connection, number) {}
             }
         }
@@ -113,6 +119,18 @@ package final class ScriptedServer: Sendable {
         guard count > 0 else { return false }
         state.withLock { $0.heard[number] += buffer[..<count] }
         return true
+    }
+
+    private static func relay(_ client: Int32, _ server: Int32) {
+        defer { close(server) }
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            var ready = [client, server].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            poll(&ready, 2, -1)
+            let (source, sink) = ready[0].revents != 0 ? (client, server) : (server, client)
+            let count = recv(source, &buffer, buffer.count, 0)
+            guard count > 0, send(sink, buffer, count, Int32(MSG_NOSIGNAL)) == count else { return }
+        }
     }
 
     private func run(_ body: @escaping @Sendable (ScriptedServer) -> Void) {

@@ -16,6 +16,8 @@ package final class TLSServer: Sendable {
         /// The port to which a tunnel leads, if this is a proxy.
         package var tunnel: Int?
         package var answer: String
+        /// The answer to a connection's first request, if it is another one.
+        package var firstAnswer: String?
 
         package static let defaultAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -26,7 +28,8 @@ package final class TLSServer: Sendable {
             prefersHTTP2: Bool = false,
             asksLate: Bool = false,
             tunnel: Int? = nil,
-            answer: String = Self.defaultAnswer
+            answer: String = Self.defaultAnswer,
+            firstAnswer: String? = nil
         ) {
             self.clientIssuer = clientIssuer
             self.isClientOptional = isClientOptional
@@ -35,6 +38,7 @@ package final class TLSServer: Sendable {
             self.asksLate = asksLate
             self.tunnel = tunnel
             self.answer = answer
+            self.firstAnswer = firstAnswer
         }
     }
 
@@ -110,6 +114,7 @@ package final class TLSServer: Sendable {
         SSL_set_fd(tls, connection)
         guard SSL_accept(tls) == 1 else { return Self.drain(connection) }
         var buffer = [UInt8](repeating: 0, count: 16_384)
+        var first = options.firstAnswer
         while true {
             let count = SSL_read(tls, &buffer, Int32(buffer.count))
             // The alert of a certificate that comes after the handshake is on its way as well.
@@ -121,7 +126,9 @@ package final class TLSServer: Sendable {
                 return Self.relay(tls, connection, Loopback.connect(to: port))
             }
             if options.asksLate { askLate(tls, number) }
-            SSL_write(tls, options.answer, Int32(options.answer.utf8.count))
+            let answer = first ?? options.answer
+            first = nil
+            SSL_write(tls, answer, Int32(answer.utf8.count))
         }
     }
 

@@ -6,13 +6,16 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// An engine for the length of one test.
-/// - Parameter authority: the only one that it trusts.
+/// - Parameters:
+///   - authority: the only one that it trusts.
+///   - tokenModule: for PKCS#11.
 func withEngine<Value>(
-    trusting authority: TestCertificate? = nil, _ body: (TransferEngine) async throws -> Value
+    trusting authority: TestCertificate? = nil, tokenModule: String? = nil,
+    _ body: (TransferEngine) async throws -> Value
 ) async throws -> Value {
     let file = try authority.map { try TemporaryFile($0.pem) }
     defer { file?.remove() }
-    let engine = try TransferEngine(caFile: file?.path)
+    let engine = try TransferEngine(caFile: file?.path, tokenModule: tokenModule)
     defer { engine.shutDown() }
     return try await body(engine)
 }

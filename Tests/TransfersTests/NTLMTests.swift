@@ -9,7 +9,7 @@ import WatchwordProtocol
 /// Three messages on one connection, which is then the user's.
 @Suite struct NTLMTests {
     private static func challenge(_ field: String, _ status: String) -> ScriptedServer.Reply {
-        .bytes("HTTP/1.1 \(status)\r\n\(field): NTLM \(type2)\r\nContent-Length: 7\r\n\r\nsecond!")
+        .bytes(head(field, status))
     }
 
     /// A CHALLENGE_MESSAGE (MS-NLMP section 2.2.1.2): Unicode, extended session security, an empty list of target information.
@@ -19,6 +19,10 @@ import WatchwordProtocol
         message += [1, 2, 3, 4, 5, 6, 7, 8] + Array(repeating: 0, count: 8)
         message += [4, 0, 4, 0, 48, 0, 0, 0] + [0, 0, 0, 0]
         return Data(message).base64EncodedString()
+    }
+
+    static func head(_ field: String, _ status: String) -> String {
+        "HTTP/1.1 \(status)\r\n\(field): NTLM \(type2)\r\nContent-Length: 7\r\n\r\nsecond!"
     }
 
     private static let rounds = [challenge("WWW-Authenticate", "401 Who"), okay]

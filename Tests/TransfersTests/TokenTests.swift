@@ -13,18 +13,20 @@ import WatchwordProtocol
     private static let tokens = Result { try SoftToken.make(client) }
 
     private func uri(_ token: String, _ object: String = "client") -> String {
-        "pkcs11:token=\(token);object=\(object)?module-path=\(SoftToken.module)"
+        "pkcs11:token=\(token);object=\(object)"
     }
 
     private func token(_ uri: String, _ pin: String?) -> ClientCertificate {
         ClientCertificate(certificate: .token(uri: uri), passphrase: pin.map(secret))
     }
 
-    private func exchange(_ certificates: [ClientCertificate]) async throws -> [TransferPort.Outcome] {
+    private func exchange(
+        _ certificates: [ClientCertificate], module: String = SoftToken.module
+    ) async throws -> [TransferPort.Outcome] {
         try Self.tokens.get()
         let server = TLSServer(Self.leaf, TLSServer.Options(clientIssuer: Self.authority))
         defer { server.stop() }
-        return try await withEngine(trusting: Self.authority) { engine in
+        return try await withEngine(trusting: Self.authority, tokenModule: module) { engine in
             var outcomes: [TransferPort.Outcome] = []
             for certificate in certificates {
                 var request = request("https://127.0.0.1:\(server.port)/")
@@ -55,12 +57,37 @@ import WatchwordProtocol
 
     @Test func whatIsNotThereIsUnreadable() async throws {
         let certificates = [
-            uri("third"), uri("first", "nobody"), "pkcs11:object=client?module-path=\(SoftToken.module)", "pkcs11:",
-            "\(uri("first"))&pin-value=4711", "pkcs11:pin-value=4711;token=first?module-path=\(SoftToken.module)",
-            "pkcs11:token=first;object=client?module-path=/nonexistent.so",
-            "pkcs11:token=first;object=client?module-path=libsofthsm2.so", "file:/tmp/x",
+            uri("third"), uri("first", "nobody"), "pkcs11:object=client", "pkcs11:", "file:/tmp/x",
+            "\(uri("first"))?pin-value=4711", "pkcs11:pin-value=4711;token=first", "\(uri("first"));token=first",
+            "\(uri("first"));x-more=1", "\(uri("%6"))", "\(uri("%+6first"))", "\(uri("first%00"))", "\(uri("%FF"))",
         ].map { token($0, SoftToken.pin) }
         let outcomes = try await exchange(certificates)
         for outcome in outcomes { #expect(outcome.failure?.cause == .clientCertificateUnreadable) }
+        let absent = try await exchange([token(uri("first"), SoftToken.pin)], module: "/nonexistent.so")
+        #expect(absent[0].failure?.cause == .clientCertificateUnreadable)
+    }
+
+    /// Its code would run in the broker.
+    @Test(arguments: ["module-path=\(SoftToken.module)", "module-name=softhsm2", "a=b&module-path=x"])
+    func noURIChoosesTheModule(query: String) async throws {
+        let outcome = try await exchange([token("\(uri("first"))?\(query)", SoftToken.pin)])[0]
+        #expect(outcome.failure?.cause == .clientCertificateUnreadable)
+        #expect(query.hasPrefix("a=") || outcome.failure?.detail.contains("It holds module-") == true)
+    }
+
+    @Test func aWrongPINIsWrongHoweverTheTokenIsCalled() async throws {
+        let calls = [
+            "pkcs11:token=%66irst;object=client", "pkcs11:object=client;token=%66%69rst", "pkcs11:token=first;id=%a1",
+            "pkcs11:token=first;model=SoftHSM%20v2;object=client", "pkcs11:object=client;type=cert;token=first",
+        ]
+        let right = token(uri("first"), SoftToken.pin)
+        let outcomes = try await exchange([right] + calls.flatMap { [token($0, "0000"), token($0, SoftToken.pin)] })
+        #expect(outcomes[0].text == "ok")
+        for (index, call) in calls.enumerated() {
+            #expect(outcomes[2 * index + 1].failure?.kind == .tlsFailed, "\(call)")
+            #expect(outcomes[2 * index + 2].text == "ok", "\(call)")
+        }
+        // Another token has a PIN of its own.
+        #expect(try await exchange([token(uri("second"), "0000")])[0].failure?.cause == .clientKeyPassphraseWrong)
     }
 }

@@ -76,8 +76,9 @@ public struct ClientCertificate: Sendable, Equatable {
         case bytes(Secret)
         case file(String)
         /// An object on a token, as RFC 7512 writes it. The attribute `token` or `serial` must be there, so that the PIN goes to
-        /// no other token; `module-path` chooses the module, else p11-kit does. `passphrase` is the PIN, which the URI must not
-        /// hold. Tokens lock themselves after a few wrong PINs: one that was refused is not tried a second time in a row.
+        /// no other token. The adapter knows the module: a URI that names one is refused, for loading it would run its code.
+        /// `passphrase` is the PIN, which the URI must not hold. Tokens lock themselves after a few wrong PINs: one that was
+        /// refused is not tried a second time in a row.
         case token(uri: String)
     }
 

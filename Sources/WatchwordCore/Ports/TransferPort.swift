@@ -25,6 +25,8 @@ public struct TransferRequest: Sendable, Equatable {
     public var refusesCertificateRequest = false
     /// Only together with an identity, and in place of `authorization` or that of the proxy.
     public var handshake: Handshake?
+    /// That of the proxy, where `handshake` is that of the origin.
+    public var proxyHandshake: Handshake?
 
     public init(
         url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil, body: [UInt8]? = nil,

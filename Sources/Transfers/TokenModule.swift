@@ -1,0 +1,58 @@
+internal import COpenSSL
+internal import Synchronization
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// A PKCS#11 module of the process. It stays: whoever closes one logs all its users out.
+final class TokenModule: Sendable {
+    /// What is known of one token's PIN, by this process.
+    struct Pins {
+        var right: Secret?
+        var wrong: Secret?
+    }
+
+    /// `@unchecked Sendable`: an engine lives as long as the process, and is used only under its module's lock.
+    private struct State: @unchecked Sendable {
+        // An `ENGINE`.
+        var engine: OpaquePointer?
+        var pins: [TokenName: Pins] = [:]
+    }
+
+    /// That of p11-kit, which leads to all that the machine is configured for.
+    static let standard = "p11-kit-proxy.so"
+
+    private static let modules = Mutex<[String: TokenModule]>([:])
+    private let path: String
+    /// Only one thread talks to the tokens of a module at a time; who hangs in it holds up nobody of another one.
+    private let state = Mutex(State())
+
+    private init(_ path: String) { self.path = path }
+
+    /// The one for all who use it.
+    static func at(_ path: String) -> TokenModule {
+        modules.withLock { modules in
+            if let module = modules[path] { return module }
+            let module = TokenModule(path)
+            modules[path] = module
+            return module
+        }
+    }
+
+    /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable` when the module cannot be loaded.
+    func use<Value>(
+        _ body: (OpaquePointer, inout [TokenName: Pins]) throws(TransferFailure) -> Value
+    ) throws(TransferFailure) -> Value {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        var outcome = Result<Value, TransferFailure>.failure(
+            LoadedCertificate.failure(
+                "The PKCS#11 module \(path.shortened) cannot be loaded. Check that it is installed, and with it "
+                    + "libengine-pkcs11-openssl.", .clientCertificateUnreadable))
+        state.withLock { state in
+            if state.engine == nil { state.engine = watchword_token_engine(path) }
+            guard let engine = state.engine else { return }
+            outcome = Result { () throws(TransferFailure) in try body(engine, &state.pins) }
+        }
+        return try outcome.get()
+    }
+}
