@@ -52,6 +52,10 @@ extension ConfigurationOption {
                 + "weak scheme first lets the server, or whoever stands in for it, have the weak one. Negotiate and NTLM need "
                 + "schemes.negotiate and schemes.ntlm all the same. Elsewhere the strongest that is offered comes first."
         ),
+        .path(
+            "tokens.module", \.tokenModule,
+            "The PKCS#11 module through which client certificates on tokens are used; it is loaded into the broker. Without "
+                + "this option it is p11-kit's. It takes effect when the broker starts."),
         .choice(
             "sharing.session", \.sharing,
             "Who may use what is remembered for the session: with \"user\" every program of the user, with \"client\" only the "

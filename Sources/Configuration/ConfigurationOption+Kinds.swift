@@ -100,6 +100,19 @@ extension ConfigurationOption {
             })
     }
 
+    static func path(_ key: String, _ place: Place<String?>, _ summary: String) -> ConfigurationOption {
+        ConfigurationOption(
+            key, .path, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },
+            change: { option, value, settings in
+                guard case .string(let text) = value else { return [option.wrongType(value)] }
+                guard text.hasPrefix("/"), !text.utf8.contains(0) else {
+                    return [Objection(text: "This is not a path from \"/\" on. \(option.advice)")]
+                }
+                settings[keyPath: place] = text
+                return []
+            })
+    }
+
     static func proxyURL(_ key: String, _ place: Place<String?>, _ summary: String) -> ConfigurationOption {
         ConfigurationOption(
             key, .proxyURL, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },

@@ -15,6 +15,8 @@ public struct ConfigurationOption: Sendable {
         case proxyURL
         /// A list of strings, each a host pattern and schemes.
         case schemeOrders
+        /// A file by its absolute path.
+        case path
     }
 
     /// The table and the name in it, with a dot in between.
@@ -68,6 +70,7 @@ extension ConfigurationOption.ValueType {
         case .hosts: "a list of host patterns"
         case .proxyURL: "a URL \"http://host:port\", \"https://host:port\" or \"socks5h://host:port\""
         case .schemeOrders: "a list of strings, each a host pattern and schemes"
+        case .path: "a path from \"/\" on"
         }
     }
 
@@ -80,6 +83,7 @@ extension ConfigurationOption.ValueType {
         case .hosts: "[\"www.example.com\", \".example.org\"]"
         case .proxyURL: "\"http://proxy.example.com:3128\""
         case .schemeOrders: "[\"www.example.com negotiate digest\", \".example.org digest basic\"]"
+        case .path: "\"/usr/lib/x86_64-linux-gnu/opensc-pkcs11.so\""
         }
     }
 }

@@ -37,6 +37,8 @@ public struct Settings: Sendable, Equatable {
     /// The hosts that are reached without the proxy.
     public var proxyExceptions: [HostPattern] = []
 
+    /// The PKCS#11 module; `nil` for that of p11-kit.
+    public var tokenModule: String?
     /// Hosts that the user's Kerberos tickets are good for.
     public var negotiateHosts: [HostPattern] = []
     /// Hosts that may act as the user elsewhere.

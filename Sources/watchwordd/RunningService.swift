@@ -33,7 +33,7 @@ struct RunningService {
                 explicit: options.socket, environment: { name in getenv(name).map { String(cString: $0) } },
                 uid: getuid())
             let socket = try inheritedSocket.map { try ListeningSocket(inherited: $0) } ?? ListeningSocket(at: location)
-            let engine = try TransferEngine(caFile: options.caFile)
+            let engine = try TransferEngine(caFile: options.caFile, tokenModule: settings.tokenModule)
             return try await start(options, settings, socket: socket, engine: engine, log: log)
         } catch let failure as SocketFailure {
             throw StartFailure(failure)

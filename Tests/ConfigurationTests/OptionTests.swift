@@ -23,8 +23,15 @@ import WatchwordProtocol
             "['g.example bearer  basic']",
             { $0.schemeOrders = [SchemeOrder(hosts: try HostPattern("g.example"), order: [.bearer, .httpBasic])] }
         ),
+        "tokens.module": ("\"/lib/m.so\"", { $0.tokenModule = "/lib/m.so" }),
         "sharing.session": ("\"client\"", { $0.sharing = .client }),
     ]
+
+    @Test func aModuleIsNamedByAWholePath() {
+        for text in ["''", "'m.so'", "'~/m.so'"] {
+            #expect(problems("[tokens]\nmodule = \(text)\n").map(\.key) == ["tokens.module"])
+        }
+    }
 
     @Test func noFileIsTheDefaults() {
         #expect(settings("") == Settings())
@@ -108,7 +115,7 @@ import WatchwordProtocol
             switch option.type {
             case .integer: value.text == "5"
             case .boolean: value.text == "true"
-            case .choice, .proxyURL: value.text == "\"text\""
+            case .choice, .proxyURL, .path: value.text == "\"text\""
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
             case .schemeOrders: value.text == "[\"h\"]" || value.text == "[]"
             }
