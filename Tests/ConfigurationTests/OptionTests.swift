@@ -72,7 +72,7 @@ import WatchwordProtocol
     func theDefaultAndTheExampleCanBeWritten(option: ConfigurationOption) {
         if let text = option.defaultText { #expect(settings(file(option, text)) == Settings()) }
         #expect(settings(file(option, option.type.example)) != nil)
-        #expect((option.defaultText == nil) == ["fetch.allow", "proxy.url"].contains(option.key))
+        #expect((option.defaultText == nil) == ["fetch.allow", "proxy.url", "tokens.module"].contains(option.key))
     }
 
     @Test func anEmptyListToAllowAllowsNothing() {

@@ -45,7 +45,8 @@ import WatchwordProtocol
 
     @Test func basicOutranksNothingWhereItCanBeRead() throws {
         let plain = Challenger.server(Origin(scheme: .http, host: "h", port: 80))
-        #expect(names(all, try everywhere([.httpBasic, .httpDigest]), at: plain, isReadable: true) == ["digest", "basic"])
+        #expect(
+            names(all, try everywhere([.httpBasic, .httpDigest]), at: plain, isReadable: true) == ["digest", "basic"])
     }
 
     /// What can be read is the machine's to say: see `ChallengerTests`.

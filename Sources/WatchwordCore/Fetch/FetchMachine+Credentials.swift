@@ -163,7 +163,8 @@ extension FetchMachine {
             memory.refusals.note(attempt.credential, attempt.source, in: key)
         }
         // Through a proxy that forwards, a server can say 407 too: what the proxy has taken before is not lost over that.
-        let isDoubtful = attempt.space.proxyType != nil && !isTunnel && (attempt.isAccepted || attempt.source == .session)
+        let isDoubtful =
+            attempt.space.proxyType != nil && !isTunnel && (attempt.isAccepted || attempt.source == .session)
         guard mayUseStorage(for: attempt.space, memory), !isDoubtful else { return }
         if memory.session.forget(attempt.credential, for: attempt.space, owner: owner, at: challenger) {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
@@ -215,7 +216,8 @@ extension FetchMachine {
         var offers: [Offer] = []
         if case .login(let list, _) = question.kind { offers = list.offers }
         var challenge = Challenge(
-            protectionSpace: space, offers: offers, proposedCredential: proposedCredential(for: question, challenger, memory),
+            protectionSpace: space, offers: offers,
+            proposedCredential: proposedCredential(for: question, challenger, memory),
             previousFailureCount: record.failures, persistenceAllowed: persistenceAllowed(in: space, memory),
             failureResponse: record.lastRefused == nil ? nil : failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)

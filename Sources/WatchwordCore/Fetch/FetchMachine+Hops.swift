@@ -117,7 +117,9 @@ extension FetchMachine {
     mutating func noteProxyAcceptance(
         _ response: TransferResponse, _ now: Duration, _ memory: inout CredentialMemory
     ) -> FetchFailure? {
-        guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else { return nil }
+        guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else {
+            return nil
+        }
         memory.turns.endTrial(by: id, in: attempt.space)
         if let exchange = attempt.digestExchange, !isTunnel {
             let info = AuthenticationInfo(fields: response.headers.values(of: "Proxy-Authentication-Info"))
