@@ -139,7 +139,9 @@ import WatchwordProtocol
         #expect(server.heard.isEmpty)
     }
 
+    /// MIT's library waits for 54 seconds in one call: what ends in less has not waited for it.
     @Test func aKDCThatDoesNotAnswerHoldsUpNobodyElse() async throws {
+        let limit = Duration.seconds(25)
         let server = ScriptedServer([okay, .hold])
         defer { server.stop() }
         let engine = try TransferEngine()
@@ -147,7 +149,7 @@ import WatchwordProtocol
         let start = ContinuousClock.now
         let stuck = (0..<3).map { number in
             var request = request(server, host: "stuck.test", .number(number % 2))
-            request.timeout = .seconds(number == 2 ? 1 : 60)
+            request.timeout = .seconds(number == 2 ? 10 : 60)
             return engine.start(request) { outcome in ends.withLock { $0.append(outcome.failureKind) } }
         }
         // Others go on: without identity, and with one of their own.
@@ -155,16 +157,17 @@ import WatchwordProtocol
         let accept = ScriptedServer([okay])
         defer { accept.stop() }
         #expect(await engine.exchange(request(accept, .number(7))).text == "ok")
-        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(ContinuousClock.now - start < limit)
         engine.cancel(stuck[0])
-        try await until { ends.withLock { $0.count } == 1 }
-        #expect(ContinuousClock.now - start < .seconds(1))
+        try await until { ends.withLock { $0.contains(.cancelled) } }
+        #expect(ContinuousClock.now - start < limit)
         // Its own time-out counts, though its thread hangs.
         try await until { ends.withLock { $0.count } == 2 }
         #expect(engine.figures.running == 1)
         let shutDown = ContinuousClock.now
         engine.shutDown()
-        #expect(ContinuousClock.now - shutDown < .seconds(1))
-        #expect(ends.withLock { $0 } == [.cancelled, .timedOut, .cancelled])
+        #expect(ContinuousClock.now - shutDown < limit)
+        #expect(ends.withLock { $0.count { $0 == .cancelled } } == 2)
+        #expect(ends.withLock { $0.count { $0 == .timedOut } } == 1)
     }
 }
