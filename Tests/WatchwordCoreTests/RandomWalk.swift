@@ -14,6 +14,8 @@ struct RandomWalk {
         let pin: [UInt8]?
         /// Shares nothing with other clients: it has an exception, or a proxy of its own.
         var isApart: Bool
+        /// Looks at every certificate itself.
+        var pinsAlways = false
         /// What servers and proxies have refused to this fetch.
         var refused: Set<String> = []
         /// The numbers of the connections that only this fetch may have.
@@ -170,6 +172,7 @@ struct RandomWalk {
         fetches[id] = Fetch(
             client: client, sharesStorage: params.useStorage && !consults, namesUser: params.credential != nil,
             proxy: params.proxy, pin: plan.pinnedKey, isApart: plan.pinnedKey != nil || plan.proxyName == "q")
+        if params.tls.trust == .always { fetches[id]?.pinsAlways = true }
         if table.isLocked { isPrivate.insert(id) }
         take(table.start(id, environment), after: id)
     }
