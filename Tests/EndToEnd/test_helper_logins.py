@@ -284,6 +284,15 @@ def test_ntlm_takes_domain_and_user(stage, configured, ntlm, ntlm_users):
     assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice", "TESTDOM\\bob"]
 
 
+def test_a_challenge_without_a_realm_is_shown_without_one(stage, configured, ntlm):
+    done = configured('[schemes]\nntlm = ["127.0.0.1"]\n').run("fetch", ntlm.url)
+    assert done.returncode == 67 and b"asks for a log-in (NTLM), and there is no terminal" in done.stderr
+    bearer = stage.server(lambda request: response(401, b"", "WWW-Authenticate: Bearer"))
+    assert b"asks for a log-in (Bearer), and" in configured("").run("fetch", bearer.url).stderr
+    empty = stage.server(basic_server("bob", "x", realm=""))
+    assert b'asks for a log-in (Basic, ""), and' in configured("").run("fetch", empty.url).stderr
+
+
 def test_an_unknown_scheme_is_declined_by_name(stage, shell):
     server = stage.server(lambda request: response(401, b"hoba only\n", 'WWW-Authenticate: Hoba realm="x"'))
     terminal = shell.at_terminal("fetch", server.url)
