@@ -13,7 +13,8 @@ struct FetchCommand: ParsableCommand {
             Also asked is what to do about a certificate that is not trusted, and for a client certificate. Without a \
             terminal an agent of the desktop is asked for log-ins, where there is one. Exit codes are curl's: 0 for any \
             response, 6, 7, 28 and so on for what went wrong, 58 for a client certificate, 60 for a server that is not \
-            trusted, 67 for no log-in, 90 for another key than the pinned one, 97 for a proxy.
+            trusted, 67 for no log-in, 90 for another key than the pinned one, 97 for a proxy. 67 is also the code for a \
+            response of status 401 or 407 to a command that names a user, a token or a scheme.
 
             Examples:
               watchword fetch https://intranet.example/report
@@ -29,8 +30,9 @@ struct FetchCommand: ParsableCommand {
         let interrupt = watchword_interrupt_descriptor()
         let params = try options.params(interrupt: interrupt)
         let output = try ResponseOutput(file: options.output)
+        var code = ExitCode.success
         do {
-            try fetch(params, interrupt: interrupt, to: output)
+            code = try fetch(params, interrupt: interrupt, to: output)
             try output.finish()
         } catch let failure as ClientFailure {
             output.discard()
@@ -39,9 +41,13 @@ struct FetchCommand: ParsableCommand {
             output.discard()
             throw error
         }
+        if code != .success { throw code }
     }
 
-    private func fetch(_ params: FetchRunParams, interrupt: Int32, to output: borrowing ResponseOutput) throws {
+    /// The code to end with once the response is where it belongs.
+    private func fetch(
+        _ params: FetchRunParams, interrupt: Int32, to output: borrowing ResponseOutput
+    ) throws -> ExitCode {
         let connection = try broker.connect()
         connection.interruptDescriptor = interrupt
         if options.verbose { connection.onNotification = Verbose.show }
@@ -68,7 +74,17 @@ struct FetchCommand: ParsableCommand {
             complain(MissingAnswer.login(unanswered))
             throw ExitCode(ExitStatus.loginDenied)
         }
+        let unused = UnusedLogin(result, params)
+        // Whoever was asked by this server, or this proxy, knows what it wants.
+        let isKnown = unused.map { unused in question.lastLogin.map(unused.isAnswer) ?? false } ?? false
+        let text = isKnown ? nil : unused?.text
+        if let text { complain(text) }
+        let isDenied = unused?.wasAskedFor == true
+        if options.fail && !options.json && (isDenied || text != nil) {
+            throw ExitCode(isDenied ? ExitStatus.loginDenied : ExitStatus.httpError)
+        }
         try write(result, connection, to: output)
+        return isDenied ? ExitCode(ExitStatus.loginDenied) : .success
     }
 
     /// What the options have to do with a certificate that is not trusted.

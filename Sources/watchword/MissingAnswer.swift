@@ -6,7 +6,9 @@ enum MissingAnswer {
     static func login(_ challenge: JSON) -> String {
         let isRefusal = (challenge["previousFailureCount"]?.integer ?? 0) > 0
         let what = isRefusal ? "has refused the credential, and asks again" : "asks for a log-in"
-        let how = "\(SpaceText.scheme(challenge) ?? "unknown"), \"\(SpaceText.realm(challenge) ?? "")\""
+        // NTLM has no realm, and Bearer need not have one.
+        let realm = SpaceText.realm(challenge).map { ", \"\($0)\"" } ?? ""
+        let how = (SpaceText.scheme(challenge) ?? "unknown") + realm
         return "\(SpaceText.site(challenge)) \(what) (\(how)), and there is no terminal to ask at. \(advice(challenge))"
     }
 

@@ -14,6 +14,8 @@ final class TerminalQuestion {
     let isPinned: Bool
     /// What was shown last to a server that asks for a client certificate.
     var lastCertificate: CertificateCredential?
+    /// The last challenge that asks for a log-in.
+    private(set) var lastLogin: JSON?
 
     init(_ params: FetchRunParams, keep: Keep, isInsecure: Bool, interrupt: Int32) {
         self.interrupt = interrupt
@@ -35,7 +37,9 @@ final class TerminalQuestion {
 
     /// `nil` when there is nothing to answer any more: the user has interrupted, or the broker has withdrawn the question.
     func ask(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
-        switch Self.kind(challenge.params) {
+        let kind = Self.kind(challenge.params)
+        if kind != .serverTrust && kind != .clientCertificate { lastLogin = challenge.params }
+        return switch kind {
         case .httpBasic, .httpDigest, .ntlm: askLogin(challenge, at: terminal)
         case .bearer: askToken(challenge, at: terminal)
         case .serverTrust: askTrust(challenge, at: terminal)

@@ -73,6 +73,18 @@ def test_control_d_goes_on_without_logging_in(stage, shell):
     assert b"please log in" in terminal.shown
 
 
+def test_a_question_that_nobody_answers_fails_the_test_and_ends(stage, shell):
+    """The rig's own bound: a test that goes wrong is not one that never ends."""
+    terminal = shell.at_terminal("fetch", stage.server(basic_server("bob", "x")).url)
+    terminal.expect("User: ")
+    start = time.monotonic()
+    with pytest.raises(AssertionError, match="has not ended"):
+        terminal.end(seconds=1)
+    assert time.monotonic() - start < 5
+    with pytest.raises(ProcessLookupError):
+        os.kill(terminal.child, 0)
+
+
 def test_without_a_terminal_it_says_so_at_once(stage, shell):
     server = stage.server(basic_server("bob", "x"))
     done = shell.run("fetch", server.url)

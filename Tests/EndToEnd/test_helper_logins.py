@@ -222,11 +222,12 @@ def test_a_token_in_the_command(stage, shell):
 
 
 def test_no_token_goes_over_plain_http(stage, shell):
-    """Nobody is asked for what would not be sent; the response says the rest."""
+    """Nobody is asked for what would not be sent."""
     token = stage.secret()
     proxy = stage.server(lambda request: response(401, b"please log in", "WWW-Authenticate: Bearer"))
     done = shell.run("fetch", "--oauth2-bearer", token, "-x", proxy.url, "http://elsewhere.example/")
-    assert done.returncode == 0 and done.stdout == b"please log in"
+    assert done.returncode == 67 and done.stdout == b"please log in"
+    assert b"Bearer: needs https" in done.stderr
     assert proxy.authorizations == [None]
 
 
@@ -255,7 +256,7 @@ def test_the_schemes_that_may_be_used(stage, shell, words, scheme):
     password = stage.secret()
     server = both_schemes(stage, password)
     done = shell.run("fetch", *words, "-u", f"bob:{password}", server.url)
-    assert done.returncode == 0
+    assert done.returncode == (0 if scheme else 67)
     sent = [text.split()[0] for text in server.authorizations if text]
     assert sent == ([scheme] if scheme else [])
 
@@ -282,6 +283,15 @@ def test_ntlm_takes_domain_and_user(stage, configured, ntlm, ntlm_users):
     assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice"]
     assert shell.run("fetch", "--ntlm", "-u", f"TESTDOM\\bob:{ntlm_users['bob']}", ntlm.url).returncode == 0
     assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice", "TESTDOM\\bob"]
+
+
+def test_a_challenge_without_a_realm_is_shown_without_one(stage, configured, ntlm):
+    done = configured('[schemes]\nntlm = ["127.0.0.1"]\n').run("fetch", ntlm.url)
+    assert done.returncode == 67 and b"asks for a log-in (NTLM), and there is no terminal" in done.stderr
+    bearer = stage.server(lambda request: response(401, b"", "WWW-Authenticate: Bearer"))
+    assert b"asks for a log-in (Bearer), and" in configured("").run("fetch", bearer.url).stderr
+    empty = stage.server(basic_server("bob", "x", realm=""))
+    assert b'asks for a log-in (Basic, ""), and' in configured("").run("fetch", empty.url).stderr
 
 
 def test_an_unknown_scheme_is_declined_by_name(stage, shell):

@@ -2,6 +2,7 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 
@@ -40,7 +41,13 @@ class Terminal:
         limit = time.monotonic() + seconds
         while self._read(0.1) and time.monotonic() < limit:
             pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+        while not (ended := os.waitpid(self.child, os.WNOHANG))[0]:
+            if time.monotonic() >= limit:
+                os.kill(self.child, signal.SIGKILL)
+                os.waitpid(self.child, 0)
+                raise AssertionError(f"it has not ended in {seconds} s: {self.shown!r}")
+            time.sleep(0.02)
+        return os.waitstatus_to_exitcode(ended[1])
 
 
 class Shell:
