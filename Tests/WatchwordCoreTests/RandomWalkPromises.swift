@@ -119,7 +119,9 @@ extension RandomWalk {
             where fetch.sharesStorage && !fetch.namesUser && !fetch.isApart && !isPrivate.contains(id):
                 if fetch.pinsAlways, challenge.protectionSpace.authenticationMethod == .serverTrust { continue }
                 let key = AskedOnce(challenge)
-                if !questions.insert(key).inserted { problem = "two questions about \(key.space.host), \(key.space.authenticationMethod)" }
+                if !questions.insert(key).inserted {
+                    problem = "two questions about \(key.space.host), \(key.space.authenticationMethod)"
+                }
             case .transfer(let request) where !fetch.isSlow:
                 guard let sent = request.sent, now - (sentAt[id] ?? now) < Limits.verdictWait else { continue }
                 let trial = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)" + sent
