@@ -40,7 +40,8 @@ let package = Package(
         // Adapters.
         .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
-            name: "Transfers", dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "COpenSSL"],
+            name: "Transfers",
+            dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "COpenSSL", "CPlatform"],
             swiftSettings: strict),
         .target(
             name: "Keyring",

@@ -1,6 +1,7 @@
 internal import CCurl
 internal import Glibc
 internal import Synchronization
+internal import WatchwordCore
 
 /// The thread that owns one libcurl multi handle, as an executor: what an actor on it does never runs at the same time as
 /// libcurl.
@@ -24,9 +25,11 @@ final class EngineThread: SerialExecutor {
 
     private let mailbox = Mutex(Mailbox())
     private let thread = Mutex<pthread_t?>(nil)
-    let multi: MultiHandle
+    /// What `sleep` has to wait for besides its own.
+    let alarm: Alarm
 
-    init(_ multi: MultiHandle) { self.multi = multi }
+    /// - Throws: `TransferFailure` when there is no descriptor left.
+    init() throws(TransferFailure) { alarm = try Alarm() }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -37,20 +40,28 @@ final class EngineThread: SerialExecutor {
     /// Runs `call` on the thread, in turn. `false` when the thread has ended: then it never runs.
     func post(_ call: @escaping @Sendable () -> Void) -> Bool { add(.call(call)) }
 
-    private func add(_ work: Work) -> Bool {
-        mailbox.withLock { mailbox in
-            guard !mailbox.hasEnded else { return false }
-            mailbox.work.append(work)
-            wakeIfPolling(&mailbox)
-            return true
-        }
+    /// Ends the thread's sleep before there is work: an idle thread takes tens of microseconds to wake up, and what it is to do
+    /// takes about as long to be put together.
+    func wake() {
+        let isFirst = mailbox.withLock { Self.endsSleep(&$0) }
+        if isFirst { alarm.ring() }
     }
 
-    /// Under the lock: so it is certain that the handle is not closed yet. One wake-up is enough for one sleep.
-    private func wakeIfPolling(_ mailbox: inout Mailbox) {
-        guard mailbox.isPolling else { return }
-        mailbox.isPolling = false
-        multi.wake()
+    private func add(_ work: Work) -> Bool {
+        let (isTaken, isFirst) = mailbox.withLock { mailbox in
+            guard !mailbox.hasEnded else { return (false, false) }
+            mailbox.work.append(work)
+            return (true, Self.endsSleep(&mailbox))
+        }
+        // Not under the lock, for which the woken thread would have to wait at once.
+        if isFirst { alarm.ring() }
+        return isTaken
+    }
+
+    /// One wake-up is enough for one sleep.
+    private static func endsSleep(_ mailbox: inout Mailbox) -> Bool {
+        defer { mailbox.isPolling = false }
+        return mailbox.isPolling
     }
 
     func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -62,7 +73,7 @@ final class EngineThread: SerialExecutor {
     }
 
     /// Starts the thread. `turn` runs on it after the waiting work, once for each round; `sleep` when there is no more, and
-    /// ends when the multi handle is woken.
+    /// ends when the alarm rings.
     func start(turn: @escaping @Sendable () -> Void, sleep: @escaping @Sendable () -> Void) {
         let body = Unmanaged.passRetained(ThreadBody { self.run(turn, sleep) })
         thread.withLock { thread in
@@ -81,10 +92,8 @@ final class EngineThread: SerialExecutor {
 
     /// Ends the thread after the work that waits, and returns when it is gone. Not to be called on the thread itself.
     func stop() {
-        mailbox.withLock { mailbox in
-            mailbox.isStopping = true
-            wakeIfPolling(&mailbox)
-        }
+        mailbox.withLock { $0.isStopping = true }
+        wake()
         // Known by its id to the very end: its last round asks whether it is this thread.
         if let ending = thread.withLock({ $0 }) { pthread_join(ending, nil) }
     }

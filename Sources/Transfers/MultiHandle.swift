@@ -3,7 +3,7 @@ internal import WatchwordCore
 
 /// A libcurl multi handle: the transfers that run together, and the connections they leave for the next.
 ///
-/// `@unchecked Sendable`: `wake` may be called on every thread (curl_multi_wakeup(3)); everything else only on the engine's.
+/// `@unchecked Sendable`: it is made, and closed at the end, on another thread than the engine's; all else is done on that.
 final class MultiHandle: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
 
@@ -18,16 +18,19 @@ final class MultiHandle: @unchecked Sendable {
         try set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
 
-    func wake() { check(curl_multi_wakeup(pointer)) }
-
-    /// Sleeps until something happens: to this handle's transfers, or to `others`, which then say what.
-    func poll(_ others: inout [curl_waitfd], milliseconds: Int32) {
+    /// Sleeps until `alarm` rings or something happens: to this handle's transfers, or to `others`, which then say what.
+    func sleep(_ alarm: Alarm, _ others: inout [curl_waitfd], milliseconds: Int32) {
+        others.append(alarm.waited)
         others.withUnsafeMutableBufferPointer { others in
             check(curl_multi_poll(pointer, others.baseAddress, UInt32(others.count), milliseconds, nil))
         }
+        if others.removeLast().revents != 0 { alarm.silence() }
     }
 
-    func sleep() { check(curl_multi_poll(pointer, nil, 0, EngineLimits.pollMilliseconds, nil)) }
+    func sleep(_ alarm: Alarm, milliseconds: Int32) {
+        var others: [curl_waitfd] = []
+        sleep(alarm, &others, milliseconds: milliseconds)
+    }
 
     func perform() {
         var running: Int32 = 0

@@ -35,6 +35,7 @@ struct PoolTable {
 
     /// Closes what is told to close and no longer in use, and what nobody has used for long.
     mutating func closeUnused(at now: ContinuousClock.Instant) {
+        if isEmpty { return }
         for (identity, pool) in pools where pool.isIdle(at: now) {
             pools[identity] = nil
             pool.close()
@@ -52,13 +53,16 @@ struct PoolTable {
         (pools, retired) = ([:], [])
     }
 
-    /// One sleep in the poll of `multi`, at most `limit` milliseconds or `until` then, and then what it was ended for.
-    func sleep(in multi: MultiHandle, until end: ContinuousClock.Instant?, limit: Int32) {
+    var isEmpty: Bool { pools.isEmpty && retired.isEmpty }
+
+    /// One sleep in the poll of `multi`, until `alarm` rings, at most `limit` milliseconds or `until` then, and then what it
+    /// was ended for.
+    func sleep(in multi: MultiHandle, _ alarm: Alarm, until end: ContinuousClock.Instant?, limit: Int32) {
         let pools = all
         let groups = pools.map(\.descriptors)
-        var descriptors = groups.flatMap { $0 }
+        var descriptors = Array(groups.joined())
         let wakeTime = (pools.map(\.nextTime) + [end]).compactMap { $0 }.min()
-        multi.poll(&descriptors, milliseconds: milliseconds(until: wakeTime, limit))
+        multi.sleep(alarm, &descriptors, milliseconds: milliseconds(until: wakeTime, limit))
         let now = ContinuousClock.now
         var start = 0
         for (pool, group) in zip(pools, groups) {
@@ -69,12 +73,14 @@ struct PoolTable {
 
     /// Moves what can be moved without waiting.
     func act() {
+        if isEmpty { return }
         let now = ContinuousClock.now
         for pool in all { pool.act(on: [], at: now) }
     }
 
     /// The next transfer of any pool that has ended.
     func nextFinished() -> (easy: EasyHandle, code: CURLcode)? {
+        if isEmpty { return nil }
         for pool in all {
             if let finished = pool.multi.nextFinished() { return finished }
         }

@@ -49,6 +49,7 @@ struct PreparationTable {
 
     init(tokenModule: String?) { self.tokenModule = tokenModule }
 
+    var isEmpty: Bool { waiting.isEmpty }
     var ids: [TransferID] { Array(waiting.keys) }
     var nextDeadline: ContinuousClock.Instant? { waiting.values.map(\.deadline).min() }
 

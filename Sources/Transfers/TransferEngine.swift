@@ -37,14 +37,17 @@ public actor TransferEngine: TransferPort {
         self.caFile = caFile
         pools = PoolTable(idleTime: identityIdleTime)
         preparations = PreparationTable(tokenModule: tokenModule)
-        thread = EngineThread(multi)
+        let thread = try EngineThread()
+        self.thread = thread
         thread.start(
             turn: { [weak self] in self?.assumeIsolated { $0.turn() } },
             sleep: { [weak self] in
-                guard let self else { return multi.sleep() }
-                self.assumeIsolated { $0.sleep() }
+                if let self { return self.assumeIsolated { $0.sleep() } }
+                multi.sleep(thread.alarm, milliseconds: EngineLimits.pollMilliseconds)
             })
     }
+
+    public nonisolated func expectTransfer() { thread.wake() }
 
     public nonisolated func start(
         _ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void
@@ -156,7 +159,9 @@ public actor TransferEngine: TransferPort {
 
     /// Waits for the next thing to happen.
     private func sleep() {
-        pools.sleep(in: multi, until: preparations.nextDeadline, limit: EngineLimits.pollMilliseconds)
+        let limit = EngineLimits.pollMilliseconds
+        if pools.isEmpty && preparations.isEmpty { return multi.sleep(thread.alarm, milliseconds: limit) }
+        pools.sleep(in: multi, thread.alarm, until: preparations.nextDeadline, limit: limit)
         let now = ContinuousClock.now
         pools.closeUnused(at: now)
         for id in preparations.expired(at: now) { end(id, .failure(.timedOut)) }
@@ -169,10 +174,11 @@ public actor TransferEngine: TransferPort {
             counts.running -= 1
             counts.finished += 1
         }
-        if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
-        pools.closeUnused(at: .now)
-        transfer.close()
+        // Who waits does not wait for the tidying.
         transfer.completion(outcome)
+        if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
+        transfer.close()
+        if !pools.isEmpty { pools.closeUnused(at: .now) }
     }
 
     private func endTransfers() {

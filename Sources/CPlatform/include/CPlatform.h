@@ -27,6 +27,9 @@ int watchword_interrupt_descriptor(void);
 /// The signal that has come, or 0.
 int watchword_read_interrupt(int descriptor);
 
+/// A new eventfd(2), closed on exec, on which no call waits. Returns the descriptor, or -1 with errno set.
+int watchword_event_descriptor(void);
+
 /// POSIX_SPAWN_SETSID, which Swift does not see: the new process starts a session of its own.
 enum { WATCHWORD_SPAWN_NEW_SESSION = 0x80 };
 
