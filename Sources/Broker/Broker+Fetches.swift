@@ -9,6 +9,7 @@ extension Broker {
     ) throws {
         if let resume = try FetchResumeParams(json) { return try resumeFetch(call, resume, from: connection) }
         if let problem = FetchRunParams.unsupported(in: json) { throw RPCError(.notSupported, problem) }
+        transfers.expectTransfer()
         let params = try FetchRunParams(json)
         let plan = try FetchPlan(params, subscription: connection.isSubscribed ? connection.subscription : nil)
         try options.hosts.check(plan.url.origin)
@@ -137,19 +138,23 @@ extension Broker {
         return (connection, owner.call)
     }
 
+    /// Only what the client has asked to be told.
     private func tell(_ event: FetchEvent, of fetch: RunningFetch) {
-        guard let owner = fetch.owner, let connection = connections[owner.connection] else { return }
-        let names = JSON.object(["fetchId": .string("\(fetch.id)"), "requestId": owner.requestID.json])
         switch event {
         case .redirected(let status, let from, let to) where fetch.params.notify.contains(.redirect):
-            connection.notify(
-                .fetchRedirect,
-                names.adding(["status": .integer(status), "from": .string(from), "to": .string(to)]))
+            notify(
+                .fetchRedirect, ["status": .integer(status), "from": .string(from), "to": .string(to)], of: fetch)
         case .responded(let status, let headers) where fetch.params.notify.contains(.headers):
-            connection.notify(.fetchHeaders, names.adding(["status": .integer(status), "headers": headers.json]))
+            notify(.fetchHeaders, ["status": .integer(status), "headers": headers.json], of: fetch)
         case .redirected, .responded:
             break
         }
+    }
+
+    private func notify(_ method: BrokerMethodName, _ members: KeyValuePairs<String, JSON?>, of fetch: RunningFetch) {
+        guard let owner = fetch.owner, let connection = connections[owner.connection] else { return }
+        let names = JSON.object(["fetchId": .string("\(fetch.id)"), "requestId": owner.requestID.json])
+        connection.notify(method, names.adding(members))
     }
 
     // MARK: Cancelling

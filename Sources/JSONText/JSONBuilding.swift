@@ -10,9 +10,7 @@ extension JSON {
     /// `nil` for what JSON cannot say: infinities, and what is not a number.
     public static func real(_ value: Double) -> JSON? { value.isFinite ? made(json_real(value)) : nil }
 
-    public static func string(_ value: String) -> JSON {
-        made(json_stringn_nocheck(value, value.utf8.count))
-    }
+    public static func string(_ value: String) -> JSON { made(text(value)) }
 
     /// `nil` when `bytes` are not UTF-8. They are copied into memory that is wiped when it is freed, so a secret may pass.
     public static func string(utf8 bytes: UnsafeRawBufferPointer) -> JSON? {
@@ -24,6 +22,19 @@ extension JSON {
     public static func array(_ elements: [JSON]) -> JSON {
         let result = made(json_array())
         for element in elements { append(element, to: result) }
+        return result
+    }
+
+    /// A list of lists of two strings.
+    public static func pairs(_ pairs: some Sequence<(String, String)>) -> JSON {
+        let result = made(json_array())
+        for (first, second) in pairs {
+            let pair = json_array()
+            let isMade =
+                json_array_append_new(pair, text(first)) == 0 && json_array_append_new(pair, text(second)) == 0
+                && json_array_append_new(result.node.pointer, pair) == 0
+            if !isMade { outOfMemory() }
+        }
         return result
     }
 
@@ -49,6 +60,16 @@ extension JSON {
         guard let copy = json_copy(node.pointer) else { outOfMemory() }
         guard json_object_update(copy, other.node.pointer) == 0 else { outOfMemory() }
         return JSON(owning: Node(copy))
+    }
+
+    private static func text(_ value: String) -> UnsafeMutablePointer<json_t>? {
+        var value = value
+        return value.withUTF8 { bytes in
+            guard let start = bytes.baseAddress else { return json_stringn_nocheck("", 0) }
+            return start.withMemoryRebound(to: CChar.self, capacity: bytes.count) {
+                json_stringn_nocheck($0, bytes.count)
+            }
+        }
     }
 
     private static func append(_ element: JSON, to array: JSON) {

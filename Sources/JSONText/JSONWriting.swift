@@ -11,6 +11,7 @@ extension JSON {
     /// Not for a value that holds a secret: the result grows, and leaves copies behind. `write(_:)` is for those.
     public func serialized() -> [UInt8] {
         var text: [UInt8] = []
+        text.reserveCapacity(2048)
         append(to: &text)
         return text
     }

@@ -3,7 +3,7 @@ internal import WatchwordProtocol
 /// One challenge that the broker can answer, with all that answering it takes.
 enum AnswerableChallenge: Sendable, Equatable {
     case basic(realm: String)
-    case digest(DigestChallenge)
+    indirect case digest(DigestChallenge)
     /// RFC 6750.
     case bearer(realm: String?)
     /// MS-NLMP over HTTP; the rounds are the adapter's.
@@ -11,7 +11,7 @@ enum AnswerableChallenge: Sendable, Equatable {
     /// RFC 4559, with Kerberos only; the rounds are the adapter's.
     case negotiate
     /// A scheme that only the client knows how to answer.
-    case other(SchemeChallenge)
+    indirect case other(SchemeChallenge)
     /// User and password of RFC 1929: no header asks for them, but a proxy that does not go on.
     case socks
 

@@ -17,10 +17,10 @@ struct FetchMachine: Sendable {
         case ready
         /// What the request carries is in `outgoing`.
         case transferring(since: Duration)
-        case consulting(Consultation, then: Suspended)
-        case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
-        case lookingUp(Question)
-        case asking(Question, Respondent)
+        indirect case consulting(Consultation, then: Suspended)
+        indirect case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
+        indirect case lookingUp(Question)
+        indirect case asking(Question, Respondent)
         case finished
     }
 

@@ -50,7 +50,7 @@ enum CertificateDecision: Sendable, Equatable {
     /// Nobody knows yet: a handshake in which the server asks fails, so that somebody can be asked.
     case undecided
     case none
-    case certificate(CertificateCredential, CredentialSource)
+    indirect case certificate(CertificateCredential, CredentialSource)
 
     var credential: CertificateCredential? {
         if case .certificate(let credential, _) = self { credential } else { nil }

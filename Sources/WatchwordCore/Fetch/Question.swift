@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// Something that somebody has to decide before a fetch can go on, and how far the search for an answer has come.
 struct Question: Sendable {
-    enum Kind: Sendable {
+    indirect enum Kind: Sendable {
         /// A response challenges.
         case login(OfferList, Side)
         /// What is wrong with a server's certificate, or all of it for a client that pins.
@@ -12,7 +12,7 @@ struct Question: Sendable {
     }
 
     /// What the fetch comes to, should nobody decide.
-    enum Outcome: Sendable {
+    indirect enum Outcome: Sendable {
         case response(TransferResponse)
         case failure(FetchFailure)
     }

@@ -154,6 +154,9 @@ public struct TransferID: Hashable, Sendable {
 public protocol TransferPort: Sendable {
     typealias Outcome = Result<TransferResponse, TransferFailure>
 
+    /// Says that a transfer will most likely start at once: who sleeps may wake up while it is still being put together.
+    func expectTransfer()
+
     /// Starts one exchange. `completion` is called exactly once, on a thread of the adapter's, never before this returns.
     func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID
 
@@ -168,6 +171,8 @@ public protocol TransferPort: Sendable {
 }
 
 extension TransferPort {
+    public func expectTransfer() {}
+
     /// Nothing to close where there are no connections.
     public func forget(_ identity: ConnectionIdentity) {}
 }

@@ -50,7 +50,7 @@ extension Origin {
             self.init(scheme: scheme, host: lowercased, port: scheme.defaultPort)
             return
         }
-        guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(port),
+        guard port.utf8.allSatisfy(Self.isDigit), let number = Int(port),
             (1...65_535).contains(number)
         else {
             // Not quoted: what stands there may be the password of a URL that lacks its host.
@@ -77,25 +77,34 @@ extension Origin {
     /// Letters, digits, `-`, `.` and `_`; and where the last label is a number, as resolvers read it, an IPv4 address in its
     /// plain form: `0x7f.1` and `127.1` are ways to hide one.
     private static func isRegisteredName(_ host: String) -> Bool {
-        let allowed = host.utf8.allSatisfy { byte in
-            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
+        let bytes = host.utf8
+        var previous = dot
+        let allowed = bytes.allSatisfy { byte in
+            defer { previous = byte }
+            return (0x61...0x7A).contains(byte) || isDigit(byte) || byte == 0x2D || byte == 0x5F
+                || (byte == dot && previous != dot)
         }
-        guard allowed, !host.isEmpty, host.utf8.count <= 253, !host.hasPrefix("."), !host.contains("..") else {
-            return false
-        }
-        let labels = host.split(separator: ".")
-        guard let last = labels.last, let first = last.utf8.first else { return false }
-        let isNumeric = (0x30...0x39).contains(first) && (last.hasPrefix("0x") || last.utf8.allSatisfy { $0 <= 0x39 })
+        guard allowed, !bytes.isEmpty, bytes.count <= 253 else { return false }
+        let labels = previous == dot ? bytes.dropLast() : bytes[...]
+        let last = labels[(labels.lastIndex(of: dot).map(labels.index(after:)) ?? labels.startIndex)...]
+        guard let first = last.first, isDigit(first) else { return true }
+        let isNumeric = last.allSatisfy(isDigit) || last.starts(with: "0x".utf8)
         return isNumeric ? isIPv4(host) : true
     }
 
     private static func isIPv4(_ host: String) -> Bool {
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = host.utf8.split(separator: dot, omittingEmptySubsequences: false)
         return parts.count == 4
             && parts.allSatisfy { part in
-                Int(part).map { String($0) == part && $0 <= 255 } ?? false
+                let hasPlainForm = part.allSatisfy(isDigit) && (part.first != 0x30 || part.count == 1)
+                return hasPlainForm && (1...3).contains(part.count)
+                    && part.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
             }
     }
+
+    private static let dot = UInt8(ascii: ".")
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     private static func isIPv6Literal(_ host: String) -> Bool {
         let inner = host.dropFirst().dropLast().utf8

@@ -63,8 +63,9 @@ public struct Members {
     public func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, as type: Choice.Type
     ) throws(InvalidParams) -> Choice? where Choice.RawValue == String {
-        let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-        return try read(name, "one of: \(names)") { $0.string.flatMap(Choice.init(rawValue:)) }
+        try read(name, "one of: \(Choice.allCases.map(\.rawValue).joined(separator: ", "))") {
+            $0.string.flatMap(Choice.init(rawValue:))
+        }
     }
 
     public func required<Value>(_ name: String, _ value: Value?) throws(InvalidParams) -> Value {
@@ -86,10 +87,10 @@ public struct Members {
     }
 
     private func read<Value>(
-        _ name: String, _ expected: String, _ convert: (JSON) -> Value?
+        _ name: String, _ expected: @autoclosure () -> String, _ convert: (JSON) -> Value?
     ) throws(InvalidParams) -> Value? {
         guard let value = self[name] else { return nil }
-        guard let converted = convert(value) else { throw wrong(name, expected) }
+        guard let converted = convert(value) else { throw wrong(name, expected()) }
         return converted
     }
 }

@@ -212,5 +212,5 @@ extension Challenge.FailureResponse {
 
 extension [HeaderField] {
     /// A list of pairs.
-    public var json: JSON { .array(map { .array([.string($0.name), .string($0.value)]) }) }
+    public var json: JSON { .pairs(lazy.map { ($0.name, $0.value) }) }
 }

@@ -14,7 +14,7 @@ public struct HeaderField: Sendable, Equatable {
     public func isNamed(_ other: String) -> Bool { name.equalsIgnoringASCIICase(other) }
 }
 
-extension Sequence where Element == HeaderField {
+extension [HeaderField] {
     /// The values of all fields called `name`, in order.
     public func values(of name: String) -> [String] {
         compactMap { $0.isNamed(name) ? $0.value : nil }
@@ -28,6 +28,7 @@ extension Sequence where Element == HeaderField {
 
 extension StringProtocol {
     /// Compares two names that are ASCII by their grammar; other characters compare exactly.
+    @inlinable
     public func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
         let left = utf8
         let right = other.utf8
@@ -36,10 +37,12 @@ extension StringProtocol {
     }
 
     /// With the letters A to Z made small, and nothing else changed.
+    @inlinable
     public var asciiLowercased: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
 }
 
 extension UInt8 {
     /// The small letter of A to Z; any other byte as it is.
+    @inlinable
     public var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }
