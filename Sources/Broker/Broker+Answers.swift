@@ -8,6 +8,9 @@ extension Broker {
     /// The reply to a request of ours.
     func receiveReply(_ reply: ConnectionMachine.Reply, to request: Int, from connection: ClientConnection) {
         if let id = connection.consultations[request] {
+            if case .needingBody? = fetches[id]?.state {
+                return give(neededBody(reply, id), to: id, of: connection, request)
+            }
             return settle(id, of: connection, request, answer: consultationAnswer(reply, id, fetches[id]?.consultation))
         }
         guard let challengeID = connection.challenges.challengeID(ofRequest: request),
@@ -150,6 +153,12 @@ extension Broker {
         else { return }
         deadline.cancel()
         perform(table.consulted(answer, for: id, environment))
+    }
+
+    private func neededBody(_ reply: ConnectionMachine.Reply, _ id: FetchID) -> NeededBody? {
+        if case .result(let json) = reply, let body = try? NeededBody(json) { return body }
+        log.warning("a client has given no body", metadata: ["fetch": "\(id)"])
+        return nil
     }
 
     private func consultationAnswer(

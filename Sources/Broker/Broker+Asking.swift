@@ -194,7 +194,11 @@ extension Broker {
     func settleConsultations(of connection: ClientConnection) {
         for (request, id) in connection.consultations {
             connection.withdraw(request: request)
-            settle(id, of: connection, request, answer: false)
+            if case .needingBody? = fetches[id]?.state {
+                give(nil, to: id, of: connection, request)
+            } else {
+                settle(id, of: connection, request, answer: false)
+            }
         }
     }
 }

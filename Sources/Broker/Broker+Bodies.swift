@@ -101,26 +101,86 @@ extension Broker {
                 "fetch/attach needs a connection of its own: without open calls or fetches, and with nothing sent after the request before its reply."
             )
         }
-        let name = reference.fetch.description
-        if let fetch = fetches[reference.fetch] {
-            guard fetch.steps?.socket == nil, fetch.steps?.read == nil else {
+        guard reference.freeSides.contains(params.side) else {
+            throw RPCError(
+                .unknownFetch,
+                "The \(params.side.rawValue) of this fetch was attached before, or has no body to attach.")
+        }
+        switch params.side {
+        case .response:
+            let steps = fetches[reference.fetch]?.steps
+            guard steps?.socket == nil, steps?.read == nil else {
                 throw RPCError(.busy, "Somebody reads the body of this fetch already.")
             }
+        case .request:
+            guard fetches[reference.fetch]?.source != nil else {
+                throw RPCError(.unknownFetch, "The request of this fetch has been sent already.")
+            }
         }
-        tokens[params.token] = nil
+        tokens[params.token]?.freeSides.remove(params.side)
         let id = owner.id
         connection.handOver(call) { [self, loop] socket in
-            loop.post { self.assumeIsolated { $0.attached(socket, name, reference.fetch, of: id) } }
+            loop.post { self.assumeIsolated { $0.attached(socket, params.side, reference.fetch, of: id) } }
         }
     }
 
-    private func attached(_ socket: Int32, _ name: String, _ fetch: FetchID, of id: ConnectionID) {
-        if let entry = connections[id]?.bodies[name] { return transfers.attach(entry.transfer, socket: socket) }
-        if let fetch = fetches[fetch], fetch.steps != nil {
-            fetch.steps?.socket = socket
-        } else {
-            Glibc.close(socket)
+    private func attached(_ socket: Int32, _ side: FetchAttachParams.Side, _ id: FetchID, of owner: ConnectionID) {
+        let fetch = fetches[id]
+        switch side {
+        case .request:
+            if let source = fetch?.source { return transfers.attach(source, socket: socket) }
+        case .response:
+            if let entry = connections[owner]?.bodies[id.description] {
+                return transfers.attach(entry.transfer, socket: socket)
+            }
+            if let fetch, fetch.steps != nil {
+                fetch.steps?.socket = socket
+                return
+            }
         }
+        Glibc.close(socket)
+    }
+
+    // MARK: The request's body, once more
+
+    func askForBody(of fetch: RunningFetch) {
+        releaseSource(of: fetch)
+        guard let owner = fetch.owner, let connection = connections[owner.connection], !connection.hasInputEnded else {
+            return perform(table.given(nil, for: fetch.id, environment))
+        }
+        let request = connection.request(.fetchNeedBody, ["fetchId": .string("\(fetch.id)")])
+        connection.consultations[request] = fetch.id
+        let (id, clock, limit) = (fetch.id, clock, options.challengeDeadline)
+        let deadline = Task {
+            guard (try? await clock.sleep(for: limit)) != nil else { return }
+            connection.withdraw(request: request)
+            give(nil, to: id, of: connection, request)
+        }
+        fetch.state = .needingBody(connection.id, request: request, deadline: deadline)
+    }
+
+    /// The first answer counts. Silence, and what is not understood, gives no body.
+    func give(_ body: NeededBody?, to id: FetchID, of connection: ClientConnection, _ request: Int) {
+        guard connection.consultations.removeValue(forKey: request) != nil, let fetch = fetches[id],
+            case .needingBody(_, _, let deadline) = fetch.state
+        else { return }
+        deadline.cancel()
+        switch body {
+        case nil:
+            perform(table.given(nil, for: id, environment))
+        case .bytes(let bytes)?:
+            perform(table.given(.bytes(bytes), for: id, environment))
+        case .attached(let attached)?:
+            let stream = makeStream(attached, keepsCopy: false)
+            fetch.source = stream.source
+            if let token = fetch.steps?.token { tokens[token]?.freeSides.insert(.request) }
+            perform(table.given(.stream(stream), for: id, environment))
+        }
+    }
+
+    func releaseSource(of fetch: RunningFetch) {
+        if let source = fetch.source { transfers.release(source) }
+        fetch.source = nil
     }
 
     func dropBody(_ name: String, of connection: ClientConnection) -> Bool {

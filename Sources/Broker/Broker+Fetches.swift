@@ -29,6 +29,7 @@ extension Broker {
         case .consult(let consultation): consult(consultation, for: fetch)
         case .lookUp(let queries): lookUp(queries, for: fetch)
         case .wait: fetch.state = .waiting
+        case .needBody: askForBody(of: fetch)
         case .tell(let event): tell(event, of: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
@@ -152,6 +153,7 @@ extension Broker {
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         counters.fetchesDone += 1
+        releaseSource(of: fetch)
         guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
         connection.fetches.remove(fetch.id)
         return connection
@@ -185,7 +187,8 @@ extension Broker {
         switch fetch.state {
         case .challenged(let challengeID, _): withdraw(challengeID, because: .cancelled)
         case .transferring(let transfer): transfers.cancel(transfer)
-        case .consulting(let connection, let request, let deadline):
+        case .consulting(let connection, let request, let deadline),
+            .needingBody(let connection, let request, let deadline):
             deadline.cancel()
             connections[connection]?.consultations[request] = nil
             connections[connection]?.withdraw(request: request)
@@ -229,7 +232,7 @@ extension RunningFetch.State? {
     fileprivate var word: String {
         switch self {
         case .challenged, .consulting: "challenged"
-        case .lookingUp, .waiting: "waiting"
+        case .lookingUp, .waiting, .needingBody: "waiting"
         case .transferring, nil: "transferring"
         }
     }

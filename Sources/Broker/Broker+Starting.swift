@@ -28,7 +28,7 @@ extension Broker {
             connection: connection.id, call: nil, requestID: connection.requestID(of: call))
         let token = RandomText.make128Bits()
         fetch.steps = FetchSteps(token: token)
-        tokens[token] = StepReference(connection: connection.id, fetch: fetch.id)
+        tokens[token] = StepReference(connection: connection.id, fetch: fetch.id, freeSides: fetch.freeSides)
         connection.complete(call, .success(["fetchId": .string("\(fetch.id)"), "attachToken": .string(token)]))
         perform(table.start(fetch.id, environment))
     }
@@ -36,18 +36,24 @@ extension Broker {
     private func makeFetch(
         _ json: JSON?, of connection: ClientConnection, inSteps: Bool
     ) throws -> RunningFetch {
-        if let problem = FetchRunParams.unsupported(in: json) { throw RPCError(.notSupported, problem) }
         transfers.expectTransfer()
         let params = try FetchRunParams(json)
         let subscription = connection.isSubscribed ? connection.subscription : nil
-        let plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
+        var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
+        guard inSteps || params.attachedBody == nil else {
+            throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")
+        }
         try options.hosts.check(plan.url.origin)
         noteSuspension()
+        plan.givesBodyAgain = connection.subscription?.asksNeedBody ?? false
+        let stream = params.attachedBody.map { makeStream($0, keepsCopy: !plan.givesBodyAgain) }
+        if let stream { plan.body = .stream(stream) }
         let id = table.add(plan, of: connection.id.tag)
         var delivery = plan.subscription?.delivery ?? .none
         // There is no reply left that could be the question.
         if inSteps && delivery == .result { delivery = .notification }
         let fetch = RunningFetch(id: id, params: params, delivery: delivery, origin: plan.url.origin, since: clock.now)
+        fetch.source = stream?.source
         fetches[id] = fetch
         connection.fetches.insert(id)
         log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
@@ -55,8 +61,22 @@ extension Broker {
     }
 }
 
+extension Broker {
+    func makeStream(_ body: AttachedBody, keepsCopy: Bool) -> RequestStream {
+        RequestStream(
+            source: transfers.makeSource(size: body.sizeBytes, keepsCopy: keepsCopy), size: body.sizeBytes)
+    }
+}
+
+extension RunningFetch {
+    /// What may be attached to it.
+    fileprivate var freeSides: Set<FetchAttachParams.Side> { source == nil ? [.response] : [.response, .request] }
+}
+
 /// The fetch that an attach token stands for.
 struct StepReference {
     let connection: ConnectionID
     let fetch: FetchID
+    /// What has not been attached yet.
+    var freeSides: Set<FetchAttachParams.Side>
 }

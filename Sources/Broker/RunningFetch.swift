@@ -10,6 +10,8 @@ final class RunningFetch {
         /// The keyring is asked; `number` tells an answer that comes too late.
         case lookingUp(number: Int)
         case waiting
+        /// The client is asked for the request's body.
+        case needingBody(ConnectionID, request: Int, deadline: Task<Void, Never>)
     }
 
     /// Who gets the reply: nobody while a fetch is parked between its two halves.
@@ -35,6 +37,8 @@ final class RunningFetch {
     var challengeTime = Duration.zero
     /// Only of a fetch in steps.
     var steps: FetchSteps?
+    /// Of a request whose body comes through a socket.
+    var source: BodySourceID?
     /// Of the response that is being looked at.
     var openBody: OpenBody?
 

@@ -48,6 +48,12 @@ static inline CURLcode watchword_curl_easy_set_context_function(
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
 }
 
+// `function` is told to go back to the start of the request's body.
+static inline CURLcode watchword_curl_easy_set_seek_function(CURL *easy, curl_seek_callback function, void *user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SEEKDATA, user);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, function);
+}
+
 // `function` is called while anything goes on, and ends the transfer when it does not return 0.
 static inline CURLcode watchword_curl_easy_set_progress_function(
     CURL *easy, curl_xferinfo_callback function, void *user) {

@@ -35,6 +35,22 @@ struct BodySocket: ~Copyable {
         return .bytes(sent)
     }
 
+    enum Received {
+        case bytes(Int)
+        case nothing
+        case end
+    }
+
+    /// Takes what has come, as much as fits.
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
+        while true {
+            let count = recv(descriptor, buffer.baseAddress, buffer.count, Self.flags)
+            if count > 0 { return .bytes(count) }
+            if count < 0 && errno == EINTR { continue }
+            return count < 0 && errno == EAGAIN ? .nothing : .end
+        }
+    }
+
     /// What the peer, which only reads, has to say.
     var input: Input {
         var byte: UInt8 = 0

@@ -61,6 +61,18 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_progress_function(pointer, function, user), CURLOPT_XFERINFOFUNCTION)
     }
 
+    /// `user` must live as long as the handle.
+    func set(seek function: curl_seek_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_seek_function(pointer, function, user), CURLOPT_SEEKFUNCTION)
+    }
+
+    /// The body is asked for, with the read function.
+    func setStreamedBody(size: Int?) throws(TransferFailure) {
+        try set(CURLOPT_UPLOAD, true)
+        try set(CURLOPT_INFILESIZE_LARGE, offset: size ?? -1)
+        try set(CURLOPT_UPLOAD_BUFFERSIZE, EngineLimits.streamedChunkBytes)
+    }
+
     /// libcurl copies the bytes.
     func setBody(_ bytes: [UInt8]) throws(TransferFailure) {
         try check(

@@ -29,7 +29,12 @@ enum EngineLimits {
     static let wholeBodyBytes = 64 << 20
     /// What is kept of a body that nobody takes; then the server has to wait.
     static let bodyBufferBytes = 1 << 20
-    /// How long a body waits for whoever reads it.
+    /// The copy of a request's body that may have to be sent again: in memory, and in all.
+    static let bodyCopyMemoryBytes = 1 << 20
+    static let bodyCopyBytes = 64 << 30
+    /// A larger body, or one of unknown size, is announced before it is sent, so that a challenge comes first.
+    static let announcedBodyBytes = 1 << 20
+    /// How long a body waits for whoever reads it, or writes it.
     static let readerIdleSeconds = 60
     /// What libcurl reads at once, of a body that is handed over on its way.
     static let streamedChunkBytes = 256 << 10

@@ -39,7 +39,8 @@ extension TransferFailure.Kind {
         case .connectionLost: "The connection to \(origin.host), port \(origin.port), ended too early."
         case .malformedResponse: "\(origin.text) sent something that is not HTTP."
         case .headersTooLarge: "The header of the response of \(origin.text) is too large."
-        case .bodyTooLarge, .cancelled, .outOfMemory, .internalError: "The transfer from \(origin.text) failed."
+        case .bodyTooLarge, .requestBodyIncomplete, .cancelled, .outOfMemory, .internalError:
+            "The transfer from \(origin.text) failed."
         }
     }
 }

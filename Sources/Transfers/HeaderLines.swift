@@ -16,7 +16,7 @@ struct HeaderLines {
             for field in request.headers { try append(field) }
             if let authorization = login ?? request.authorization { try append("Authorization", authorization) }
             // Without these two libcurl would wait for `100 Continue`, and call every body a form.
-            try append(line: "Expect:")
+            if !request.announcesBody { try append(line: "Expect:") }
             if hasBody && request.headers.firstValue(of: "Content-Type") == nil { try append(line: "Content-Type:") }
         } catch {
             free()
@@ -66,4 +66,15 @@ struct HeaderLines {
     }
 
     private static func breaksLine(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A || byte == 0 }
+}
+
+extension TransferRequest {
+    /// It is worth to wait for a challenge, or for `100 Continue`, before the body is sent (RFC 9110 section 10.1.1).
+    fileprivate var announcesBody: Bool {
+        switch body {
+        case .bytes(let bytes)?: bytes.count > EngineLimits.announcedBodyBytes
+        case .stream(let stream)?: stream.size.map { $0 > EngineLimits.announcedBodyBytes } ?? true
+        case nil: false
+        }
+    }
 }

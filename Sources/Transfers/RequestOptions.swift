@@ -15,7 +15,12 @@ extension EasyHandle {
         try set(CURLOPT_CONNECTTIMEOUT_MS, EngineLimits.connectMilliseconds)
         try pace(request)
         if request.headers.firstValue(of: "User-Agent") == nil { try set(CURLOPT_USERAGENT, "watchword") }
-        if hasBody { try setBody(request.body ?? []) }
+        switch request.body {
+        case .stream(let stream)? where hasBody: try setStreamedBody(size: stream.size)
+        case .bytes(let bytes)? where hasBody: try setBody(bytes)
+        case nil where hasBody: try setBody([])
+        default: break
+        }
         if request.method == "HEAD" {
             try set(CURLOPT_NOBODY, true)
         } else if request.method != "GET" || hasBody {

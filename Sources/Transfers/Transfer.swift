@@ -19,6 +19,8 @@ final class Transfer {
     /// Called exactly once.
     let completion: Completion
 
+    /// Of the request's body, when that comes through a socket.
+    let source: BodySource?
     private let certificate: LoadedCertificate?
     /// At the origin.
     let login: NegotiateLogin?
@@ -41,10 +43,15 @@ final class Transfer {
     private(set) var stopped: TransferFailure.Kind?
 
     init(
-        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, caFile: String?, handOver: HandOverList,
-        completion: @escaping Completion
+        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, source: BodySource?, caFile: String?,
+        handOver: HandOverList, completion: @escaping Completion
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
+        if let source, !source.rewind() {
+            let text = "The request's body is gone: it was sent before, and nothing was kept."
+            throw TransferFailure(.internalError, text)
+        }
+        self.source = source
         certificate = prepared.certificate
         login = prepared.login
         var lines = try HeaderLines(request, hasBody: hasBody, login: login?.authorization)
@@ -94,6 +101,14 @@ final class Transfer {
                 guard let context else { return CURLE_SSL_CONNECT_ERROR }
                 return Transfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
             }, owner)
+        if source != nil {
+            try easy.set(CURLOPT_READDATA, pointer: owner)
+            try easy.set(CURLOPT_READFUNCTION) { bytes, _, count, owner in
+                Transfer.at(owner).give(UnsafeMutableRawBufferPointer(start: bytes, count: count))
+            }
+            try easy.set(
+                seek: { owner, _, _ in Transfer.at(owner).rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL }, owner)
+        }
         if request.isTunnelled {
             try easy.set(progress: { owner, _, _, _, _ in Transfer.at(owner).goesOn() ? 0 : 1 }, owner)
         }
@@ -109,6 +124,21 @@ final class Transfer {
         guard let owner else { preconditionFailure("libcurl calls back without its owner") }
         return Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue()
     }
+
+    /// The next bytes of the request's body.
+    private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        switch source?.read(into: buffer) {
+        case .bytes(let count): return count
+        case .wait: return watchword_curl_pause_reading
+        case .end, nil: return 0
+        case .broken:
+            stopped = .requestBodyIncomplete
+            return watchword_curl_abort_reading
+        }
+    }
+
+    /// libcurl sends the body from its start again: after the rounds of a handshake.
+    private func rewind() -> Bool { source?.rewind() ?? false }
 
     private enum Recorded {
         case all, none, stop

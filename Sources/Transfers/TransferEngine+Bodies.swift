@@ -39,6 +39,24 @@ extension TransferEngine {
         return id
     }
 
+    public nonisolated func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
+        let id = BodySourceID(value: nextID().value)
+        _ = post { $0.sources[id] = BodySource(size: size, keepsCopy: keepsCopy) }
+        return id
+    }
+
+    public nonisolated func attach(_ source: BodySourceID, socket: Int32) {
+        let isTaken = post { engine in
+            engine.sources[source]?.attach(BodySocket(owning: socket)) ?? { _ = BodySocket(owning: socket) }()
+            engine.resumeSource(source)
+        }
+        if !isTaken { _ = BodySocket(owning: socket) }
+    }
+
+    public nonisolated func release(_ source: BodySourceID) {
+        _ = post { $0.sources[source] = nil }
+    }
+
     public nonisolated func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) {
         let isTaken = post { completion($0.transfers[id]?.progress) }
         if !isTaken { Task.detached { completion(nil) } }
@@ -65,6 +83,37 @@ extension TransferEngine {
         }
     }
 
+    func source(of request: TransferRequest) throws(TransferFailure) -> BodySource? {
+        guard case .stream(let stream)? = request.body else { return nil }
+        guard let source = sources[stream.source] else {
+            throw TransferFailure(.internalError, "The request's body is not there any more.")
+        }
+        return source
+    }
+
+    static func input(of descriptor: Int32) -> curl_waitfd {
+        curl_waitfd(fd: descriptor, events: CShort(CURL_WAIT_POLLIN), revents: 0)
+    }
+
+    /// Lets transfers go on whose request's body has more to give, and ends those that wait in vain.
+    func serveSources(ready: Set<Int32>, at now: ContinuousClock.Instant) {
+        for (id, source) in sources where source.isPaused {
+            if source.watched.map(ready.contains) == true { resumeSource(id) }
+            guard source.isPaused, let deadline = source.deadline, deadline <= now else { continue }
+            source.isPaused = false
+            if let transfer = user(of: source) { end(transfer.id, .failure(.noMoreBody)) }
+        }
+    }
+
+    private func user(of source: BodySource) -> Transfer? { transfers.values.first { $0.source === source } }
+
+    private func resumeSource(_ id: BodySourceID) {
+        guard let source = sources[id], source.isPaused, let transfer = user(of: source) else { return }
+        source.isPaused = false
+        let code = transfer.easy.resume()
+        if code != CURLE_OK { end(transfer.id, transfer.outcome(code)) }
+    }
+
     /// Lets those go on for whom there is room again, and ends what nobody reads.
     func serveFlows() {
         if flows.isEmpty { return }
@@ -79,6 +128,9 @@ extension TransferEngine {
 }
 
 extension TransferFailure {
+    fileprivate static let noMoreBody = TransferFailure(
+        .requestBodyIncomplete,
+        "Nothing has come of the request's body for \(EngineLimits.readerIdleSeconds) seconds.")
     fileprivate static let noBody = TransferFailure(
         .internalError, "There is no such body: it was read to its end, or nobody has read it for too long.")
 }

@@ -14,6 +14,7 @@ public actor TransferEngine: TransferPort {
     var transfers: [TransferID: Transfer] = [:]
     let handOver = HandOverList()
     var flows = FlowTable()
+    var sources: [BodySourceID: BodySource] = [:]
     private var pools: PoolTable
     private var preparations: PreparationTable
     private var isClosed = false
@@ -135,7 +136,8 @@ public actor TransferEngine: TransferPort {
     ) {
         do throws(TransferFailure) {
             let transfer = try Transfer(
-                id: id, request, prepared, caFile: caFile, handOver: handOver, completion: completion)
+                id: id, request, prepared, source: try source(of: request), caFile: caFile, handOver: handOver,
+                completion: completion)
             do throws(TransferFailure) { try add(transfer) } catch {
                 transfer.close()
                 throw error
@@ -175,14 +177,17 @@ public actor TransferEngine: TransferPort {
     /// Waits for the next thing to happen.
     private func sleep() {
         let limit = EngineLimits.pollMilliseconds
-        if pools.isEmpty && preparations.isEmpty && flows.isEmpty {
+        if pools.isEmpty && preparations.isEmpty && flows.isEmpty && sources.isEmpty {
             return multi.sleep(thread.alarm, milliseconds: limit)
         }
-        var others = flows.descriptors
-        let deadline = [preparations.nextDeadline, flows.nextDeadline].compactMap { $0 }.min()
+        let waiting = sources.values.filter(\.isPaused)
+        var others = flows.descriptors + waiting.compactMap(\.watched).map { Self.input(of: $0) }
+        let deadlines = [preparations.nextDeadline, flows.nextDeadline] + waiting.map(\.deadline)
+        let deadline = deadlines.compactMap { $0 }.min()
         pools.sleep(in: multi, thread.alarm, with: &others, until: deadline, limit: limit)
         let now = ContinuousClock.now
         flows.act(on: others)
+        serveSources(ready: Set(others.filter { $0.revents != 0 }.map(\.fd)), at: now)
         flows.expire(at: now)
         pools.closeUnused(at: now)
         for id in preparations.expired(at: now) { end(id, .failure(.timedOut)) }

@@ -5,6 +5,17 @@ internal import WatchwordProtocol
 extension Transfer {
     /// What came of it, after libcurl has finished with `code`.
     func outcome(_ code: CURLcode) -> TransferPort.Outcome {
+        switch result(code) {
+        case .success(var response):
+            response.requestBody = source?.state ?? .untouched
+            return .success(response)
+        case .failure(var failure):
+            failure.requestBody = source?.state ?? .untouched
+            return .failure(failure)
+        }
+    }
+
+    private func result(_ code: CURLcode) -> TransferPort.Outcome {
         if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
         if code != CURLE_OK && isRefusedTunnel {
             guard headers.status == 407, easy.connectStatus == 407 else { return .failure(refusedTunnel) }
@@ -101,6 +112,8 @@ extension Transfer {
 
     private func limitText(_ kind: TransferFailure.Kind) -> String {
         switch kind {
+        case .requestBodyIncomplete:
+            source?.problem ?? ""
         case .headersTooLarge:
             "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
         default:

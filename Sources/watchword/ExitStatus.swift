@@ -32,6 +32,8 @@ enum ExitStatus {
         case .clientCertificateRejected: certificateProblem
         case .serverNotTrusted: 60
         case .tooLarge: 63
+        case .bodyNotReplayable: 65
+        case .bodyIncomplete: readError
         case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied, .serverNotAuthentic:
             loginDenied
         case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError, .busy, .shuttingDown,

@@ -18,7 +18,7 @@ import WatchwordProtocol
         (#"{"url":"http://h/","maxInlineBodyBytes":999999999999}"#, "invalidParams"),
         (#"{"url":"http://h/","timeoutMs":0}"#, "invalidParams"),
         (#"{"url":"http://h/","body":{"type":"base64","value":"!"}}"#, "invalidParams"),
-        (#"{"url":"http://h/","body":{"type":"attach"}}"#, "notSupported"),
+        (#"{"url":"http://h/","body":{"type":"attach"}}"#, "invalidParams"),
         (#"{"url":"http://h/","proxy":{"url":"ftp://p/"}}"#, "badURL"),
         (#"{"url":"http://h/","proxy":"http://p/"}"#, "invalidParams"),
         (#"{"url":"http://h/","tls":{"trust":"never"}}"#, "invalidParams"),

@@ -106,6 +106,8 @@ package final class ScriptedServer: Sendable {
             let bytes = state.withLock { Array($0.heard[number][start...]) }
             let text = String(decoding: bytes, as: UTF8.self)
             if let end = text.range(of: "\r\n\r\n") {
+                // A body that is only announced is not waited for.
+                if text.utf8.count == end && text.contains("\r\nExpect: 100-continue\r\n") { return true }
                 let length = text.contentLength
                 if bytes.count - end >= length { return true }
             }

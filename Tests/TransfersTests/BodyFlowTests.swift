@@ -9,14 +9,7 @@ import WatchwordProtocol
 
 /// Bodies that are handed over while they come.
 @Suite struct BodyFlowTests {
-    /// Two connected sockets; the first is the engine's.
-    private func pair() -> (engine: Int32, reader: Int32) {
-        var sockets: [Int32] = [-1, -1]
-        precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0)
-        return (sockets[0], sockets[1])
-    }
-
-    private func readAll(_ socket: Int32) -> [UInt8] {
+    private static func readAll(_ socket: Int32) -> [UInt8] {
         defer { close(socket) }
         var all: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -125,22 +118,22 @@ import WatchwordProtocol
     }
 
     @Test func aSocketGetsAllAndThenTheEnd() async throws {
-        let text = String(repeating: "0123456789abcdef", count: 1 << 18)
+        let text = String(repeating: "0123456789abcdef", count: 1 << 16)
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")])
         defer { server.stop() }
         try await withEngine { engine in
             let body = try opened(await engine.exchange(streamed(server.url)))
-            let (mine, reader) = pair()
+            let (mine, reader) = socketPair()
             engine.attach(body.transfer, socket: mine)
             let end = delivery(engine, body.transfer)
-            let all = await Task.detached { readAll(reader) }.value
+            let all = await onThread { Self.readAll(reader) }
             #expect(all == Array(text.utf8))
             #expect(try await end.value.get() == text.utf8.count)
         }
     }
 
     @Test func whoeverDoesNotReadMakesTheServerWait() async throws {
-        let text = String(repeating: "x", count: 64 << 20)
+        let text = String(repeating: "x", count: 8 << 20)
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")])
         defer { server.stop() }
         try await withEngine { engine in
@@ -176,7 +169,7 @@ import WatchwordProtocol
         defer { server.stop() }
         try await withEngine { engine in
             let body = try opened(await engine.exchange(streamed(server.url)))
-            let (mine, reader) = pair()
+            let (mine, reader) = socketPair()
             engine.attach(body.transfer, socket: mine)
             let end = delivery(engine, body.transfer)
             try await Task.sleep(for: .milliseconds(20))
@@ -195,11 +188,11 @@ import WatchwordProtocol
         ])
         defer { server.stop() }
         try await withEngine { engine in
-            let (mine, reader) = pair()
+            let (mine, reader) = socketPair()
             shutdown(reader, Int32(SHUT_WR))
             let body = try opened(await engine.exchange(streamed(server.url)))
             engine.attach(body.transfer, socket: mine)
-            #expect(await Task.detached { readAll(reader) }.value == Array("ok".utf8))
+            #expect(await onThread { Self.readAll(reader) } == Array("ok".utf8))
         }
     }
 
@@ -208,7 +201,7 @@ import WatchwordProtocol
         defer { server.stop() }
         try await withEngine { engine in
             let body = try opened(await engine.exchange(streamed(server.url)))
-            let (mine, reader) = pair()
+            let (mine, reader) = socketPair()
             engine.attach(body.transfer, socket: mine)
             let end = delivery(engine, body.transfer)
             _ = write(reader, "x", 1)

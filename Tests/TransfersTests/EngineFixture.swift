@@ -1,3 +1,4 @@
+import Foundation
 import TestServers
 import Testing
 import WatchwordCore
@@ -48,7 +49,7 @@ func request(
     return TransferRequest(
         url: place, method: method, headers: headers,
         authorization: authorization.map(secret),
-        body: body.map { Array($0.utf8) }, timeout: timeout, maxBodyBytes: maxBodyBytes)
+        body: body.map { .bytes(Array($0.utf8)) }, timeout: timeout, maxBodyBytes: maxBodyBytes)
 }
 
 extension Result where Success == TransferResponse, Failure == TransferFailure {
@@ -62,3 +63,17 @@ extension Result where Success == TransferResponse, Failure == TransferFailure {
 }
 
 let okay = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+/// Runs what blocks on a thread of its own.
+func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: body()) }
+    }
+}
+
+/// Two connected sockets; the first is for the engine.
+func socketPair() -> (engine: Int32, client: Int32) {
+    var sockets: [Int32] = [-1, -1]
+    precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0)
+    return (sockets[0], sockets[1])
+}

@@ -59,7 +59,7 @@ import WatchwordProtocol
             for _ in 0..<2 {
                 var request = request("\(server.url)/a")
                 request.method = method
-                if method == "POST" { request.body = Array("body".utf8) }
+                if method == "POST" { request.body = .bytes(Array("body".utf8)) }
                 let response = try await engine.exchange(request).get()
                 #expect(response.status == 200 && response.httpVersion == "1.1")
                 #expect(response.body == Array("ok".utf8) && response.headers.count == 1)

@@ -53,10 +53,24 @@ import WatchwordProtocol
         }
     }
 
-    @Test func largeBodiesDoNotWaitForAContinue() async throws {
-        let text = try await sent { request($0, "POST", body: String(repeating: "x", count: 2 << 20)) }
+    @Test func bodiesUpToALimitDoNotWaitForAContinue() async throws {
+        let body = String(repeating: "x", count: EngineLimits.announcedBodyBytes)
+        let text = try await sent { request($0, "POST", body: body) }
         #expect(!text.contains("Expect"))
-        #expect(text.utf8.count > 2 << 20)
+        #expect(text.utf8.count > EngineLimits.announcedBodyBytes)
+    }
+
+    @Test func theChallengeOfALargeBodyComesBeforeItsBytes() async throws {
+        let body = String(repeating: "x", count: EngineLimits.announcedBodyBytes + 1)
+        let server = ScriptedServer([
+            .bytes(
+                "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=r\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        ])
+        defer { server.stop() }
+        let outcome = try await withEngine { await $0.exchange(request(server.url, "POST", body: body)) }
+        #expect(try outcome.get().status == 401)
+        #expect(server.heard[0].contains("\r\nExpect: 100-continue\r\n"))
+        #expect(server.heard[0].hasSuffix("\r\n\r\n"))
     }
 
     @Test func headGetsNoBody() async throws {

@@ -91,7 +91,7 @@ struct MachineRun {
                 guard asksAgents else { return take(table.answered(.useDefault, for: id, environment)) }
                 challenges.append(challenge)
             case .consult(let consultation): consultations.append(consultation)
-            case .wait, .finish, .fail: break
+            case .wait, .needBody, .finish, .fail: break
             }
             if order.fetch == id, !order.command.isAside { last = order.command }
         }

@@ -62,6 +62,7 @@ extension FetchTable.Command {
         case .consult: "consult"
         case .lookUp: "lookUp"
         case .wait: "wait"
+        case .needBody: "needBody"
         case .tell: "tell"
         case .finish: "finish"
         case .fail: "fail"

@@ -28,6 +28,7 @@ extension TransferFailure.Kind {
         case .tlsFailed: .tlsFailed
         case .bodyTooLarge, .headersTooLarge: .tooLarge
         case .malformedResponse: .malformedResponse
+        case .requestBodyIncomplete: .bodyIncomplete
         case .cancelled: .cancelled
         case .outOfMemory, .internalError: .internalError
         }

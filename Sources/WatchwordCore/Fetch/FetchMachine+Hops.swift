@@ -52,6 +52,7 @@ extension FetchMachine {
     /// Sends what `outgoing` holds.
     mutating func transfer(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
         dropStored(&memory)
+        if let obstacle = bodyObstacle(&memory) { return obstacle }
         let timeout = plan.timeout - networkTime
         guard timeout > .zero else {
             let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."
@@ -67,7 +68,7 @@ extension FetchMachine {
         request.maxBytesPerSecond = plan.maxBytesPerSecond
         request.lowSpeed = plan.lowSpeed
         request.proxy = proxyRequest(environment, &memory)
-        let target = DigestRequest(method: hop.method, target: requestTarget, body: hop.body ?? [])
+        let target = DigestRequest(method: hop.method, target: requestTarget, body: hop.body?.bytes ?? [])
         request.authorization = outgoing.server?.authorization(
             for: target, environment, nonces: &memory.session.nonces)
         request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
@@ -90,7 +91,7 @@ extension FetchMachine {
         let request =
             isTunnel
             ? DigestRequest(method: "CONNECT", target: tunnel)
-            : DigestRequest(method: hop.method, target: hop.url.text, body: hop.body ?? [])
+            : DigestRequest(method: hop.method, target: hop.url.text, body: hop.body?.bytes ?? [])
         proxy.authorization = outgoing.proxy?.authorization(
             for: request, environment, nonces: &memory.session.nonces)
         return proxy

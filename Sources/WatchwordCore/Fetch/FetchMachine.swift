@@ -12,6 +12,7 @@ struct FetchMachine: Sendable {
     /// - `waiting` → `transferring`, `waiting` (in another line), `lookingUp`, `asking`, `finished`
     /// - `lookingUp` → `transferring`, `asking`, `finished`
     /// - `asking` → `transferring`, `consulting` (a scheme was rejected), `waiting`, `lookingUp`, `asking`, `finished`
+    /// - `needingBody` → `transferring`, `finished`; every state that leads to `transferring` may lead to it
     /// - `finished`: nothing follows.
     enum State: Sendable {
         case ready
@@ -21,6 +22,7 @@ struct FetchMachine: Sendable {
         indirect case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
         indirect case lookingUp(Question)
         indirect case asking(Question, Respondent)
+        case needingBody
         case finished
     }
 
@@ -55,6 +57,8 @@ struct FetchMachine: Sendable {
     var rounds = 0
     var redirects = 0
     var hasAuthenticated = false
+    /// Of a request's body that comes through a socket.
+    var bodyState = RequestBodyState.untouched
 
     init(_ plan: FetchPlan, id: FetchID, client: ClientTag, owner: ClientTag?, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
@@ -82,6 +86,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         guard case .transferring(let since) = state else { return unexpected(&memory) }
         networkTime += environment.now - since
+        bodyState = response.requestBody
         if response.isFromProxy, let route, response.status == 407 {
             let fields = response.headers.values(of: "Proxy-Authenticate")
             guard fields.isEmpty else {
@@ -135,6 +140,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         guard case .transferring(let since) = state else { return unexpected(&memory) }
         networkTime += environment.now - since
+        bodyState = failure.requestBody
         noteTunnel(failure, environment.now, &memory)
         return question(about: failure, environment, &memory) ?? fail(FetchFailure(failure), &memory)
     }

@@ -12,7 +12,10 @@ public struct FetchPlan: Sendable, Equatable {
     public var url: FetchURL
     public var method: String
     public var headers: [HeaderField]
-    public var body: [UInt8]?
+    /// One that comes through a socket is put in by whoever has made its place.
+    public var body: RequestBody?
+    /// The client gives such a body again, should that be needed.
+    public var givesBodyAgain = false
     /// The fetch's own; good for the origin of `url` only.
     public var credential: LoginCredential?
     /// From the URL; good for its origin only, and only after a challenge.
@@ -49,7 +52,7 @@ public struct FetchPlan: Sendable, Equatable {
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)
         headers = try HeaderPolicy.checked(params.headers)
-        body = params.body
+        body = params.body.map { .bytes($0) }
         credential = params.credential
         switch params.proxy {
         case .configured: proxy = .configured

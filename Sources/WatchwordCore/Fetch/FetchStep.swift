@@ -27,6 +27,8 @@ struct FetchStep: Sendable, Equatable {
         case lookUp([[String: String]])
         /// Nothing, until news comes of another fetch; then `resumed`.
         case wait
+        /// Ask the client for the request's body again; then `given`.
+        case needBody
         case finish(FetchResponse)
         case fail(FetchFailure)
     }

@@ -16,6 +16,8 @@ public struct FetchTable: Sendable {
         case lookUp([[String: String]])
         /// Nothing: another fetch has the turn.
         case wait
+        /// Ask the client for the request's body again; then `given`.
+        case needBody
         case tell(FetchEvent)
         /// The fetch is over; nothing follows for it.
         case finish(FetchResponse)
@@ -118,6 +120,13 @@ public struct FetchTable: Sendable {
         return run(id, environment, machines[id]?.found((try? result.get()) ?? [], environment, &memory))
     }
 
+    /// The client has given the request's body again; `nil` when it has not.
+    public mutating func given(
+        _ body: RequestBody?, for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.given(body, environment, &memory))
+    }
+
     public mutating func abort(
         _ id: FetchID, _ failure: FetchFailure, _ environment: FetchEnvironment
     ) -> [Order] {
@@ -180,6 +189,7 @@ public struct FetchTable: Sendable {
         case .consult(let consultation): command = .consult(consultation)
         case .lookUp(let queries): command = .lookUp(queries)
         case .wait: command = .wait
+        case .needBody: command = .needBody
         case .finish(let response):
             machines[id] = nil
             command = .finish(response)

@@ -5,7 +5,7 @@ struct HopRequest: Sendable, Equatable {
     var url: FetchURL
     var method: String
     var headers: [HeaderField]
-    var body: [UInt8]?
+    var body: RequestBody?
 }
 
 /// Whether and how a redirect is followed (RFC 9110 section 15.4; semantics rule 23). The broker decides each hop anew.

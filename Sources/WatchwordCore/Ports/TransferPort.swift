@@ -9,7 +9,7 @@ public struct TransferRequest: Sendable, Equatable {
     public var headers: [HeaderField]
     /// The whole value of the `Authorization` field; `nil` sends none.
     public var authorization: Secret?
-    public var body: [UInt8]?
+    public var body: RequestBody?
     /// The proxy that it goes through; `nil` for none.
     public var proxy: ProxyRequest?
     /// For the whole exchange, name resolution and connecting included.
@@ -36,8 +36,8 @@ public struct TransferRequest: Sendable, Equatable {
     public var proxyHandshake: Handshake?
 
     public init(
-        url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil, body: [UInt8]? = nil,
-        proxy: ProxyRequest? = nil, timeout: Duration, maxBodyBytes: Int
+        url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil,
+        body: RequestBody? = nil, proxy: ProxyRequest? = nil, timeout: Duration, maxBodyBytes: Int
     ) {
         self.url = url
         self.method = method
@@ -47,29 +47,6 @@ public struct TransferRequest: Sendable, Equatable {
         self.proxy = proxy
         self.timeout = timeout
         self.maxBodyBytes = maxBodyBytes
-    }
-}
-
-/// When a response is handed over: complete, or while its body is still on its way.
-///
-/// Responses that ask for a log-in or lead elsewhere (401, 407, 3xx) are always handed over complete: what comes of them is
-/// decided later.
-public enum BodyDelivery: Sendable, Equatable {
-    case whole
-    /// Complete, unless the body is larger than so many bytes.
-    case beyond(Int)
-    /// As soon as its header is there.
-    case fromHeader
-}
-
-/// A transfer ends when it is slower than `bytesPerSecond` for `seconds` in a row.
-public struct LowSpeed: Sendable, Equatable {
-    public var bytesPerSecond: Int
-    public var seconds: Int
-
-    public init(bytesPerSecond: Int, seconds: Int) {
-        self.bytesPerSecond = bytesPerSecond
-        self.seconds = seconds
     }
 }
 
@@ -88,6 +65,8 @@ public struct TransferResponse: Sendable, Equatable {
     public var isFromProxy = false
     /// That the server has asked for a certificate when this connection was made, if it has.
     public var clientCertificateRequest: ClientCertificateRequest?
+    /// Of a request whose body comes through a socket: whether it can be sent again.
+    public var requestBody = RequestBodyState.untouched
 
     public init(status: Int, httpVersion: String = "1.1", headers: [HeaderField] = [], body: [UInt8] = []) {
         self.status = status
@@ -97,50 +76,13 @@ public struct TransferResponse: Sendable, Equatable {
     }
 }
 
-/// A body that a port holds, and that has to be read, attached or cancelled.
-public struct OpenBody: Sendable, Equatable {
-    public var transfer: TransferID
-    /// As the server has announced it; `nil` when it has not, or when the body comes in a coding that is undone.
-    public var announcedBytes: Int?
-
-    public init(transfer: TransferID, announcedBytes: Int?) {
-        self.transfer = transfer
-        self.announcedBytes = announcedBytes
-    }
-}
-
-/// The next bytes of an open body.
-public struct BodyPart: Sendable, Equatable {
-    public var bytes: [UInt8]
-    /// Where `bytes` start in the body.
-    public var offset: Int
-    public var isAtEnd: Bool
-
-    public init(bytes: [UInt8], offset: Int, isAtEnd: Bool) {
-        self.bytes = bytes
-        self.offset = offset
-        self.isAtEnd = isAtEnd
-    }
-}
-
-/// How far a transfer has come.
-public struct TransferProgress: Sendable, Equatable {
-    public var receivedBytes: Int
-    public var announcedBytes: Int?
-    public var sentBytes: Int
-
-    public init(receivedBytes: Int, announcedBytes: Int?, sentBytes: Int) {
-        self.receivedBytes = receivedBytes
-        self.announcedBytes = announcedBytes
-        self.sentBytes = sentBytes
-    }
-}
-
 /// Why an exchange gave no response.
 public struct TransferFailure: Error, Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
         case nameNotResolved, cannotConnect, timedOut, connectionLost, serverNotTrusted, tlsFailed
         case bodyTooLarge, headersTooLarge, malformedResponse
+        /// The request's body ended too early, or did not come.
+        case requestBodyIncomplete
         /// The task that waited was cancelled, or the engine was shut down.
         case cancelled
         case outOfMemory, internalError
@@ -186,6 +128,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
     public var serverTrust: ServerTrustFacts?
     /// That the server has asked for a certificate, if it has.
     public var clientCertificateRequest: ClientCertificateRequest?
+    /// Of a request whose body comes through a socket: whether it can be sent again.
+    public var requestBody = RequestBodyState.untouched
 
     public init(_ kind: Kind, _ detail: String, cause: Cause? = nil) {
         self.kind = kind
@@ -248,6 +192,18 @@ public protocol TransferPort: Sendable {
     /// Writes the rest of an open body to a connected socket, and then closes it, whatever happens.
     /// - Parameter socket: a descriptor that the port owns from now on.
     func attach(_ id: TransferID, socket: Int32)
+
+    /// Makes a place for a request's body that comes through a socket. It is there until it is released.
+    /// - Parameters:
+    ///   - size: how many bytes it has; `nil` when nobody knows.
+    ///   - keepsCopy: so that it can be sent again.
+    func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID
+
+    /// The body comes through `socket`, to its end.
+    /// - Parameter socket: a descriptor that the port owns from now on.
+    func attach(_ source: BodySourceID, socket: Int32)
+
+    func release(_ source: BodySourceID)
 
     /// Makes an open body of bytes that are complete.
     func open(_ body: [UInt8]) -> TransferID

@@ -23,6 +23,8 @@ public struct FetchRunParams: Sendable, Equatable {
     public var method = "GET"
     public var headers: [HeaderField] = []
     public var body: [UInt8]?
+    /// In place of `body`: it comes through a second connection.
+    public var attachedBody: AttachedBody?
     /// For the origin of `url` only.
     public var credential: LoginCredential?
     public var proxy = ProxyChoice.configured
@@ -56,7 +58,10 @@ extension FetchRunParams {
         (url, userInfo) = URLText.split(text)
         method = try members.string("method") ?? "GET"
         headers = try Self.headers(members)
-        body = try members.object("body").map { members throws(InvalidParams) in try Self.body(members) }
+        if let given = try members.object("body") {
+            attachedBody = try AttachedBody(given)
+            if attachedBody == nil { body = try Self.body(given) }
+        }
         credential = try members["credential"].map { json throws(InvalidParams) in
             guard case .login(let login) = try Credential(json, at: "params.credential") else {
                 throw members.wrong("credential", "a password, a token or a header; certificates belong into tls")
@@ -88,14 +93,6 @@ extension FetchRunParams {
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
     }
 
-    /// What this version of the broker cannot do yet, in words; `nil` when nothing of the kind is asked for.
-    public static func unsupported(in json: JSON?) -> String? {
-        if json?["body"]?["type"]?.string == "attach" {
-            return "Attached bodies are not supported by this version. Give the body as string or base64."
-        }
-        return nil
-    }
-
     /// A list of pairs, or an object.
     private static func headers(_ members: Members) throws(InvalidParams) -> [HeaderField] {
         guard let json = members["headers"] else { return [] }
@@ -112,9 +109,11 @@ extension FetchRunParams {
         return (name, elements[1].string)
     }
 
-    private static func body(_ members: Members) throws(InvalidParams) -> [UInt8] {
+    static func body(_ members: Members) throws(InvalidParams) -> [UInt8] {
         let type = try members.required("type", members.string("type"))
-        guard type == "string" || type == "base64" else { throw members.wrong("type", "one of: string, base64") }
+        guard type == "string" || type == "base64" else {
+            throw members.wrong("type", "one of: string, base64, attach")
+        }
         let value = try members.required("value", members["value"])
         let bytes = value.withUTF8 { type == "base64" ? Base64.decode($0) : Array($0) }
         if let bytes = bytes ?? nil { return bytes }
@@ -126,7 +125,7 @@ extension FetchRunParams {
         .object([
             "url": URLText.joined(url, userInfo), "method": .string(method),
             "headers": headers.isEmpty ? nil : headers.json,
-            "body": body.map(BodyValue.json),
+            "body": attachedBody?.json ?? body.map(BodyValue.json),
             "credential": credential?.json, "proxy": proxy.json, "tls": tls == TLSParams() ? nil : tls.json,
             "auth": .object([
                 "interaction": .string(interaction.rawValue), "useStorage": .boolean(useStorage),
@@ -139,6 +138,40 @@ extension FetchRunParams {
             "maxBytesPerSecond": maxBytesPerSecond.map { .integer($0) }, "lowSpeed": lowSpeed?.json,
             "notify": notify.isEmpty ? nil : .array(notify.map { .string($0.rawValue) }),
         ])
+    }
+}
+
+/// A request's body that comes through a second connection, with `fetch/attach`.
+public struct AttachedBody: Sendable, Equatable {
+    /// `nil` when nobody knows.
+    public var sizeBytes: Int?
+
+    public init(sizeBytes: Int?) { self.sizeBytes = sizeBytes }
+
+    /// `nil` for a body of another type.
+    init?(_ members: Members) throws(InvalidParams) {
+        guard try members.string("type") == "attach" else { return nil }
+        sizeBytes = try members.integer("sizeBytes", in: 0...Limits.bodyBytes)
+    }
+
+    public var json: JSON { .object(["type": "attach", "sizeBytes": sizeBytes.map { .integer($0) }]) }
+}
+
+/// The reply to `fetch/needBody`.
+public enum NeededBody: Sendable, Equatable {
+    case bytes([UInt8])
+    case attached(AttachedBody)
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json, at: "answer")
+        try members.refuseMembers(otherThan: ["body"])
+        let given = try members.object("body")
+        let body = try members.required("body", given)
+        if let attached = try AttachedBody(body) {
+            self = .attached(attached)
+        } else {
+            self = .bytes(try FetchRunParams.body(body))
+        }
     }
 }
 

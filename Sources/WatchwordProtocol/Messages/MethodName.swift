@@ -30,10 +30,11 @@ public enum MethodName: String, Sendable, CaseIterable {
 
 /// What the broker sends of its own accord.
 public enum BrokerMethodName: String, Sendable, CaseIterable {
-    /// The first three are requests; the others are notifications.
+    /// The first four are requests; the others are notifications.
     case authChallenge = "auth/challenge"
     case authCanAuthenticate = "auth/canAuthenticate"
     case authUseStorage = "auth/useStorage"
+    case fetchNeedBody = "fetch/needBody"
     case authPending = "auth/pending"
     case authCancelled = "auth/cancelled"
     case authResolved = "auth/resolved"

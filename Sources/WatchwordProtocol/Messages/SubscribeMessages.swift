@@ -9,6 +9,7 @@ public struct AuthSubscribeParams: Sendable, Equatable {
     public var mode: ChallengeMode
     public var asksCanAuthenticate: Bool
     public var asksUseStorage: Bool
+    public var asksNeedBody: Bool
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
@@ -25,13 +26,15 @@ public struct AuthSubscribeParams: Sendable, Equatable {
         mode = try members.choice("mode", as: ChallengeMode.self) ?? .classic
         asksCanAuthenticate = try members.boolean("asksCanAuthenticate") ?? false
         asksUseStorage = try members.boolean("asksUseStorage") ?? false
+        asksNeedBody = try members.boolean("asksNeedBody") ?? false
     }
 
     /// The subscription of a client that has had `delivery` so far.
     public func subscription(after earlier: ChallengeDelivery?) -> Subscription {
         Subscription(
             delivery: delivery ?? earlier ?? .request, methods: methods, hosts: hosts, mode: mode,
-            asksCanAuthenticate: asksCanAuthenticate, asksUseStorage: asksUseStorage)
+            asksCanAuthenticate: asksCanAuthenticate, asksUseStorage: asksUseStorage,
+            asksNeedBody: asksNeedBody)
     }
 }
 

@@ -9,6 +9,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case nameNotResolved, cannotConnect, timedOut, connectionLost, malformedResponse, tlsFailed, serverNotTrusted
     case clientCertificateRejected, proxyFailed
     case tooManyRedirects, insecureRedirect, badRedirect
+    case bodyNotReplayable, bodyIncomplete
     case protocolViolation
 
     /// Whether doing it again can help.
@@ -66,6 +67,8 @@ public enum ErrorKind: String, Sendable, CaseIterable {
         case .insecureRedirect: (1031, .never, nil)
         case .badRedirect: (1032, .never, nil)
         case .protocolViolation: (1033, .differently, nil)
+        case .bodyNotReplayable: (1034, .later, nil)
+        case .bodyIncomplete: (1035, .later, nil)
         }
     }
 }

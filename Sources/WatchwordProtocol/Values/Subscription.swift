@@ -29,10 +29,13 @@ public struct Subscription: Sendable, Equatable {
     public var asksCanAuthenticate: Bool
     /// It answers `auth/useStorage`.
     public var asksUseStorage: Bool
+    /// It answers `fetch/needBody`.
+    public var asksNeedBody: Bool
 
     public init(
         delivery: ChallengeDelivery, methods: [AuthenticationMethod]? = nil, hosts: [HostPattern]? = nil,
-        mode: ChallengeMode = .classic, asksCanAuthenticate: Bool = false, asksUseStorage: Bool = false
+        mode: ChallengeMode = .classic, asksCanAuthenticate: Bool = false, asksUseStorage: Bool = false,
+        asksNeedBody: Bool = false
     ) {
         self.delivery = delivery
         self.methods = methods
@@ -40,6 +43,7 @@ public struct Subscription: Sendable, Equatable {
         self.mode = mode
         self.asksCanAuthenticate = asksCanAuthenticate
         self.asksUseStorage = asksUseStorage
+        self.asksNeedBody = asksNeedBody
     }
 
     /// Whether challenges of this space are for this subscriber.

@@ -17,6 +17,8 @@ final class FakeTransfers: TransferPort {
         var cancelled: [Int] = []
         var bodies: [TransferID: FakeBody] = [:]
         var attached: [TransferID] = []
+        var sources: [BodySourceID: Bool] = [:]
+        var fedSources: [BodySourceID] = []
         /// Open requests by the order of their starts.
         var started: [Int] = []
     }
@@ -93,6 +95,28 @@ final class FakeTransfers: TransferPort {
 
     /// The bodies that have got a socket.
     var attached: [TransferID] { state.withLock { $0.attached } }
+
+    func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
+        state.withLock { state in
+            state.last += 1
+            let id = BodySourceID(value: state.last)
+            state.sources[id] = keepsCopy
+            return id
+        }
+    }
+
+    func attach(_ source: BodySourceID, socket: Int32) {
+        close(socket)
+        state.withLock { $0.fedSources.append(source) }
+    }
+
+    func release(_ source: BodySourceID) { state.withLock { $0.sources[source] = nil } }
+
+    /// The places for requests' bodies that are not released, and whether they keep a copy.
+    var sources: [BodySourceID: Bool] { state.withLock { $0.sources } }
+
+    /// Those that have got a socket, in order.
+    var fedSources: [BodySourceID] { state.withLock { $0.fedSources } }
 
     func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) { completion(nil) }
 

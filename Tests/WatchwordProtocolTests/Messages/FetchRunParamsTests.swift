@@ -73,8 +73,11 @@ struct FetchRunParamsTests {
     @Test(arguments: [
         (#""text""#, "params.body must be an object, not a string"), ("{}", "params.body.type is missing"),
         (#"{"type":"string"}"#, "params.body.value is missing"), (#"{"type":1}"#, "params.body.type must be a string"),
-        (#"{"type":"attach"}"#, "params.body.type must be one of: string, base64"),
-        (#"{"type":"text","value":"x"}"#, "params.body.type must be one of: string, base64"),
+        (
+            #"{"type":"attach","sizeBytes":-1}"#,
+            "params.body.sizeBytes must be a whole number from 0 to 9007199254740992"
+        ),
+        (#"{"type":"text","value":"x"}"#, "params.body.type must be one of: string, base64, attach"),
         (#"{"type":"string","value":1}"#, "params.body.value must be a string"),
         (
             #"{"type":"base64","value":"AP8"}"#,

@@ -1,0 +1,100 @@
+internal import WatchwordCore
+
+/// The body of a request that comes through a socket, on its way to libcurl; and a copy of it, should it have to be sent again.
+///
+/// Used by one transfer after the other. Lives on the engine's thread.
+final class BodySource {
+    enum Part: Equatable {
+        case bytes(Int)
+        /// Nothing has come yet.
+        case wait
+        case end
+        /// It ended before it was whole, or the copy cannot be read.
+        case broken
+    }
+
+    /// `nil` when nobody knows.
+    let size: Int?
+    private let keepsCopy: Bool
+    private var copy = BodyCopy()
+    private var socket: BodySocket?
+    private var hasEnded = false
+    /// What has come through the socket.
+    private var received = 0
+    /// What this transfer has got.
+    private var offset = 0
+    /// libcurl was told to wait.
+    var isPaused = false
+    private var lastProgress = ContinuousClock.now
+
+    init(size: Int?, keepsCopy: Bool) {
+        self.size = size
+        self.keepsCopy = keepsCopy
+    }
+
+    func attach(_ socket: consuming BodySocket) {
+        lastProgress = .now
+        if self.socket == nil && !hasEnded { self.socket = consume socket }
+    }
+
+    /// The next transfer begins at the start. `false` when what was sent before is gone.
+    func rewind() -> Bool {
+        isPaused = false
+        guard state != .spent else { return false }
+        offset = 0
+        return true
+    }
+
+    /// Whether it can be sent once more.
+    var state: RequestBodyState {
+        if received == 0 { return .untouched }
+        return keepsCopy && !copy.isLost && copy.count == received ? .copied : .spent
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Part {
+        lastProgress = .now
+        if offset < received {
+            let count = copy.read(from: offset, into: buffer)
+            offset += count
+            return count > 0 ? .bytes(count) : .broken
+        }
+        if hasEnded { return end }
+        guard let result = socket?.receive(into: buffer) else { return pause() }
+        switch result {
+        case .bytes(let count):
+            if keepsCopy { copy.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+            received += count
+            offset += count
+            return .bytes(count)
+        case .nothing:
+            return pause()
+        case .end:
+            hasEnded = true
+            socket = nil
+            return end
+        }
+    }
+
+    private func pause() -> Part {
+        isPaused = true
+        return .wait
+    }
+
+    private var end: Part { size.map { $0 == received } ?? true ? .end : .broken }
+
+    // MARK: Waiting
+
+    /// The socket to be watched.
+    var watched: Int32? { isPaused ? socket?.descriptor : nil }
+
+    /// When it is given up, should nothing come.
+    var deadline: ContinuousClock.Instant? {
+        isPaused ? lastProgress + .seconds(EngineLimits.readerIdleSeconds) : nil
+    }
+
+    /// What is wrong with a body that is broken.
+    var problem: String {
+        guard let size, received < size else { return "What was kept of the request's body cannot be read." }
+        return "The request's body ended after \(received) of \(size) bytes."
+    }
+}

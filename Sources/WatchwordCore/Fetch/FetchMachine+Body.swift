@@ -1,0 +1,36 @@
+internal import WatchwordProtocol
+
+/// The request's body, where it comes through a socket: what was sent of it may be gone.
+extension FetchMachine {
+    /// What has to be done before the body can be sent; `nil` when it can be sent now.
+    mutating func bodyObstacle(_ memory: inout CredentialMemory) -> FetchStep? {
+        guard case .stream? = hop.body else { return nil }
+        if case .digest(let challenge)? = outgoing.server?.challenge, challenge.protection == .authInt {
+            let text =
+                "\(server.text) wants a log-in that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
+            return fail(FetchFailure(.notSupported, text), &memory)
+        }
+        guard bodyState == .spent else { return nil }
+        guard plan.givesBodyAgain else {
+            let text =
+                "\(server.text) wants the request again, and its body is gone: there was no room for a copy. Send it anew, or answer fetch/needBody."
+            return fail(FetchFailure(.bodyNotReplayable, text), &memory)
+        }
+        state = .needingBody
+        return FetchStep(.needBody)
+    }
+
+    /// The client has given the body again; `nil` when it has not.
+    mutating func given(
+        _ body: RequestBody?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard case .needingBody = state else { return unexpected(&memory) }
+        guard let body else {
+            let text = "\(server.text) wants the request again, and the client has not given its body again."
+            return fail(FetchFailure(.bodyNotReplayable, text), &memory)
+        }
+        hop.body = body
+        bodyState = .untouched
+        return transfer(environment, &memory)
+    }
+}

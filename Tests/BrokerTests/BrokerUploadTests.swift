@@ -1,0 +1,171 @@
+import Glibc
+import JSONText
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Broker
+
+/// Bodies of requests that come through a second connection.
+@Suite struct BrokerUploadTests {
+    private let stage = Stage()
+
+    private func start(_ client: StageClient, _ body: String = #"{"type":"attach","sizeBytes":9}"#) throws -> String {
+        let reply = client.call("fetch/start", #"{"url":"http://h/","method":"PUT","body":\#(body)}"#)
+        return try #require(reply?["result"]?["attachToken"]?.string)
+    }
+
+    private func feed(_ token: String) -> JSON? {
+        let second = stage.connect()
+        let reply = second.call("fetch/attach", #"{"token":"\#(token)","side":"request"}"#)
+        _ = second.link.giveSocket(open("/dev/null", O_RDWR))
+        stage.loop.turn()
+        return reply
+    }
+
+    /// A challenge after the body was sent, which was not kept.
+    private func challengeAfterBody() {
+        var response = TransferResponse(status: 401, headers: [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")])
+        response.requestBody = .spent
+        stage.transfers.complete(.success(response))
+    }
+
+    private func subscribe(_ client: StageClient, asksNeedBody: Bool) {
+        #expect(client.call("auth/subscribe", #"{"asksNeedBody":\#(asksNeedBody)}"#)?["result"] != nil)
+    }
+
+    @Test(arguments: [9, nil] as [Int?]) func theBodyGoesToTheTransfer(size: Int?) throws {
+        let client = stage.connect()
+        let token = try start(client, size.map { #"{"type":"attach","sizeBytes":\#($0)}"# } ?? #"{"type":"attach"}"#)
+        guard case .stream(let stream)? = stage.transfers.requests[0].body else {
+            Issue.record("no stream")
+            return
+        }
+        #expect(stream.size == size)
+        #expect(stage.transfers.sources == [stream.source: true])
+        #expect(feed(token)?["result"] == [:])
+        #expect(stage.transfers.fedSources == [stream.source])
+        #expect(feed(token)?.kind == "unknownFetch")
+        stage.transfers.respond(200)
+        stage.loop.turn()
+        #expect(stage.transfers.sources.isEmpty)
+    }
+
+    @Test func thereIsNothingToAttachToARequestWithoutSuchABody() throws {
+        let client = stage.connect()
+        #expect(feed(try start(client, #"{"type":"string","value":"x"}"#))?.kind == "unknownFetch")
+    }
+
+    @Test func fetchRunHasNoTokenForIt() {
+        let client = stage.connect()
+        let reply = client.call("fetch/run", #"{"url":"http://h/","body":{"type":"attach"}}"#)
+        #expect(reply?.kind == "invalidParams")
+    }
+
+    @Test func aBodyThatWasKeptIsSentAgainWithoutAWord() throws {
+        let client = stage.connect(.request)
+        _ = try start(client)
+        var response = TransferResponse(status: 401, headers: [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")])
+        response.requestBody = .copied
+        stage.transfers.complete(.success(response))
+        let challenge = client.hear()[0]
+        _ = client.answer(
+            challenge, #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        #expect(stage.transfers.requests.count == 2)
+        #expect(stage.transfers.requests[1].body == stage.transfers.requests[0].body)
+    }
+
+    @Test(arguments: [true, false]) func aBodyThatIsGoneIsAskedForOrTheFetchFails(isAsked: Bool) throws {
+        let client = stage.connect(.request)
+        subscribe(client, asksNeedBody: isAsked)
+        let token = try start(client)
+        #expect(stage.transfers.sources.values.map { $0 } == [!isAsked])
+        #expect(feed(token)?["result"] == [:])
+        challengeAfterBody()
+        let heard = client.answer(
+            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        guard isAsked else {
+            #expect(heard.map(\.method) == ["fetch/completed"])
+            #expect(heard[0]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
+            return
+        }
+        #expect(heard.map(\.method) == ["fetch/needBody"])
+        #expect(stage.transfers.requests.count == 1)
+        _ = client.answer(heard[0], #"{"body":{"type":"attach","sizeBytes":9}}"#)
+        #expect(stage.transfers.requests.count == 2)
+        #expect(feed(token)?["result"] == [:])
+        #expect(Set(stage.transfers.fedSources).count == 2)
+        #expect(stage.transfers.requests[1].authorization != nil)
+    }
+
+    @Test func theBodyMayComeInline() throws {
+        let client = stage.connect(.request)
+        subscribe(client, asksNeedBody: true)
+        _ = try start(client)
+        challengeAfterBody()
+        let heard = client.answer(
+            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        _ = client.answer(heard[0], #"{"body":{"type":"string","value":"again"}}"#)
+        #expect(stage.transfers.requests[1].body == .bytes(Array("again".utf8)))
+        #expect(stage.transfers.sources.isEmpty)
+    }
+
+    @Test(arguments: [
+        #""result":{}"#, #""result":{"body":{"type":"attach"},"more":1}"#, #""result":{"body":{"type":"x"}}"#,
+        #""error":{"code":-32601,"message":"no"}"#,
+    ])
+    func whatIsNoBodyEndsTheFetch(_ answer: String) throws {
+        let client = stage.connect(.request)
+        subscribe(client, asksNeedBody: true)
+        _ = try start(client)
+        challengeAfterBody()
+        let heard = client.answer(
+            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let end = client.say(#"{"jsonrpc":"2.0","id":\#(heard[0]["id"]?.integer ?? 0),\#(answer)}"#)
+        #expect(end.map(\.method) == ["fetch/completed"])
+        #expect(end[0]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
+        #expect(stage.transfers.requests.count == 1)
+    }
+
+    @Test func nobodyWaitsForABodyForEver() async throws {
+        let client = stage.connect(.request)
+        subscribe(client, asksNeedBody: true)
+        _ = try start(client)
+        challengeAfterBody()
+        _ = client.answer(
+            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        await stage.settle { stage.clock.sleeperCount >= 1 }
+        stage.clock.advance(by: Limits.challengeDeadline)
+        var heard: [JSON] = []
+        await stage.settle {
+            heard += client.hear()
+            return heard.contains { $0.method == "fetch/completed" }
+        }
+        #expect(heard.contains { $0.method == "$/cancelRequest" })
+        #expect(heard.contains { $0["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable" })
+    }
+
+    @Test func aDigestThatCoversTheBodyNeedsItInline() throws {
+        let client = stage.connect(.request)
+        _ = try start(client)
+        stage.transfers.respond(
+            401, [HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")])
+        let heard = client.answer(
+            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        #expect(heard.map(\.method) == ["fetch/completed"])
+        #expect(heard[0]["params"]?["error"]?["data"]?["kind"]?.string == "notSupported")
+    }
+
+    @Test func aFetchThatIsCancelledAsksNoMore() throws {
+        let client = stage.connect(.request)
+        subscribe(client, asksNeedBody: true)
+        _ = try start(client)
+        challengeAfterBody()
+        _ = client.answer(
+            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let heard = client.say(#"{"jsonrpc":"2.0","id":9,"method":"fetch/cancel","params":{"fetchId":"f1"}}"#)
+        #expect(heard.contains { $0.method == "$/cancelRequest" })
+        #expect(heard.contains { $0.method == "fetch/completed" })
+        #expect(stage.transfers.sources.isEmpty)
+    }
+}
