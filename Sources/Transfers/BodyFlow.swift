@@ -130,7 +130,13 @@ final class BodyFlow {
         taken += count
         offset += count
         lastProgress = .now
-        if taken == buffer.count { empty() }
+        if taken == buffer.count {
+            empty()
+        } else if taken >= EngineLimits.bodyBufferBytes {
+            // A reader that never catches up must not let it grow.
+            buffer.removeFirst(taken)
+            taken = 0
+        }
     }
 
     private func empty() {

@@ -66,3 +66,9 @@ class Broker:
     def resident_kilobytes(self):
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    @property
+    def peak_kilobytes(self):
+        """The most that was ever resident."""
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))

@@ -1,7 +1,8 @@
 """Replays Protocol/conversations against a broker.
 
 A line is {"dir":"client","message":…} or "raw", {"dir":"broker","message":…} for what must come, {"any-order":[…]} for messages
-that come in either order, or, first, {"server":{…}} for the server that the conversation needs, with "proxy":{…} beside it for a
+that come in either order, {"attach":{…},"reply":{…},"receives":…} for a second connection with its `fetch/attach`, the reply,
+and all that comes behind it, or, first, {"server":{…}} for the server that the conversation needs, with "proxy":{…} beside it for a
 proxy that asks for a log-in. In strings <url>, <host> and <port> stand for that server, <proxyUrl> and <proxyPort> for the proxy; "<any>" matches anything, "<bind:x>" too and binds it, "<x>" is what was bound. An object matches
 when its members do; "<more>":true allows others beside them.
 """
@@ -9,6 +10,7 @@ import base64
 import json
 import re
 
+from .bodies import Attached
 from .forwarding import ForwardProxy
 from .scripted import DigestCheck, ScriptedServer, basic_server, response
 from .tokens import bearer_server, rounds_server
@@ -93,10 +95,19 @@ class Replay:
                     client.send_bytes(text + b"\n" if client.framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
                 else:
                     client.send(self.filled(line["message"]))
+            elif "attach" in line:
+                attached = Attached(client.socket.getpeername(), **self.filled(line["attach"]), framing=client.framing)
+                self.match(line["reply"], attached.reply)
+                if "receives" in line:
+                    assert attached.read().decode() == line["receives"]
+                attached.close()
             elif "any-order" in line:
                 left = list(line["any-order"])
                 for _ in range(len(left)):
                     got = receive()
-                    left.remove(next(one for one in left if one.get("id") == got.get("id")))
+                    one = next(one for one in left if one.get("id") == got.get("id"))
+                    left.remove(one)
+                    if "jsonrpc" in one:
+                        self.match(one, got)
             else:
                 self.match(line["message"], receive())

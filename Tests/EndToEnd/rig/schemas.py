@@ -34,6 +34,8 @@ def check_params(direction, name, params):
     if name in ("auth/challenge", "auth/pending"):
         # What goes with which method is in the schema of the whole.
         check(params, {"$ref": "#/components/schemas/challenge"})
+    if name == "fetch/completed":
+        check(params, {"$ref": "#/components/schemas/fetchCompleted"})
 
 
 def check_error(error):

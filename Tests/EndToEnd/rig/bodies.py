@@ -1,0 +1,131 @@
+"""The second connection of a fetch in steps, and what a test wants to know of a body that is on its way."""
+import base64
+import hashlib
+import json
+import socket
+import time
+
+
+class Attached:
+    """A connection after its `fetch/attach`: `reply` is the reply, `start` what came of the body with it."""
+
+    def __init__(self, path, token, side="response", framing="lines", seconds=30, receive_buffer=None):
+        self.socket = socket.socket(socket.AF_UNIX)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(seconds)
+        self.socket.connect(path)
+        message = {"jsonrpc": "2.0", "id": 1, "method": "fetch/attach", "params": {"token": token, "side": side}}
+        text = json.dumps(message).encode()
+        self.socket.sendall(text + b"\n" if framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+        self.reply, self.start = self._reply(framing)
+
+    def _reply(self, framing):
+        buffer = b""
+        while True:
+            if framing == "lines":
+                line, found, rest = buffer.partition(b"\n")
+                if found:
+                    return json.loads(line), rest
+            else:
+                head, found, rest = buffer.partition(b"\r\n\r\n")
+                if found and len(rest) >= (length := int(head[len(b"Content-Length: "):])):
+                    return json.loads(rest[:length]), rest[length:]
+            data = self.socket.recv(1 << 16)
+            assert data, f"the connection ended before the reply: {buffer!r}"
+            buffer += data
+
+    def parts(self):
+        """The body, as it comes; ends with the stream."""
+        if self.start:
+            yield self.start
+            self.start = b""
+        while data := self.socket.recv(1 << 20):
+            yield data
+
+    def read(self):
+        return b"".join(self.parts())
+
+    def digest(self):
+        """SHA-256 of what is left, and how many bytes it is."""
+        return digest_of(self.parts())
+
+    def close(self):
+        self.socket.close()
+
+
+def digest_of(parts):
+    digest, count = hashlib.sha256(), 0
+    for part in parts:
+        digest.update(part)
+        count += len(part)
+    return digest.hexdigest(), count
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class Download:
+    """A fetch that was begun with `fetch/start` by `client`, and the notifications about it."""
+
+    def __init__(self, client, url, **params):
+        self.client = client
+        begun = client.call("fetch/start", {"url": url, **params})
+        assert "result" in begun, begun
+        self.id, self.token = begun["result"]["fetchId"], begun["result"]["attachToken"]
+
+    def attach(self, **more):
+        more.setdefault("framing", self.client.framing)
+        attached = Attached(self.client.socket.getpeername(), self.token, **more)
+        assert attached.reply.get("result") == {}, attached.reply
+        return attached
+
+    def notifications(self, method):
+        return [message["params"] for side, message in list(self.client.messages)
+                if side == "broker" and message.get("method") == method and message["params"]["fetchId"] == self.id]
+
+    def _wait(self, method, seconds):
+        with self.client.arrived:
+            came = self.client.arrived.wait_for(lambda: self.notifications(method), seconds)
+            assert came, f"no {method} of {self.id} in {seconds} s"
+            return came[0]
+
+    def headers(self, seconds=30):
+        return self._wait("fetch/headers", seconds)
+
+    def completed(self, seconds=30):
+        return self._wait("fetch/completed", seconds)
+
+    def failure(self, seconds=30):
+        """The kind of the error with which it has ended."""
+        completed = self.completed(seconds)
+        assert "error" in completed, completed
+        return completed["error"]["data"]["kind"]
+
+    def parts(self, max_bytes=1 << 20):
+        """The body by `fetch/read`."""
+        offset = 0
+        while True:
+            reply = self.client.call("fetch/read", {"fetchId": self.id, "maxBytes": max_bytes})
+            assert "result" in reply, reply
+            part = reply["result"]
+            value = part["data"]["value"]
+            data = base64.b64decode(value) if part["data"]["type"] == "base64" else value.encode()
+            assert part["offsetBytes"] == offset and len(data) <= max_bytes
+            offset += len(data)
+            yield data
+            if part["eof"]:
+                return
+
+    def cancel(self):
+        return self.client.call("fetch/cancel", {"fetchId": self.id})["result"]["cancelled"]
+
+
+def eventually(condition, what, seconds=10):
+    """Waits until `condition()` is true, and returns what it was."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"after {seconds} s: {what() if callable(what) else what}"
+        time.sleep(0.01)
+    return value

@@ -1,0 +1,206 @@
+"""Downloads on their way: every byte of them, from real servers and scripted ones, after challenges too."""
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+import pytest
+
+from rig.bodies import Download, digest_of, eventually, sha256
+from rig.broker import ROOT
+from rig.client import password_answer
+from rig.scripted import DigestCheck, basic_server, response
+from rig.streams import BLOCK, StreamServer, chunked, head, repeated
+
+FRAMINGS = ["lines", "headers"]
+WAYS = ["attach", "read"]
+
+
+def published(server, path, megabytes, name="large.bin"):
+    """A file that `server` serves at `path` below its root, and its SHA-256."""
+    file = server.log_path.parent / "www" / path / name
+    data = b"".join(bytes([number]) + BLOCK[1:] for number in range(megabytes)) + b"end"
+    file.write_bytes(data)
+    file.chmod(0o644)
+    return sha256(data), len(data)
+
+
+def take(download, way):
+    return digest_of(download.attach().parts() if way == "attach" else download.parts())
+
+
+def check_completed(download, wanted, status=200):
+    completed = download.completed()
+    assert (completed["status"], completed["bodyBytes"]) == (status, wanted[1]), completed
+    assert len(download.notifications("fetch/headers")) == len(download.notifications("fetch/completed")) == 1
+    headers = download.headers()
+    assert {key: headers[key] for key in ("status", "url", "httpVersion", "headers")} == {
+        key: completed[key] for key in ("status", "url", "httpVersion", "headers")}
+    return completed
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_every_byte_from_nginx(stage, nginx, framing, way):
+    wanted = published(nginx, "", 7)
+    client = stage.client(framing=framing)
+    download = Download(client, f"http://127.0.0.1:{nginx.port}/large.bin")
+    assert download.headers()["bodyBytes"] == wanted[1]
+    assert take(download, way) == wanted
+    assert check_completed(download, wanted)["auth"] is None
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_digest_at_apache_first_and_then_the_body(stage, apache, account, way):
+    wanted = published(apache, "private", 5)
+    asked = []
+    client = stage.client(answer=lambda params: asked.append(params) or password_answer(*account, persistence="none"))
+    download = Download(client, f"http://127.0.0.1:{apache.port}/private/large.bin")
+    assert take(download, way) == wanted
+    completed = check_completed(download, wanted)
+    assert completed["exchanges"] == 2 and completed["auth"]["authenticationMethod"] == "httpDigest"
+    assert len(asked) == 1 and asked[0]["fetchId"] == download.id
+
+
+def test_attached_before_the_question_nothing_of_the_401_comes(stage):
+    password = stage.secret()
+    check = DigestCheck("bob", password, algorithm="SHA-256", body=BLOCK)
+    server = stage.server(StreamServer(check))
+    client = stage.client()
+    download = Download(client, server.url + "/")
+    attached = download.attach()
+    challenge = client.challenges.get(timeout=15)
+    attached.socket.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        attached.socket.recv(1)
+    attached.socket.settimeout(30)
+    client.reply(challenge, password_answer("bob", password))
+    assert attached.read() == BLOCK
+    assert check_completed(download, (None, len(BLOCK)))["exchanges"] == 2
+    assert check.problems == []
+
+
+def test_the_body_of_a_401_waits_for_a_long_answer(stage):
+    """`continue`, so long after the question that the server has closed its connection: the body is the 401's own."""
+    refusal = os.urandom(3 << 20)
+    server = stage.server(StreamServer(lambda request: iter([
+        response(401, refusal, 'WWW-Authenticate: Basic realm="Staff"'), None])))
+    client = stage.client()
+    download = Download(client, server.url + "/")
+    attached = download.attach()
+    challenge = client.challenges.get(timeout=15)
+    eventually(lambda: server.open_connections == 0, "the server waits")
+    time.sleep(2)
+    assert download.notifications("fetch/headers") == []
+    client.reply(challenge, {"action": "continue"})
+    assert attached.digest() == (sha256(refusal), len(refusal))
+    assert check_completed(download, (None, len(refusal)), status=401)["exchanges"] == 1
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_has_a_body_that_is_passed_over(stage):
+    server = stage.server(StreamServer(
+        lambda request: response(302, BLOCK, "Location: /there") if request.target == "/" else repeated(3)))
+    client = stage.client()
+    download = Download(client, server.url + "/", notify=["redirect"])
+    assert take(download, "attach") == (sha256(BLOCK * 3), 3 << 20)
+    assert check_completed(download, (None, 3 << 20))["exchanges"] == 2
+    assert [one["status"] for one in download.notifications("fetch/redirect")] == [302]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_chunks_of_httpbin(stage, httpbin, way):
+    path = "/stream-bytes/100000?seed=7&chunk_size=999"
+    direct = http.client.HTTPConnection("127.0.0.1", httpbin.port)
+    direct.request("GET", path)
+    body = direct.getresponse().read()
+    assert len(body) == 100_000
+    download = Download(stage.client(), f"http://127.0.0.1:{httpbin.port}{path}")
+    assert take(download, way) == (sha256(body), len(body))
+    check_completed(download, (None, len(body)))
+    assert download.headers()["bodyBytes"] is None
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "brotli"])
+def test_a_coding_of_httpbin_is_undone(stage, httpbin, coding):
+    client = stage.client()
+    url = f"http://127.0.0.1:{httpbin.port}/{coding}"
+    decoded = json.loads(Download(client, url, decompress=True).attach().read())
+    assert decoded["gzipped" if coding == "gzip" else "deflated" if coding == "deflate" else "brotli"] is True
+    assert "gzip" in decoded["headers"]["Accept-Encoding"]
+    with pytest.raises(ValueError):
+        json.loads(Download(client, url).attach().read())
+
+
+ODD = {
+    "empty": (lambda: head(length=0), b""),
+    "no-content": (lambda: head(204), b""),
+    "no-chunks": (lambda: chunked([]), b""),
+    "one-byte": (lambda: response(200, b"x"), b"x"),
+    "chunks": (lambda: chunked([b"a", b"b" * 70_000, b"c"]), b"a" + b"b" * 70_000 + b"c"),
+    "until-the-end": (lambda: iter([head(200, "Connection: close"), BLOCK, None]), BLOCK),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ODD)
+def test_small_and_odd_bodies(stage, name, way):
+    answer, body = ODD[name]
+    server = stage.server(StreamServer(lambda request: answer()))
+    download = Download(stage.client(), server.url)
+    assert take(download, way) == (sha256(body), len(body))
+    check_completed(download, (None, len(body)), 204 if name == "no-content" else 200)
+
+
+def test_a_head_request_has_headers_and_no_body(stage, nginx):
+    wanted = published(nginx, "", 1)
+    download = Download(stage.client(), f"http://127.0.0.1:{nginx.port}/large.bin", method="HEAD")
+    assert download.attach().read() == b""
+    assert download.completed()["bodyBytes"] == 0
+    assert ["Content-Length", str(wanted[1])] in download.headers()["headers"]
+
+
+def test_a_handle_comes_while_the_body_is_on_its_way(stage):
+    go_on = []
+
+    def parts():
+        yield BLOCK + BLOCK
+        eventually(lambda: go_on, "the client has not got its handle", 20)
+        yield BLOCK
+
+    server = stage.server(StreamServer(lambda request: chunked(parts())))
+    client = stage.client()
+    result = client.fetch(server.url)["result"]
+    assert result["body"] == {"type": "handle", "fetchId": result["fetchId"]} and result["bodyBytes"] is None
+    go_on.append(True)
+    download = object.__new__(Download)
+    download.client, download.id = client, result["fetchId"]
+    assert digest_of(download.parts(300_000)) == (sha256(BLOCK * 3), 3 << 20)
+    assert download.notifications("fetch/completed") == []
+
+
+def test_the_python_client_downloads(stage, tmp_path):
+    sys.path.insert(0, str(ROOT / "contrib" / "clients" / "python"))
+    from watchword import BrokerError, Watchword
+
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password, body=BLOCK * 3))
+    stage.allow(password, server)
+    broker = Watchword(answer=lambda challenge: ("bob", password), path=stage.broker().socket)
+    download = broker.start(server.url)
+    with broker.attach(download) as body, open(tmp_path / "file", "wb") as file:
+        shutil.copyfileobj(body, file)
+    assert broker.finish(download)["bodyBytes"] == 3 << 20
+    assert pathlib.Path(tmp_path / "file").read_bytes() == BLOCK * 3
+    download = broker.start(server.url)
+    assert broker.headers(download)["status"] == 200
+    assert b"".join(broker.read(download)) == BLOCK * 3
+    assert broker.finish(download)["auth"]["source"] == "session"
+    assert b"".join(broker.read(broker.fetch(server.url)["body"])) == BLOCK * 3
+    with pytest.raises(BrokerError) as caught:
+        broker.attach(broker.start("http://127.0.0.1:1/"))
+    assert caught.value.kind == "cannotConnect"
+    broker.close()

@@ -1,0 +1,198 @@
+"""Who reads slowly slows the server down, and nobody else; and the broker keeps little meanwhile."""
+import statistics
+import time
+
+import pytest
+
+from rig.bodies import Download, digest_of, eventually, sha256
+from rig.streams import BLOCK, SlowReader, StreamServer, chunked, gzip_bomb, head, repeated
+
+MEGABYTE = 1 << 20
+
+
+def warmed(stage, server, *options):
+    """A broker that has made a download of each kind, and a client of it."""
+    broker = stage.broker(*options)
+    client = stage.client(broker=broker)
+    for way in ["attach", "read"]:
+        download = Download(client, server.url + "/warm")
+        digest_of(download.attach().parts() if way == "attach" else download.parts())
+        assert "error" not in download.completed()
+    return broker, client
+
+
+def blocks(request):
+    return repeated(8 if request.target == "/warm" else 256)
+
+
+@pytest.mark.parametrize("way", ["attach", "read"])
+def test_a_large_body_costs_no_memory(stage, way):
+    server = stage.server(StreamServer(blocks))
+    broker, client = warmed(stage, server)
+    before, peak = broker.resident_kilobytes, broker.peak_kilobytes
+    download = Download(client, server.url)
+    found = digest_of(download.attach().parts() if way == "attach" else download.parts())
+    assert found == digest_of(BLOCK for _ in range(256))
+    assert download.completed()["bodyBytes"] == 256 * MEGABYTE
+    assert broker.peak_kilobytes - peak < 8192, f"{before} kB, at the peak {peak} and then {broker.peak_kilobytes} kB"
+    assert broker.resident_kilobytes - before < 8192
+
+
+@pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "nobody"])
+def test_the_server_waits_for_the_reader(stage, is_attached):
+    """Down to the server's own socket: what it could send is what fits between it and a client that does not read."""
+    server = stage.server(StreamServer(blocks, send_buffer=MEGABYTE // 4))
+    broker, client = warmed(stage, server)
+    warm, peak = server.all_sent, broker.peak_kilobytes
+    download = Download(client, server.url)
+    attached = download.attach() if is_attached else None
+    download.headers()
+    sent = -1
+    while sent != (sent := server.all_sent):
+        time.sleep(1)
+    assert MEGABYTE // 2 < sent - warm < 10 * MEGABYTE
+    assert broker.peak_kilobytes - peak < 8192
+    found = digest_of(attached.parts() if is_attached else download.parts())
+    assert found == digest_of(BLOCK for _ in range(256)), "and then everything comes"
+    assert "error" not in download.completed()
+
+
+def test_sixty_four_that_nobody_reads(stage):
+    server = stage.server(StreamServer(blocks, send_buffer=MEGABYTE // 4))
+    broker, client = warmed(stage, server)
+    peak = broker.peak_kilobytes
+    downloads = [Download(client, server.url) for _ in range(64)]
+    refused = client.call("fetch/start", {"url": server.url})
+    assert refused["error"]["data"]["kind"] == "busy"
+    for download in downloads:
+        download.headers()
+    assert client.fetch(server.url + "/warm", maxInlineBodyBytes=0).get("error", {}).get("data", {}).get("kind") == "busy"
+    sent = -1
+    while sent != (sent := server.all_sent):
+        time.sleep(0.5)
+    assert broker.peak_kilobytes - peak < 64 * 1536 + 8192, "a megabyte each, and what libcurl reads at once"
+    for download in downloads:
+        assert download.cancel() is True
+        assert download.failure() == "cancelled"
+    eventually(lambda: server.open_connections <= 1, lambda: f"{server.open_connections} connections are open")
+    assert Download(client, server.url + "/warm").headers()["status"] == 200
+
+
+def seconds_for(client, url, count=100):
+    begin = time.monotonic()
+    for call in [client.start("fetch/run", {"url": url}) for _ in range(count)]:
+        assert client.wait(call)["result"]["status"] == 200
+    return time.monotonic() - begin
+
+
+def check_that_others_lose_nothing(client, small, large, rounds=12, tries=6):
+    """Batches of a hundred fetches, in turn with and without a reader of 10 kB/s beside them."""
+    seconds_for(client, small)
+    ratios = []
+    for _ in range(tries):
+        alone, beside = [], []
+        for _ in range(rounds):
+            alone.append(seconds_for(client, small))
+            download = Download(client, large)
+            attached = download.attach(receive_buffer=4096)
+            reader = SlowReader(attached, 10_000)
+            eventually(lambda: reader.count > 0, "nothing has come")
+            beside.append(seconds_for(client, small))
+            assert not download.notifications("fetch/completed"), "the slow one has ended before the others"
+            reader.stop()
+            attached.close()
+            assert download.failure() == "cancelled"
+        ratios.append(statistics.median(alone) / statistics.median(beside))
+        if ratios[-1] > 0.9:
+            return
+    pytest.fail(f"beside a slow reader the others reach {ratios} of their speed")
+
+
+def huge(server):
+    folder = server.log_path.parent / "www"
+    (folder / "huge.bin").write_bytes(BLOCK * 64)
+    (folder / "1k").write_bytes(BLOCK[:1024])
+
+
+def test_a_slow_reader_takes_nothing_from_others(stage, nginx):
+    huge(nginx)
+    url = f"http://127.0.0.1:{nginx.port}"
+    check_that_others_lose_nothing(stage.client(), f"{url}/1k", f"{url}/huge.bin")
+
+
+def test_a_slow_reader_takes_nothing_from_others_with_http2(stage, nginx_tls, tls):
+    """They have the streams of one connection; the download has a connection of its own, with HTTP/1.1."""
+    huge(nginx_tls)
+    stage.broker("--ca-file", str(tls / "ca.pem"))
+    client = stage.client()
+    url = f"https://localhost:{nginx_tls.port}"
+    check_that_others_lose_nothing(client, f"{url}/1k", f"{url}/huge.bin")
+    lines = set(nginx_tls.wait_for_log("/huge.bin").splitlines())
+    assert {line for line in lines if "/huge.bin" in line} == {"200 - HTTP/1.1 /huge.bin"}
+    assert "200 - HTTP/2.0 /1k" in lines and "200 - HTTP/1.1 /1k" not in lines
+
+
+def bomb(request):
+    if request.target == "/warm":
+        yield from repeated(8)
+    else:
+        yield head(200, "Content-Encoding: gzip", "Connection: close")
+        yield from gzip_bomb(10_240)
+        yield None
+
+
+@pytest.mark.parametrize("way", ["attach", "read", "run"])
+def test_a_bomb_is_too_large(stage, way):
+    """Ten megabytes that would be ten thousand."""
+    server = stage.server(StreamServer(bomb))
+    broker, client = warmed(stage, server)
+    peak = broker.peak_kilobytes
+    params = {"decompress": True, "maxBodyBytes": 100 * MEGABYTE}
+    if way == "run":
+        result = client.fetch(server.url, **params)["result"]
+        reply = client.call("fetch/read", {"fetchId": result["fetchId"]})
+        count = 0
+        while "result" in reply:
+            count += len(reply["result"]["data"]["value"])
+            reply = client.call("fetch/read", {"fetchId": result["fetchId"]})
+        assert reply["error"]["data"]["kind"] == "tooLarge"
+    else:
+        download = Download(client, server.url, **params)
+        if way == "attach":
+            count = digest_of(download.attach().parts())[1]
+        else:
+            count = 0
+            while "result" in (reply := client.call("fetch/read", {"fetchId": download.id})):
+                count += len(reply["result"]["data"]["value"])
+            assert reply["error"]["data"]["kind"] == "tooLarge"
+        assert download.failure() == "tooLarge"
+    assert 90 * MEGABYTE < count <= 100 * MEGABYTE
+    assert broker.peak_kilobytes - peak < 8192
+    eventually(lambda: server.open_connections <= 1, "the server goes on sending")
+
+
+def test_a_bomb_for_a_slow_reader(stage):
+    server = stage.server(StreamServer(bomb))
+    broker, client = warmed(stage, server)
+    peak = broker.peak_kilobytes
+    download = Download(client, server.url, decompress=True)
+    attached = download.attach(receive_buffer=4096)
+    reader = SlowReader(attached, 100_000)
+    time.sleep(4)
+    assert reader.count > 100_000 and not download.notifications("fetch/completed")
+    assert broker.peak_kilobytes - peak < 8192
+    reader.stop()
+    attached.close()
+    assert download.failure() == "cancelled"
+
+
+def test_a_bomb_for_a_slow_reader_is_too_large(stage):
+    server = stage.server(StreamServer(bomb))
+    broker, client = warmed(stage, server)
+    peak = broker.peak_kilobytes
+    download = Download(client, server.url, decompress=True, maxBodyBytes=MEGABYTE)
+    reader = SlowReader(download.attach(receive_buffer=4096), 1_000_000)
+    assert download.failure() == "tooLarge"
+    assert broker.peak_kilobytes - peak < 8192
+    reader.join(10)
+    assert reader.count <= MEGABYTE
