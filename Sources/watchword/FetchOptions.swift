@@ -25,11 +25,6 @@ struct FetchOptions: ParsableArguments {
         help: ArgumentHelp("A header field, \"Name: value\". Can be repeated.", valueName: "field"))
     var header: [String] = []
 
-    @Option(
-        name: .shortAndLong, help: ArgumentHelp("Data to post; @file reads a file. Can be repeated.", valueName: "data")
-    )
-    var data: [String] = []
-
     @Flag(name: [.customShort("L"), .long], help: "Follow redirects.")
     var location = false
 
@@ -48,6 +43,7 @@ struct FetchOptions: ParsableArguments {
     @Flag(help: "Print the whole result of the broker as JSON.")
     var json = false
 
+    @OptionGroup(title: "BODY") var body: BodyOptions
     @OptionGroup(title: "LOG-IN") var login: LoginOptions
     @OptionGroup(title: "PROXY") var proxy: ProxyOptions
     @OptionGroup(title: "TLS") var tls: TLSOptions
@@ -55,14 +51,13 @@ struct FetchOptions: ParsableArguments {
     /// What the broker is asked for. Passwords that are missing are asked for at the terminal.
     func params(interrupt: Int32) throws -> FetchRunParams {
         let taken = SecretArguments.taken
-        var params = FetchRunParams(url: url)
-        params.userInfo = taken.userInfo
-        params.body = try RequestBody.joined(data)
-        params.method = request ?? (head ? "HEAD" : params.body == nil ? "GET" : "POST")
+        var params = FetchRunParams(url: try body.url(url, at: 0))
+        params.userInfo = taken.userInfo(url)
+        let content = try body.content(at: 0)
+        params.body = try content?.bytes()
+        params.method = request ?? (head ? "HEAD" : body.method(at: 0) ?? "GET")
         params.headers = try header.map(Self.field)
-        if params.body != nil && params.headers.firstValue(of: "Content-Type") == nil {
-            params.headers.append(HeaderField("Content-Type", "application/x-www-form-urlencoded"))
-        }
+        Self.setContentType(&params.headers, content)
         params.maxRedirects = location ? maxRedirs : 0
         if let maxTime { params.timeoutMs = max(1, Int((maxTime * 1000).rounded(.up))) }
         if verbose { params.notify = [.headers, .redirect] }
@@ -71,6 +66,17 @@ struct FetchOptions: ParsableArguments {
         params.proxy = try proxy.choice(taken, interrupt: interrupt)
         params.tls = try tls.params(taken, keep: login.keep)
         return params
+    }
+
+    /// What the command says comes first; the boundary of a form belongs to it all the same, as with curl.
+    private static func setContentType(_ headers: inout [HeaderField], _ content: RequestContent?) {
+        guard let type = content?.contentType else { return }
+        guard let index = headers.firstIndex(where: { $0.name.lowercased() == "content-type" }) else {
+            return headers.append(HeaderField("Content-Type", type))
+        }
+        if let boundary = type.firstRange(of: "; boundary="), !headers[index].value.contains("boundary=") {
+            headers[index].value += type[boundary.lowerBound...]
+        }
     }
 
     func validate() throws {
