@@ -90,8 +90,9 @@ extension Broker {
         parked[token] = ParkedFetch(params: params, uid: connection.peer.uid)
         fetch.owner = nil
         connection.fetches.remove(fetch.id)
+        guard let call = owner.call else { return }
         connection.complete(
-            owner.call,
+            call,
             .success(["state": "authRequired", "challenge": params.json, "resume": .string(token)]))
     }
 

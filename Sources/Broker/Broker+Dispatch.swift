@@ -64,9 +64,17 @@ extension Broker {
             _ = try Members(params)
             return options.document
         case .fetchRun:
+            try runFetch(call, params, from: connection)
+            return nil
+        case .fetchStart:
             try startFetch(call, params, from: connection)
             return nil
-        case .fetchRead: return try read(FetchReadParams(params), of: connection)
+        case .fetchRead:
+            try read(FetchReadParams(params), call, of: connection)
+            return nil
+        case .fetchAttach:
+            try attach(FetchAttachParams(params), call, from: connection)
+            return nil
         case .fetchCancel: return try cancelFetch(FetchReference(params), of: connection)
         case .fetchList:
             _ = try Members(params)

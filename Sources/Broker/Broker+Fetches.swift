@@ -1,30 +1,10 @@
+internal import Glibc
 internal import JSONText
 internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
 extension Broker {
-    func startFetch(
-        _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
-    ) throws {
-        if let resume = try FetchResumeParams(json) { return try resumeFetch(call, resume, from: connection) }
-        if let problem = FetchRunParams.unsupported(in: json) { throw RPCError(.notSupported, problem) }
-        transfers.expectTransfer()
-        let params = try FetchRunParams(json)
-        let plan = try FetchPlan(params, subscription: connection.isSubscribed ? connection.subscription : nil)
-        try options.hosts.check(plan.url.origin)
-        noteSuspension()
-        let id = table.add(plan, of: connection.id.tag)
-        let owner = RunningFetch.Owner(
-            connection: connection.id, call: call, requestID: connection.requestID(of: call))
-        fetches[id] = RunningFetch(
-            id: id, owner: owner, params: params, delivery: plan.subscription?.delivery ?? .none,
-            origin: plan.url.origin, since: clock.now)
-        connection.fetches.insert(id)
-        log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
-        perform(table.start(id, environment))
-    }
-
     /// Does what the table has decided, in its order; what comes of it returns as an event.
     func perform(_ orders: [FetchTable.Order]) {
         pendingOrders += orders
@@ -77,6 +57,7 @@ extension Broker {
     }
 
     private func start(_ request: TransferRequest, for fetch: RunningFetch) {
+        dropOpenBody(of: fetch)
         let id = fetch.id
         let transfer = transfers.start(request) { [self, loop] outcome in
             loop.post { self.assumeIsolated { $0.transferEnded(outcome, of: id) } }
@@ -86,9 +67,14 @@ extension Broker {
 
     /// The fetch may be over by now: then nobody wants to know any more.
     private func transferEnded(_ outcome: TransferPort.Outcome, of id: FetchID) {
-        guard fetches[id] != nil else { return }
+        guard let fetch = fetches[id] else {
+            if case .success(let response) = outcome, let body = response.openBody { transfers.cancel(body.transfer) }
+            return
+        }
         switch outcome {
-        case .success(let response): perform(table.received(response, for: id, environment))
+        case .success(let response):
+            fetch.openBody = response.openBody
+            perform(table.received(response, for: id, environment))
         case .failure(let failure): perform(table.failed(failure, for: id, environment))
         }
     }
@@ -103,39 +89,72 @@ extension Broker {
                 "fetch": "\(fetch.id)", "origin": "\(response.url.origin.text)",
                 "status": "\(response.response.status)", "exchanges": "\(response.exchanges)",
             ])
-        guard let (connection, call) = finish(fetch) else { return }
-        let body = response.response.body
-        let isInline = body.count <= fetch.params.maxInlineBodyBytes
-        guard isInline || hold(body, for: fetch, of: connection) else {
-            let text =
-                "This connection holds more than \(Limits.heldBodyBytesPerConnection) bytes of bodies. Read them first."
-            connection.complete(call, .failure(RPCError(.busy, text, fetchID: fetch.id.description)))
+        let openBody = fetch.openBody
+        fetch.openBody = nil
+        guard let connection = finish(fetch), let owner = fetch.owner else {
+            if let openBody { transfers.cancel(openBody.transfer) }
             return
         }
+        let name = fetch.id.description
+        let body = response.response.body
+        let isInline = openBody == nil && fetch.steps == nil && body.count <= fetch.params.maxInlineBodyBytes
         let result = FetchRunResult(
-            fetchID: fetch.id.description, status: response.response.status, url: response.url.text,
+            fetchID: name, status: response.response.status, url: response.url.text,
             httpVersion: response.response.httpVersion, headers: response.response.headers,
-            body: isInline ? .inline(body) : .handle, bodyBytes: body.count,
+            body: isInline ? .inline(body) : .handle, bodyBytes: openBody.map(\.announcedBytes) ?? body.count,
             authentication: response.authentication, exchanges: response.exchanges,
             proxyAuthentication: response.proxyAuthentication, totalTime: clock.now - fetch.since,
             challengeTime: fetch.challengeTime)
-        connection.complete(call, .success(result.json))
+        if fetch.steps != nil { connection.notify(.fetchHeaders, result.headersJSON(owner.requestID)) }
+        if !isInline {
+            guard connection.bodies.count < Limits.openBodies else {
+                if let openBody { transfers.cancel(openBody.transfer) }
+                let text = "This connection has \(Limits.openBodies) bodies to read. Read some to their end first."
+                return fail(fetch, FetchFailure(.busy, text), on: connection)
+            }
+            self.openBody(of: response.response, name, fetch.steps, result, for: connection)
+        }
+        if let call = owner.call { connection.complete(call, .success(result.json)) }
+    }
+
+    private func fail(_ fetch: RunningFetch, _ failure: FetchFailure, on connection: ClientConnection) {
+        let name = fetch.id.description
+        let error = RPCError(failure.kind, failure.text, fetchID: name)
+        if let call = fetch.owner?.call { connection.complete(call, .failure(error)) }
+        guard let steps = fetch.steps else { return }
+        tokens[steps.token] = nil
+        if let socket = steps.socket { Glibc.close(socket) }
+        if let read = steps.read { connection.complete(read.call, .failure(error)) }
+        notifyFailure(failure, of: name, to: connection)
+        connection.closeIfDone()
+    }
+
+    private func dropOpenBody(of fetch: RunningFetch) {
+        if let body = fetch.openBody { transfers.cancel(body.transfer) }
+        fetch.openBody = nil
     }
 
     private func complete(_ fetch: RunningFetch, with failure: FetchFailure) {
         log.info("fetch failed", metadata: ["fetch": "\(fetch.id)", "kind": "\(failure.kind.rawValue)"])
-        guard let (connection, call) = finish(fetch) else { return }
-        let error = RPCError(failure.kind, failure.text, fetchID: fetch.id.description)
-        connection.complete(call, .failure(error))
+        dropOpenBody(of: fetch)
+        guard let connection = finish(fetch) else { return releaseSteps(of: fetch) }
+        fail(fetch, failure, on: connection)
+    }
+
+    /// Nobody is there any more to be told.
+    private func releaseSteps(of fetch: RunningFetch) {
+        guard let steps = fetch.steps else { return }
+        tokens[steps.token] = nil
+        if let socket = steps.socket { Glibc.close(socket) }
     }
 
     /// `nil` when nobody is there any more to be told.
-    private func finish(_ fetch: RunningFetch) -> (ClientConnection, ConnectionMachine.CallID)? {
+    private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         counters.fetchesDone += 1
         guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
         connection.fetches.remove(fetch.id)
-        return (connection, owner.call)
+        return connection
     }
 
     /// Only what the client has asked to be told.
@@ -144,7 +163,7 @@ extension Broker {
         case .redirected(let status, let from, let to) where fetch.params.notify.contains(.redirect):
             notify(
                 .fetchRedirect, ["status": .integer(status), "from": .string(from), "to": .string(to)], of: fetch)
-        case .responded(let status, let headers) where fetch.params.notify.contains(.headers):
+        case .responded(let status, let headers) where fetch.params.notify.contains(.headers) && fetch.steps == nil:
             notify(.fetchHeaders, ["status": .integer(status), "headers": headers.json], of: fetch)
         case .redirected, .responded:
             break
@@ -177,6 +196,10 @@ extension Broker {
 
     func cancelFetches(of connection: ClientConnection) {
         for fetch in connection.fetches.compactMap({ fetches[$0] }) { cancel(fetch) }
+        for body in connection.bodies.all {
+            if let token = body.token { tokens[token] = nil }
+            transfers.cancel(body.transfer)
+        }
     }
 
     func cancelFetch(_ params: FetchReference, of connection: ClientConnection) throws -> JSON {
@@ -184,7 +207,7 @@ extension Broker {
             cancel(fetch)
             return ["cancelled": true]
         }
-        return ["cancelled": .boolean(connection.bodies.drop(params.fetchID))]
+        return ["cancelled": .boolean(dropBody(params.fetchID, of: connection))]
     }
 
     func listFetches(of connection: ClientConnection) -> JSON {

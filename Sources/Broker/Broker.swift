@@ -26,6 +26,8 @@ public actor Broker {
     var questions: [String: OpenQuestion] = [:]
     /// By resume token.
     var parked: [String: ParkedFetch] = [:]
+    /// Fetches in steps, by attach token.
+    var tokens: [String: StepReference] = [:]
     /// Look-ups that the keyring has not answered.
     var lookUps: [Int: FetchID] = [:]
     var lastLookUp = 0
@@ -93,7 +95,11 @@ public actor Broker {
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
         guard let connection = connections[id] else { return }
-        for event in connection.received(bytes) { handle(event, from: connection) }
+        let events = connection.received(bytes)
+        for (index, event) in events.enumerated() {
+            connection.isLastEvent = index == events.count - 1
+            handle(event, from: connection)
+        }
     }
 
     private func endInput(of id: ConnectionID) {

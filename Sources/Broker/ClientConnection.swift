@@ -23,7 +23,9 @@ final class ClientConnection {
     /// Questions of yes or no that it has not answered, by the number of their request.
     var consultations: [Int: FetchID] = [:]
     var challenges = PendingChallenges()
-    var bodies = HeldBodies()
+    var bodies = OpenBodies()
+    /// Nothing came behind what is being handled.
+    var isLastEvent = true
 
     init(id: ConnectionID, peer: PeerIdentity, link: any ClientLink) {
         self.id = id
@@ -73,9 +75,20 @@ final class ClientConnection {
 
     func close() { link.close() }
 
+    /// Whether it can become a stream of bytes: it owes nothing, and has sent nothing that was not read.
+    var mayBeHandedOver: Bool {
+        isLastEvent && machine.openCallCount == 1 && machine.unreadCount == 0 && fetches.isEmpty && bodies.count == 0
+    }
+
+    /// Answers `call` with an empty object, and gives the socket away behind that.
+    func handOver(_ call: ConnectionMachine.CallID, to taker: @escaping @Sendable (Int32) -> Void) {
+        guard let bytes = machine.complete(call, .success([:])) else { return }
+        link.handOver(after: bytes, to: taker)
+    }
+
     /// A client that only asks, and shuts down its side behind the question, gets its replies before the connection ends.
     func closeIfDone() {
-        if hasInputEnded && !hasOpenCalls { link.close() }
+        if hasInputEnded && !hasOpenCalls && fetches.isEmpty && bodies.count == 0 { link.close() }
     }
 }
 

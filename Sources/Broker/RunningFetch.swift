@@ -15,7 +15,8 @@ final class RunningFetch {
     /// Who gets the reply: nobody while a fetch is parked between its two halves.
     struct Owner {
         let connection: ConnectionID
-        let call: ConnectionMachine.CallID
+        /// `nil` for a fetch in steps: its call was answered at once.
+        let call: ConnectionMachine.CallID?
         let requestID: RequestID
     }
 
@@ -32,12 +33,15 @@ final class RunningFetch {
     var consultation: Consultation?
     /// Spent waiting for answers.
     var challengeTime = Duration.zero
+    /// Only of a fetch in steps.
+    var steps: FetchSteps?
+    /// Of the response that is being looked at.
+    var openBody: OpenBody?
 
     init(
-        id: FetchID, owner: Owner, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration
+        id: FetchID, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration
     ) {
         self.id = id
-        self.owner = owner
         self.params = params
         self.delivery = delivery
         self.origin = origin

@@ -90,6 +90,26 @@ final class ConnectionHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
+    /// Behind everything sent so far. The channel's own descriptor is closed; the connection lives on in the copy.
+    func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
+        guard let context, !isClosing else { return }
+        isClosing = true
+        try? context.channel.syncOptions?.setOption(.autoRead, value: false)
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: written)
+        let channel = context.channel
+        written.futureResult.assumeIsolated().whenComplete { result in
+            if case .success = result {
+                let operations = channel.pipeline.syncOperations
+                let socket = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+                    watchword_duplicate(socket)
+                }
+                if let socket = socket ?? nil, socket >= 0 { taker(socket) }
+            }
+            channel.close(promise: nil)
+        }
+    }
+
     /// Behind everything sent so far. The flush of this turn comes first.
     func close() {
         guard let context, !isClosing else { return }
@@ -108,4 +128,8 @@ struct SocketLink: ClientLink {
     func send(_ bytes: [UInt8]) { handler.value.send(bytes) }
 
     func close() { handler.value.close() }
+
+    func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
+        handler.value.handOver(after: bytes, to: taker)
+    }
 }

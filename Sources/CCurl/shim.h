@@ -9,6 +9,11 @@
 
 // libcurl's setters and getters are variadic, which Swift cannot call: one function for each type of argument.
 
+// Macros with casts, which Swift does not see.
+static const long watchword_curl_pause_writing = CURL_WRITEFUNC_PAUSE;
+static const long watchword_curl_pause_reading = CURL_READFUNC_PAUSE;
+static const long watchword_curl_abort_reading = CURL_READFUNC_ABORT;
+
 static inline CURLcode watchword_curl_easy_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -59,6 +64,10 @@ static inline void *watchword_curl_easy_get_ssl(CURL *easy) {
 }
 
 static inline CURLcode watchword_curl_easy_get_long(CURL *easy, CURLINFO info, long *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLcode watchword_curl_easy_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
     return curl_easy_getinfo(easy, info, value);
 }
 

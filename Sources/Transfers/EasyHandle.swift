@@ -19,6 +19,10 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_long(pointer, option, value), option)
     }
 
+    func set(_ option: CURLoption, offset value: Int) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_offset(pointer, option, curl_off_t(value)), option)
+    }
+
     func set(_ option: CURLoption, _ value: Bool) throws(TransferFailure) { try set(option, value ? 1 : 0) }
 
     /// libcurl copies the text. `nil` takes the option's default away.
@@ -74,9 +78,18 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_close_on_exec(pointer), CURLOPT_SOCKOPTFUNCTION)
     }
 
+    /// Goes on after a callback has said that it has no room, or nothing to send. That callback may be called meanwhile.
+    func resume() -> CURLcode { curl_easy_pause(pointer, CURLPAUSE_CONT) }
+
     func number(_ info: CURLINFO) -> Int {
         var value = 0
         return watchword_curl_easy_get_long(pointer, info, &value) == CURLE_OK ? value : 0
+    }
+
+    /// In bytes; 0 where libcurl does not say.
+    func offset(_ info: CURLINFO) -> Int {
+        var value: curl_off_t = 0
+        return watchword_curl_easy_get_offset(pointer, info, &value) == CURLE_OK ? Int(value) : 0
     }
 
     /// What was set as `CURLOPT_PRIVATE`.

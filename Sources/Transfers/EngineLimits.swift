@@ -25,6 +25,16 @@ enum EngineLimits {
     static let derivationRounds: UInt64 = 5_000_000
     /// Identities whose files, tokens or tickets are waited for at once; each has a thread that may hang.
     static let preparations = 64
+    /// A body that is handed over complete, because it belongs to a response that asks for a log-in or leads elsewhere.
+    static let wholeBodyBytes = 64 << 20
+    /// What is kept of a body that nobody takes; then the server has to wait.
+    static let bodyBufferBytes = 1 << 20
+    /// How long a body waits for whoever reads it.
+    static let readerIdleSeconds = 60
+    /// What libcurl reads at once, of a body that is handed over on its way.
+    static let streamedChunkBytes = 256 << 10
+    /// A server that sends nothing of such a body for so long is given up.
+    static let stallSeconds = 300
     /// How long the engine's thread sleeps at most when nothing happens.
     static let pollMilliseconds: Int32 = 60_000
 }

@@ -55,16 +55,20 @@ struct PoolTable {
 
     var isEmpty: Bool { pools.isEmpty && retired.isEmpty }
 
-    /// One sleep in the poll of `multi`, until `alarm` rings, at most `limit` milliseconds or `until` then, and then what it
-    /// was ended for.
-    func sleep(in multi: MultiHandle, _ alarm: Alarm, until end: ContinuousClock.Instant?, limit: Int32) {
+    /// One sleep in the poll of `multi`, until `alarm` rings or something happens to `others`, at most `limit` milliseconds or
+    /// `until` then, and then what it was ended for.
+    func sleep(
+        in multi: MultiHandle, _ alarm: Alarm, with others: inout [curl_waitfd], until end: ContinuousClock.Instant?,
+        limit: Int32
+    ) {
         let pools = all
         let groups = pools.map(\.descriptors)
-        var descriptors = Array(groups.joined())
+        var descriptors = others + groups.joined()
         let wakeTime = (pools.map(\.nextTime) + [end]).compactMap { $0 }.min()
         multi.sleep(alarm, &descriptors, milliseconds: milliseconds(until: wakeTime, limit))
         let now = ContinuousClock.now
-        var start = 0
+        others = Array(descriptors.prefix(others.count))
+        var start = others.count
         for (pool, group) in zip(pools, groups) {
             pool.act(on: descriptors[start..<(start + group.count)], at: now)
             start += group.count

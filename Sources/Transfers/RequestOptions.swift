@@ -13,6 +13,7 @@ extension EasyHandle {
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
         try set(CURLOPT_CONNECTTIMEOUT_MS, EngineLimits.connectMilliseconds)
+        try pace(request)
         if request.headers.firstValue(of: "User-Agent") == nil { try set(CURLOPT_USERAGENT, "watchword") }
         if hasBody { try setBody(request.body ?? []) }
         if request.method == "HEAD" {
@@ -43,11 +44,29 @@ extension EasyHandle {
         try setCloseOnExec()
     }
 
+    /// How a body comes: in which coding, and how fast or slow.
+    private func pace(_ request: TransferRequest) throws(TransferFailure) {
+        // An empty list stands for all that libcurl can undo.
+        if request.decompresses { try set(CURLOPT_ACCEPT_ENCODING, "") }
+        if let limit = request.maxBytesPerSecond {
+            try set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: limit)
+            try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit)
+        }
+        if request.delivery == .fromHeader { try set(CURLOPT_BUFFERSIZE, EngineLimits.streamedChunkBytes) }
+        let stall = LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds)
+        guard let slow = request.lowSpeed ?? (request.delivery == .fromHeader ? stall : nil) else { return }
+        try set(CURLOPT_LOW_SPEED_LIMIT, slow.bytesPerSecond)
+        try set(CURLOPT_LOW_SPEED_TIME, slow.seconds)
+    }
+
     private func secure(_ request: TransferRequest, caFile: String?) throws(TransferFailure) {
         let hasIdentity = request.identity != .none
         // A login of the connection is a login of all streams on it.
         let isLogin = !request.handshakes.isEmpty
-        try set(CURLOPT_HTTP_VERSION, Int(isLogin ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
+        // And a body that waits for its reader would hold up the others on its connection: libcurl reads on for all streams of
+        // one, and keeps megabytes for the one that waits.
+        let isAlone = isLogin || request.delivery == .fromHeader
+        try set(CURLOPT_HTTP_VERSION, Int(isAlone ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
         // A resumed session shows no certificate.
         if hasIdentity || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
         if request.trust == .ask {

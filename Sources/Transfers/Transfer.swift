@@ -30,11 +30,18 @@ final class Transfer {
     /// How much libcurl has read of the body of a refused CONNECT, at least.
     private var refusalBytes = 0
     private(set) var body: [UInt8] = []
+    private(set) var bodyBytes = 0
+    /// Where the body goes once it has been handed over on its way.
+    private(set) var flow: BodyFlow?
+    /// `completion` has been called; the rest is the flow's.
+    var isHandedOver = false
+    /// Told when that is the case.
+    private let handOver: HandOverList
     /// Why a callback has stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
 
     init(
-        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, caFile: String?,
+        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, caFile: String?, handOver: HandOverList,
         completion: @escaping Completion
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
@@ -51,6 +58,7 @@ final class Transfer {
         self.easy = easy
         self.lines = lines
         self.completion = completion
+        self.handOver = handOver
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         do throws(TransferFailure) {
@@ -90,7 +98,7 @@ final class Transfer {
             try easy.set(progress: { owner, _, _, _, _ in Transfer.at(owner).goesOn() ? 0 : 1 }, owner)
         }
         try easy.set(CURLOPT_WRITEFUNCTION) { bytes, _, count, owner in
-            Transfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
+            Transfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)).result(count)
         }
         try easy.set(CURLOPT_HEADERFUNCTION) { bytes, _, count, owner in
             Transfer.at(owner).record(header: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
@@ -102,13 +110,50 @@ final class Transfer {
         return Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue()
     }
 
-    private func record(body bytes: UnsafeRawBufferPointer) -> Bool {
-        guard body.count + bytes.count <= request.maxBodyBytes else {
-            stopped = .bodyTooLarge
-            return false
+    private enum Recorded {
+        case all, none, stop
+
+        func result(_ count: Int) -> Int {
+            switch self {
+            case .all: count
+            case .none: watchword_curl_pause_writing
+            case .stop: 0
+            }
         }
-        body.append(contentsOf: bytes)
-        return true
+    }
+
+    private func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
+        if let flow, flow.outcome != nil { return .stop }
+        guard bodyBytes + bytes.count <= request.maxBodyBytes, flow != nil || hasRoom(bytes.count) else {
+            stopped = .bodyTooLarge
+            return .stop
+        }
+        if flow == nil, case .beyond(let limit) = request.delivery, body.count + bytes.count > limit, isFinal {
+            startFlow()
+        }
+        if let flow {
+            guard flow.append(bytes) else { return .none }
+        } else {
+            body.append(contentsOf: bytes)
+        }
+        bodyBytes += bytes.count
+        return .all
+    }
+
+    /// What is handed over complete is in memory until then.
+    private func hasRoom(_ count: Int) -> Bool { body.count + count <= EngineLimits.wholeBodyBytes || isFinal }
+
+    /// Nothing that asks for a log-in or leads elsewhere.
+    private var isFinal: Bool {
+        guard request.delivery != .whole, headers.isComplete, headers.status >= 200 else { return false }
+        let isOrigins = !request.isTunnelled || originTLS != nil
+        return isOrigins && ![401, 407].contains(headers.status) && !(300...399).contains(headers.status)
+    }
+
+    private func startFlow() {
+        flow = BodyFlow(start: body)
+        body = []
+        handOver.transfers.append(self)
     }
 
     /// Asked for every byte that libcurl reads of the body of a refused CONNECT.
@@ -147,8 +192,14 @@ final class Transfer {
         {
             originTLS = record
         }
+        if request.delivery == .fromHeader, flow == nil, isFinal { startFlow() }
         return true
     }
+}
+
+/// The transfers whose response is to be handed over: filled by callbacks, which do nothing else.
+final class HandOverList {
+    var transfers: [Transfer] = []
 }
 
 extension TransferRequest {

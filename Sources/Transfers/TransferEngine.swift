@@ -11,7 +11,9 @@ public actor TransferEngine: TransferPort {
     private let multi: MultiHandle
     private let caFile: String?
     private let lastID = Atomic(0)
-    private var transfers: [TransferID: Transfer] = [:]
+    var transfers: [TransferID: Transfer] = [:]
+    let handOver = HandOverList()
+    var flows = FlowTable()
     private var pools: PoolTable
     private var preparations: PreparationTable
     private var isClosed = false
@@ -52,18 +54,21 @@ public actor TransferEngine: TransferPort {
     public nonisolated func start(
         _ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void
     ) -> TransferID {
-        let id = TransferID(value: lastID.add(1, ordering: .relaxed).newValue)
-        let isTaken = thread.post { self.assumeIsolated { $0.begin(id, request, completion) } }
+        let id = nextID()
+        let isTaken = post { $0.begin(id, request, completion) }
         if !isTaken { Task.detached { completion(.failure(.shutDown)) } }
         return id
     }
 
     public nonisolated func cancel(_ id: TransferID) {
-        _ = thread.post { self.assumeIsolated { $0.end(id, .failure(.cancelled)) } }
+        _ = post { engine in
+            engine.flows[id]?.giveUp(.cancelled)
+            engine.end(id, .failure(.cancelled))
+        }
     }
 
     public nonisolated func forget(_ identity: ConnectionIdentity) {
-        _ = thread.post { self.assumeIsolated { $0.pools.forget(identity) } }
+        _ = post { $0.pools.forget(identity) }
     }
 
     public nonisolated var figures: TransferFigures { counts.withLock { $0 } }
@@ -76,9 +81,16 @@ public actor TransferEngine: TransferPort {
             return !hasShutDown
         }
         guard isFirst else { return }
-        _ = thread.post { self.assumeIsolated { $0.endTransfers() } }
+        _ = post { $0.endTransfers() }
         thread.stop()
         multi.close()
+    }
+
+    nonisolated func nextID() -> TransferID { TransferID(value: lastID.add(1, ordering: .relaxed).newValue) }
+
+    /// `false` when the thread has ended: then `call` never runs.
+    nonisolated func post(_ call: @escaping @Sendable (isolated TransferEngine) -> Void) -> Bool {
+        thread.post { self.assumeIsolated { call($0) } }
     }
 
     // MARK: On the engine's thread
@@ -89,7 +101,7 @@ public actor TransferEngine: TransferPort {
         do throws(TransferFailure) {
             try request.checkCombination()
             try preparations.add(id, request, completion) { result in
-                _ = self.thread.post { self.assumeIsolated { $0.begin(id, prepared: result, request.identity) } }
+                _ = self.post { $0.begin(id, prepared: result, request.identity) }
             }
             counts.withLock { $0.running += 1 }
         } catch {
@@ -122,7 +134,8 @@ public actor TransferEngine: TransferPort {
         _ id: TransferID, _ request: TransferRequest, _ prepared: Prepared, _ completion: @escaping Transfer.Completion
     ) {
         do throws(TransferFailure) {
-            let transfer = try Transfer(id: id, request, prepared, caFile: caFile, completion: completion)
+            let transfer = try Transfer(
+                id: id, request, prepared, caFile: caFile, handOver: handOver, completion: completion)
             do throws(TransferFailure) { try add(transfer) } catch {
                 transfer.close()
                 throw error
@@ -146,6 +159,7 @@ public actor TransferEngine: TransferPort {
         guard !isClosed else { return }
         multi.perform()
         pools.act()
+        handOverResponses()
         while let (easy, code) = multi.nextFinished() ?? pools.nextFinished() {
             let transfer = Transfer.at(easy.owner)
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
@@ -155,19 +169,26 @@ public actor TransferEngine: TransferPort {
             }
             end(transfer.id, transfer.outcome(code))
         }
+        serveFlows()
     }
 
     /// Waits for the next thing to happen.
     private func sleep() {
         let limit = EngineLimits.pollMilliseconds
-        if pools.isEmpty && preparations.isEmpty { return multi.sleep(thread.alarm, milliseconds: limit) }
-        pools.sleep(in: multi, thread.alarm, until: preparations.nextDeadline, limit: limit)
+        if pools.isEmpty && preparations.isEmpty && flows.isEmpty {
+            return multi.sleep(thread.alarm, milliseconds: limit)
+        }
+        var others = flows.descriptors
+        let deadline = [preparations.nextDeadline, flows.nextDeadline].compactMap { $0 }.min()
+        pools.sleep(in: multi, thread.alarm, with: &others, until: deadline, limit: limit)
         let now = ContinuousClock.now
+        flows.act(on: others)
+        flows.expire(at: now)
         pools.closeUnused(at: now)
         for id in preparations.expired(at: now) { end(id, .failure(.timedOut)) }
     }
 
-    private func end(_ id: TransferID, _ outcome: Outcome) {
+    func end(_ id: TransferID, _ outcome: Outcome) {
         if let waiting = endWaiting(id) { return waiting.completion(outcome) }
         guard let transfer = transfers.removeValue(forKey: id) else { return }
         counts.withLock { counts in
@@ -175,7 +196,7 @@ public actor TransferEngine: TransferPort {
             counts.finished += 1
         }
         // Who waits does not wait for the tidying.
-        transfer.completion(outcome)
+        if transfer.isHandedOver { transfer.flow?.end(outcome.map { _ in }) } else { transfer.completion(outcome) }
         if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
         transfer.close()
         if !pools.isEmpty { pools.closeUnused(at: .now) }
@@ -184,13 +205,14 @@ public actor TransferEngine: TransferPort {
     private func endTransfers() {
         isClosed = true
         for id in Array(transfers.keys) + preparations.ids { end(id, .failure(.shutDown)) }
+        flows.giveUpAll(.shutDown)
         pools.closeAll()
     }
 }
 
 extension TransferFailure {
     fileprivate static let cancelled = TransferFailure(.cancelled, "The transfer was cancelled.")
-    fileprivate static let shutDown = TransferFailure(.cancelled, "The transfer engine is shut down.")
+    static let shutDown = TransferFailure(.cancelled, "The transfer engine is shut down.")
     fileprivate static let timedOut = TransferFailure(
         .timedOut, "What the login needs (a file, a token or a ticket) did not come in time.")
 }

@@ -34,6 +34,17 @@ extension Transfer {
         return response
     }
 
+    /// As the server has announced it, where that says what comes out.
+    var announcedBytes: Int? {
+        guard !request.decompresses || headers.fields.firstValue(of: "Content-Encoding") == nil else { return nil }
+        return headers.fields.firstValue(of: "Content-Length").flatMap { Int($0) }
+    }
+
+    var progress: TransferProgress {
+        TransferProgress(
+            receivedBytes: bodyBytes, announcedBytes: announcedBytes, sentBytes: easy.offset(CURLINFO_SIZE_UPLOAD_T))
+    }
+
     /// The proxy has answered CONNECT, and not with a tunnel.
     private var isRefusedTunnel: Bool {
         request.isTunnelled && easy.connectStatus != 0 && !(200...299).contains(easy.connectStatus)
@@ -93,8 +104,14 @@ extension Transfer {
         case .headersTooLarge:
             "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
         default:
-            "The response of \(request.url.origin.text) is larger than \(request.maxBodyBytes) bytes."
+            "The response of \(request.url.origin.text) is larger than \(largestBody) bytes."
         }
+    }
+}
+
+extension Transfer {
+    fileprivate var largestBody: Int {
+        flow != nil ? request.maxBodyBytes : min(request.maxBodyBytes, EngineLimits.wholeBodyBytes)
     }
 }
 

@@ -19,10 +19,10 @@ public enum Limits {
     public static let defaultInlineBodyBytes = 1 << 20
     /// The most that a fetch may ask to get inline: as base64 it still fits a message.
     public static let inlineBodyBytes = 8 << 20
-    /// A response body that is read in steps is held in memory up to this size.
-    public static let heldBodyBytes = 64 << 20
-    /// Held bodies of one connection in all.
-    public static let heldBodyBytesPerConnection = 128 << 20
+    /// The largest number that a size may be: the largest that every JSON library keeps exactly.
+    public static let bodyBytes = 1 << 53
+    /// Fetches in steps, and bodies to be read, of one connection: each keeps a megabyte at most.
+    public static let openBodies = 64
     /// What one `fetch/read` returns at most.
     public static let readChunkBytes = 4 << 20
 
@@ -66,8 +66,6 @@ public enum Limits {
     public static let turnWait = Duration.seconds(600)
     /// How long a credential that is under way keeps others from theirs.
     public static let verdictWait = Duration.seconds(60)
-    /// How long a held body waits for the next read.
-    public static let heldBodyIdle = Duration.seconds(60)
 
     /// Identities of connections at once: logins by NTLM or Negotiate, client certificates, trust exceptions; the one unused
     /// for longest goes first.

@@ -123,14 +123,13 @@ import WatchwordProtocol
         #expect(read(6).kind == "unknownFetch")
     }
 
-    @Test func aHeldBodyIsDroppedWhenNobodyReadsOn() async {
+    @Test func aBodyThatNobodyReadsIsGone() {
         let client = stage.connect()
         _ = client.fetch(more: #","maxInlineBodyBytes":0"#)
         stage.transfers.respond(200, body: "body")
         _ = client.hear()
-        await stage.settle { stage.clock.sleeperCount == 1 }
-        stage.clock.advance(by: Limits.heldBodyIdle)
-        await stage.settle { !stage.broker.holdsBodies }
+        stage.transfers.endBody(stage.transfers.openBodies[0], .failure(TransferFailure(.timedOut, "nobody reads")))
+        stage.loop.turn()
         let heard = client.say(#"{"jsonrpc":"2.0","id":2,"method":"fetch/read","params":{"fetchId":"f1"}}"#)
         #expect(heard.map(\.kind) == ["unknownFetch"])
     }
@@ -220,11 +219,5 @@ import WatchwordProtocol
         stage.transfers.respond(302, [HeaderField("Location", "http://secret.example/")])
         #expect(client.hear().map(\.kind) == ["denied"])
         #expect(stage.transfers.requests.count == 1)
-    }
-}
-
-extension Broker {
-    nonisolated fileprivate var holdsBodies: Bool {
-        assumeIsolated { $0.connections.values.contains { !$0.bodies.fetchIDs.isEmpty } }
     }
 }

@@ -29,6 +29,10 @@ public protocol ClientLink: Sendable {
 
     /// Closes the connection when everything sent before has been written.
     func close()
+
+    /// Reads no more, sends `bytes` behind everything else, and gives the socket away; the connection ends for the service.
+    /// - Parameter taker: gets a descriptor that is its own; never called when the connection ends first.
+    func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void)
 }
 
 /// What a socket server tells the broker. Every call comes on the broker's executor, in the order in which things

@@ -27,6 +27,9 @@ int watchword_interrupt_descriptor(void);
 /// The signal that has come, or 0.
 int watchword_read_interrupt(int descriptor);
 
+/// A second descriptor for the same open file, closed on exec. Returns it, or -1 with errno set.
+int watchword_duplicate(int descriptor);
+
 /// A new eventfd(2), closed on exec, on which no call waits. Returns the descriptor, or -1 with errno set.
 int watchword_event_descriptor(void);
 

@@ -53,6 +53,9 @@ public struct ConnectionMachine: ~Copyable {
 
     public var openCallCount: Int { calls.count }
 
+    /// Bytes of the peer that are no whole message yet.
+    public var unreadCount: Int { decoder.bufferedCount }
+
     /// The peer's own id of a call; `null` once it was answered.
     public func requestID(of call: CallID) -> RequestID { calls[call]?.id ?? .null }
 

@@ -12,7 +12,7 @@ extension FetchFailure {
         )
     }
 
-    init(_ failure: TransferFailure) {
+    public init(_ failure: TransferFailure) {
         self.init(failure.cause?.kind ?? failure.kind.errorKind, failure.detail)
     }
 }

@@ -62,6 +62,10 @@ extension FetchMachine {
         var request = TransferRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
             timeout: timeout, maxBodyBytes: plan.maxBodyBytes)
+        request.delivery = plan.delivery
+        request.decompresses = plan.decompresses
+        request.maxBytesPerSecond = plan.maxBytesPerSecond
+        request.lowSpeed = plan.lowSpeed
         request.proxy = proxyRequest(environment, &memory)
         let target = DigestRequest(method: hop.method, target: requestTarget, body: hop.body ?? [])
         request.authorization = outgoing.server?.authorization(
@@ -123,7 +127,7 @@ extension FetchMachine {
         memory.turns.endTrial(by: id, in: attempt.space)
         if let exchange = attempt.digestExchange, !isTunnel {
             let info = AuthenticationInfo(fields: response.headers.values(of: "Proxy-Authentication-Info"))
-            guard exchange.isProven(by: info, for: attempt.credential, body: response.body) else {
+            guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                 return .serverNotAuthentic(attempt.challenger)
             }
             attempt.follow(exchange, info, nonces: &memory.session.nonces)
@@ -151,7 +155,7 @@ extension FetchMachine {
         if var attempt = outgoing.server {
             if let exchange = attempt.digestExchange {
                 let info = AuthenticationInfo(fields: response.headers.values(of: "Authentication-Info"))
-                guard exchange.isProven(by: info, for: attempt.credential, body: response.body) else {
+                guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                     return fail(.serverNotAuthentic(server), &memory)
                 }
                 if response.showsAcceptance { attempt.follow(exchange, info, nonces: &memory.session.nonces) }
@@ -247,6 +251,9 @@ extension TransferFailure {
 }
 
 extension TransferResponse {
+    /// `nil` while it is still on its way.
+    fileprivate var wholeBody: [UInt8]? { openBody == nil ? body : nil }
+
     /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it, and neither has
     /// one that did not want this request now, or here (408, 421, 425, 429).
     var showsAcceptance: Bool { ![401, 407, 408, 421, 425, 429].contains(status) && status < 500 }

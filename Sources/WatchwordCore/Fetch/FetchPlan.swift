@@ -35,11 +35,16 @@ public struct FetchPlan: Sendable, Equatable {
     /// On the network, in all.
     public var timeout: Duration
     public var maxBodyBytes: Int
+    public var delivery: BodyDelivery
+    public var decompresses: Bool
+    public var maxBytesPerSecond: Int?
+    public var lowSpeed: LowSpeed?
     public var maxRedirects: Int
 
-    /// Checks the parameters of a `fetch/run`.
+    /// Checks the parameters of a `fetch/run` or a `fetch/start`.
+    /// - Parameter inSteps: the response is wanted as soon as it begins.
     /// - Throws: `FetchFailure` that names the parameter: `badURL`, `invalidHeader` or `invalidMethod`.
-    public init(_ params: FetchRunParams, subscription: Subscription?) throws(FetchFailure) {
+    public init(_ params: FetchRunParams, subscription: Subscription?, inSteps: Bool = false) throws(FetchFailure) {
         url = try FetchURL(params.url)
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)
@@ -62,8 +67,13 @@ public struct FetchPlan: Sendable, Equatable {
         useStorage = params.useStorage
         preemptive = params.preemptive
         methods = params.methods
-        timeout = .milliseconds(params.timeoutMs)
-        maxBodyBytes = max(params.maxInlineBodyBytes, Limits.heldBodyBytes)
+        let longest = inSteps ? Limits.fetchTimeout : Limits.defaultFetchTimeout
+        timeout = params.timeoutMs.map { .milliseconds($0) } ?? longest
+        maxBodyBytes = params.maxBodyBytes ?? Limits.bodyBytes
+        delivery = inSteps ? .fromHeader : .beyond(params.maxInlineBodyBytes)
+        decompresses = params.decompress
+        maxBytesPerSecond = params.maxBytesPerSecond
+        lowSpeed = params.lowSpeed.map { LowSpeed(bytesPerSecond: $0.bytesPerSecond, seconds: $0.seconds) }
         maxRedirects = params.maxRedirects
     }
 

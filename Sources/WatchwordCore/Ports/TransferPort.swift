@@ -14,8 +14,15 @@ public struct TransferRequest: Sendable, Equatable {
     public var proxy: ProxyRequest?
     /// For the whole exchange, name resolution and connecting included.
     public var timeout: Duration
-    /// A larger response ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
+    /// A larger response, after decoding, ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
     public var maxBodyBytes: Int
+    public var delivery = BodyDelivery.whole
+    /// Asks for a content coding, and undoes it (RFC 9110 section 8.4).
+    public var decompresses = false
+    /// Of either body; `nil` for no limit.
+    public var maxBytesPerSecond: Int?
+    /// Slower than that ends the exchange with `timedOut`; `nil` for no limit.
+    public var lowSpeed: LowSpeed?
     public var identity = ConnectionIdentity.none
     public var trust = TrustPolicy.verify
     /// Shown when the server asks; only together with an identity.
@@ -43,14 +50,40 @@ public struct TransferRequest: Sendable, Equatable {
     }
 }
 
-/// A complete response, whatever its status.
+/// When a response is handed over: complete, or while its body is still on its way.
+///
+/// Responses that ask for a log-in or lead elsewhere (401, 407, 3xx) are always handed over complete: what comes of them is
+/// decided later.
+public enum BodyDelivery: Sendable, Equatable {
+    case whole
+    /// Complete, unless the body is larger than so many bytes.
+    case beyond(Int)
+    /// As soon as its header is there.
+    case fromHeader
+}
+
+/// A transfer ends when it is slower than `bytesPerSecond` for `seconds` in a row.
+public struct LowSpeed: Sendable, Equatable {
+    public var bytesPerSecond: Int
+    public var seconds: Int
+
+    public init(bytesPerSecond: Int, seconds: Int) {
+        self.bytesPerSecond = bytesPerSecond
+        self.seconds = seconds
+    }
+}
+
+/// A response, whatever its status.
 public struct TransferResponse: Sendable, Equatable {
     public var status: Int
     /// `1.0`, `1.1` or `2`.
     public var httpVersion: String
     /// Of the final response: those of interim (1xx) responses are dropped, and so are trailers.
     public var headers: [HeaderField]
+    /// The whole body; empty when `openBody` is there.
     public var body: [UInt8]
+    /// The body, where it is still on its way.
+    public var openBody: OpenBody?
     /// A 407 that the proxy in use has answered itself. No other 407 is about a proxy. In answer to CONNECT its body is lost.
     public var isFromProxy = false
     /// That the server has asked for a certificate when this connection was made, if it has.
@@ -61,6 +94,45 @@ public struct TransferResponse: Sendable, Equatable {
         self.httpVersion = httpVersion
         self.headers = headers
         self.body = body
+    }
+}
+
+/// A body that a port holds, and that has to be read, attached or cancelled.
+public struct OpenBody: Sendable, Equatable {
+    public var transfer: TransferID
+    /// As the server has announced it; `nil` when it has not, or when the body comes in a coding that is undone.
+    public var announcedBytes: Int?
+
+    public init(transfer: TransferID, announcedBytes: Int?) {
+        self.transfer = transfer
+        self.announcedBytes = announcedBytes
+    }
+}
+
+/// The next bytes of an open body.
+public struct BodyPart: Sendable, Equatable {
+    public var bytes: [UInt8]
+    /// Where `bytes` start in the body.
+    public var offset: Int
+    public var isAtEnd: Bool
+
+    public init(bytes: [UInt8], offset: Int, isAtEnd: Bool) {
+        self.bytes = bytes
+        self.offset = offset
+        self.isAtEnd = isAtEnd
+    }
+}
+
+/// How far a transfer has come.
+public struct TransferProgress: Sendable, Equatable {
+    public var receivedBytes: Int
+    public var announcedBytes: Int?
+    public var sentBytes: Int
+
+    public init(receivedBytes: Int, announcedBytes: Int?, sentBytes: Int) {
+        self.receivedBytes = receivedBytes
+        self.announcedBytes = announcedBytes
+        self.sentBytes = sentBytes
     }
 }
 
@@ -153,6 +225,8 @@ public struct TransferID: Hashable, Sendable {
 /// of its actor, which costs a small fetch a third of its time.
 public protocol TransferPort: Sendable {
     typealias Outcome = Result<TransferResponse, TransferFailure>
+    /// How the way of an open body ended: with its size when all of it has been taken.
+    typealias Delivery = Result<Int, TransferFailure>
 
     /// Says that a transfer will most likely start at once: who sleeps may wake up while it is still being put together.
     func expectTransfer()
@@ -160,8 +234,26 @@ public protocol TransferPort: Sendable {
     /// Starts one exchange. `completion` is called exactly once, on a thread of the adapter's, never before this returns.
     func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID
 
-    /// Ends the transfer within milliseconds with `.cancelled`, if it has not ended yet.
+    /// Ends the transfer within milliseconds with `.cancelled`, if it has not ended yet. An open body is given up.
     func cancel(_ id: TransferID)
+
+    /// Says what becomes of an open body: `completion` is called once, when all of it has been read or written to what was
+    /// attached, or when that cannot be. Nobody who reads for long is such a reason.
+    func follow(_ id: TransferID, completion: @escaping @Sendable (Delivery) -> Void)
+
+    /// The next bytes of an open body, at most `maxBytes`; waits until there are some, or its end. One reader at a time.
+    func read(
+        _ id: TransferID, maxBytes: Int, completion: @escaping @Sendable (Result<BodyPart, TransferFailure>) -> Void)
+
+    /// Writes the rest of an open body to a connected socket, and then closes it, whatever happens.
+    /// - Parameter socket: a descriptor that the port owns from now on.
+    func attach(_ id: TransferID, socket: Int32)
+
+    /// Makes an open body of bytes that are complete.
+    func open(_ body: [UInt8]) -> TransferID
+
+    /// How far the transfer has come; `nil` when it is not known any more.
+    func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void)
 
     /// Closes the connections of an identity: idle ones at once, those in use when their transfers have ended. Later
     /// transfers of the identity make new ones.

@@ -35,6 +35,9 @@ public struct FrameDecoder: ~Copyable {
         }
     }
 
+    /// Bytes that wait for the rest of their message.
+    public var bufferedCount: Int { buffer.bytes.count }
+
     /// Takes bytes as they come, and calls `handle` for each message that they complete, in order.
     ///
     /// After a failure nothing more may be fed.

@@ -33,9 +33,17 @@ public struct FetchRunParams: Sendable, Equatable {
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
     /// Time on the network in all.
-    public var timeoutMs = Limits.defaultFetchTimeout.wholeMilliseconds
+    /// Of a fetch in steps only when it was given: a large body takes its time.
+    public var timeoutMs: Int?
     public var maxInlineBodyBytes = Limits.defaultInlineBodyBytes
     public var maxRedirects = Limits.defaultRedirects
+    /// Of the response, after decoding; `nil` for any size.
+    public var maxBodyBytes: Int?
+    /// A content coding is asked for, and undone.
+    public var decompress = false
+    /// Of either body; `nil` for no limit.
+    public var maxBytesPerSecond: Int?
+    public var lowSpeed: LowSpeedParams?
     public var notify: [FetchNotification] = []
 
     public init(url: String) { self.url = url }
@@ -57,13 +65,20 @@ extension FetchRunParams {
         }
         proxy = try ProxyChoice(members)
         if let given = try members.object("tls") { tls = try TLSParams(given) }
-        timeoutMs =
-            try members.integer("timeoutMs", in: 1...Limits.fetchTimeout.wholeMilliseconds) ?? timeoutMs
+        timeoutMs = try members.integer("timeoutMs", in: 1...Limits.fetchTimeout.wholeMilliseconds)
         maxInlineBodyBytes =
             try members.integer("maxInlineBodyBytes", in: 0...Limits.inlineBodyBytes) ?? maxInlineBodyBytes
         maxRedirects = try members.integer("maxRedirects", in: 0...Limits.redirects) ?? maxRedirects
         notify = try members.choices("notify", as: FetchNotification.self) ?? []
         if let auth = try members.object("auth") { try readAuth(auth) }
+        try readPace(members)
+    }
+
+    private mutating func readPace(_ members: Members) throws(InvalidParams) {
+        maxBodyBytes = try members.integer("maxBodyBytes", in: 0...Limits.bodyBytes)
+        decompress = try members.boolean("decompress") ?? decompress
+        maxBytesPerSecond = try members.integer("maxBytesPerSecond", in: 1...Limits.bodyBytes)
+        lowSpeed = try members.object("lowSpeed").map { members throws(InvalidParams) in try LowSpeedParams(members) }
     }
 
     private mutating func readAuth(_ auth: Members) throws(InvalidParams) {
@@ -118,11 +133,33 @@ extension FetchRunParams {
                 "preemptive": .boolean(preemptive),
                 "methods": methods.map { .array($0.map { .string($0.rawValue) }) },
             ]),
-            "timeoutMs": .integer(timeoutMs), "maxInlineBodyBytes": .integer(maxInlineBodyBytes),
+            "timeoutMs": timeoutMs.map { .integer($0) }, "maxInlineBodyBytes": .integer(maxInlineBodyBytes),
             "maxRedirects": .integer(maxRedirects),
+            "maxBodyBytes": maxBodyBytes.map { .integer($0) }, "decompress": decompress ? true : nil,
+            "maxBytesPerSecond": maxBytesPerSecond.map { .integer($0) }, "lowSpeed": lowSpeed?.json,
             "notify": notify.isEmpty ? nil : .array(notify.map { .string($0.rawValue) }),
         ])
     }
+}
+
+/// A fetch ends when it is slower than `bytesPerSecond` for `seconds` in a row.
+public struct LowSpeedParams: Sendable, Equatable {
+    public var bytesPerSecond: Int
+    public var seconds: Int
+
+    public init(bytesPerSecond: Int, seconds: Int) {
+        self.bytesPerSecond = bytesPerSecond
+        self.seconds = seconds
+    }
+
+    init(_ members: Members) throws(InvalidParams) {
+        let speed = try members.integer("bytesPerSecond", in: 1...Limits.bodyBytes)
+        bytesPerSecond = try members.required("bytesPerSecond", speed)
+        let longest = Int(Limits.fetchTimeout.components.seconds)
+        seconds = try members.required("seconds", members.integer("seconds", in: 1...longest))
+    }
+
+    var json: JSON { ["bytesPerSecond": .integer(bytesPerSecond), "seconds": .integer(seconds)] }
 }
 
 extension Members {

@@ -29,7 +29,8 @@ public struct FetchRunResult: Sendable, Equatable {
     public var httpVersion: String
     public var headers: [HeaderField]
     public var body: Body
-    public var bodyBytes: Int
+    /// Of a body that is still on its way: as the server has announced it, `nil` where it has not.
+    public var bodyBytes: Int?
     public var authentication: Authentication?
     /// To the proxy, where it has asked.
     public var proxyAuthentication: Authentication?
@@ -41,7 +42,7 @@ public struct FetchRunResult: Sendable, Equatable {
 
     public init(
         fetchID: String, status: Int, url: String, httpVersion: String, headers: [HeaderField], body: Body,
-        bodyBytes: Int,
+        bodyBytes: Int?,
         authentication: Authentication?, exchanges: Int, proxyAuthentication: Authentication? = nil,
         totalTime: Duration, challengeTime: Duration
     ) {
@@ -59,11 +60,25 @@ public struct FetchRunResult: Sendable, Equatable {
         self.challengeTime = challengeTime
     }
 
-    public var json: JSON {
+    public var json: JSON { json(body: body.json(fetchID: fetchID)) }
+
+    /// For `fetch/completed`.
+    public var completedJSON: JSON { json(body: nil) }
+
+    /// For the `fetch/headers` of a fetch in steps, whose `fetch/start` had the id `requestID`.
+    public func headersJSON(_ requestID: RequestID) -> JSON {
+        [
+            "fetchId": .string(fetchID), "requestId": requestID.json, "status": .integer(status),
+            "httpVersion": .string(httpVersion), "url": .string(url), "headers": headers.json,
+            "bodyBytes": bodyBytes.map { .integer($0) } ?? .null,
+        ]
+    }
+
+    private func json(body: JSON?) -> JSON {
         .object([
             "fetchId": .string(fetchID), "status": .integer(status), "url": .string(url),
-            "httpVersion": .string(httpVersion), "headers": headers.json, "body": body.json(fetchID: fetchID),
-            "bodyBytes": .integer(bodyBytes), "auth": authentication?.json ?? .null,
+            "httpVersion": .string(httpVersion), "headers": headers.json, "body": body,
+            "bodyBytes": bodyBytes.map { .integer($0) } ?? .null, "auth": authentication?.json ?? .null,
             "proxyAuth": proxyAuthentication?.json,
             "exchanges": .integer(exchanges),
             "timingsMs": .object(["total": totalTime.json, "challenge": challengeTime.json]),

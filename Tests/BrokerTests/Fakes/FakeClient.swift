@@ -8,6 +8,7 @@ final class FakeClient: ClientLink {
     private struct State {
         var bytes: [UInt8] = []
         var isClosed = false
+        var taker: (@Sendable (Int32) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -15,6 +16,18 @@ final class FakeClient: ClientLink {
     func send(_ bytes: [UInt8]) { state.withLock { $0.bytes += bytes } }
 
     func close() { state.withLock { $0.isClosed = true } }
+
+    func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
+        send(bytes)
+        state.withLock { $0.taker = taker }
+    }
+
+    /// Gives `socket` to whoever has taken the connection over. `false` when nobody has.
+    func giveSocket(_ socket: Int32) -> Bool {
+        let taker = state.withLock { $0.taker }
+        taker?(socket)
+        return taker != nil
+    }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 

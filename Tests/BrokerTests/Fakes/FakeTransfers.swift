@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import WatchwordCore
 import WatchwordProtocol
@@ -14,6 +15,17 @@ final class FakeTransfers: TransferPort {
         var open: [Int: Open] = [:]
         var requests: [TransferRequest] = []
         var cancelled: [Int] = []
+        var bodies: [TransferID: FakeBody] = [:]
+        var attached: [TransferID] = []
+        /// Open requests by the order of their starts.
+        var started: [Int] = []
+    }
+
+    /// What `open` has made, or a test has begun.
+    private struct FakeBody {
+        var bytes: [UInt8]
+        var offset = 0
+        var follower: (@Sendable (Delivery) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -29,6 +41,7 @@ final class FakeTransfers: TransferPort {
         state.withLock { state in
             state.last += 1
             state.requests.append(request)
+            state.started.append(state.last)
             state.open[state.last] = Open(request: request, completion: completion)
             return TransferID(value: state.last)
         }
@@ -40,7 +53,57 @@ final class FakeTransfers: TransferPort {
             return state.open.removeValue(forKey: id.value)
         }
         open?.completion(.failure(TransferFailure(.cancelled, "cancelled")))
+        endBody(id, .failure(TransferFailure(.cancelled, "cancelled")))
     }
+
+    // MARK: Bodies
+
+    func open(_ body: [UInt8]) -> TransferID {
+        state.withLock { state in
+            state.last += 1
+            let id = TransferID(value: state.last)
+            state.bodies[id] = FakeBody(bytes: body)
+            return id
+        }
+    }
+
+    func follow(_ id: TransferID, completion: @escaping @Sendable (Delivery) -> Void) {
+        state.withLock { $0.bodies[id]?.follower = completion }
+    }
+
+    func read(
+        _ id: TransferID, maxBytes: Int, completion: @escaping @Sendable (Result<BodyPart, TransferFailure>) -> Void
+    ) {
+        let part = state.withLock { state -> BodyPart? in
+            guard let body = state.bodies[id] else { return nil }
+            let end = min(body.offset + maxBytes, body.bytes.count)
+            state.bodies[id]?.offset = end
+            return BodyPart(
+                bytes: Array(body.bytes[body.offset..<end]), offset: body.offset, isAtEnd: end == body.bytes.count)
+        }
+        guard let part else { return completion(.failure(TransferFailure(.internalError, "no such body"))) }
+        if part.isAtEnd { endBody(id, .success(part.offset + part.bytes.count)) }
+        completion(.success(part))
+    }
+
+    func attach(_ id: TransferID, socket: Int32) {
+        close(socket)
+        state.withLock { $0.attached.append(id) }
+    }
+
+    /// The bodies that have got a socket.
+    var attached: [TransferID] { state.withLock { $0.attached } }
+
+    func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) { completion(nil) }
+
+    /// Ends a body as the engine does.
+    func endBody(_ id: TransferID, _ delivery: Delivery) {
+        let follower = state.withLock { $0.bodies.removeValue(forKey: id)?.follower }
+        follower?(delivery)
+    }
+
+    /// The bodies that nobody has read to their end.
+    var openBodies: [TransferID] { state.withLock { Array($0.bodies.keys) } }
 
     var figures: TransferFigures {
         TransferFigures(engine: "fake", running: openCount, finished: 0, connectionsOpened: 0, connectionsReused: 0)
@@ -53,6 +116,12 @@ final class FakeTransfers: TransferPort {
 
     func challenge(_ realm: String = "r") {
         respond(401, [HeaderField("WWW-Authenticate", "Basic realm=\"\(realm)\"")])
+    }
+
+    /// Answers the request with this index in `requests`.
+    func complete(_ outcome: Outcome, ofRequest index: Int) {
+        let open = state.withLock { $0.open.removeValue(forKey: $0.started[index]) }
+        open?.completion(outcome)
     }
 
     func complete(_ outcome: Outcome) {

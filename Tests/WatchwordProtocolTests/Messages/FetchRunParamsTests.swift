@@ -15,7 +15,7 @@ struct FetchRunParamsTests {
         #expect(params.interaction == .ownClient)
         #expect(params.useStorage && params.preemptive)
         #expect(params.methods == nil)
-        #expect(params.timeoutMs == 300_000)
+        #expect(params.timeoutMs == nil)
         #expect(params.maxInlineBodyBytes == 1 << 20)
         #expect(params.maxRedirects == 20)
     }

@@ -1,0 +1,62 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// How a fetch begins.
+extension Broker {
+    /// `fetch/run`: the reply comes with the response.
+    func runFetch(
+        _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
+    ) throws {
+        if let resume = try FetchResumeParams(json) { return try resumeFetch(call, resume, from: connection) }
+        let fetch = try makeFetch(json, of: connection, inSteps: false)
+        fetch.owner = RunningFetch.Owner(
+            connection: connection.id, call: call, requestID: connection.requestID(of: call))
+        perform(table.start(fetch.id, environment))
+    }
+
+    /// `fetch/start`: the reply comes at once, and notifications follow.
+    func startFetch(
+        _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
+    ) throws {
+        guard connection.bodies.count + connection.fetches.count < Limits.openBodies else {
+            throw RPCError(.busy, "This connection has \(Limits.openBodies) fetches in steps. Finish some first.")
+        }
+        let fetch = try makeFetch(json, of: connection, inSteps: true)
+        fetch.owner = RunningFetch.Owner(
+            connection: connection.id, call: nil, requestID: connection.requestID(of: call))
+        let token = RandomText.make128Bits()
+        fetch.steps = FetchSteps(token: token)
+        tokens[token] = StepReference(connection: connection.id, fetch: fetch.id)
+        connection.complete(call, .success(["fetchId": .string("\(fetch.id)"), "attachToken": .string(token)]))
+        perform(table.start(fetch.id, environment))
+    }
+
+    private func makeFetch(
+        _ json: JSON?, of connection: ClientConnection, inSteps: Bool
+    ) throws -> RunningFetch {
+        if let problem = FetchRunParams.unsupported(in: json) { throw RPCError(.notSupported, problem) }
+        transfers.expectTransfer()
+        let params = try FetchRunParams(json)
+        let subscription = connection.isSubscribed ? connection.subscription : nil
+        let plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
+        try options.hosts.check(plan.url.origin)
+        noteSuspension()
+        let id = table.add(plan, of: connection.id.tag)
+        var delivery = plan.subscription?.delivery ?? .none
+        // There is no reply left that could be the question.
+        if inSteps && delivery == .result { delivery = .notification }
+        let fetch = RunningFetch(id: id, params: params, delivery: delivery, origin: plan.url.origin, since: clock.now)
+        fetches[id] = fetch
+        connection.fetches.insert(id)
+        log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
+        return fetch
+    }
+}
+
+/// The fetch that an attach token stands for.
+struct StepReference {
+    let connection: ConnectionID
+    let fetch: FetchID
+}

@@ -1,0 +1,38 @@
+internal import JSONText
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// The response bodies of one connection that are read, or attached, in steps.
+struct OpenBodies {
+    struct Entry {
+        let transfer: TransferID
+        /// What `fetch/completed` says at the end, of a fetch that was begun with `fetch/start`.
+        var result: FetchRunResult?
+        /// It names the second connection.
+        var token: String?
+    }
+
+    private var entries: [String: Entry] = [:]
+
+    var fetchIDs: [String] { entries.keys.sorted() }
+
+    var all: [Entry] { Array(entries.values) }
+
+    var count: Int { entries.count }
+
+    subscript(fetchID: String) -> Entry? { entries[fetchID] }
+
+    mutating func add(_ entry: Entry, for fetchID: String) { entries[fetchID] = entry }
+
+    mutating func remove(_ fetchID: String) -> Entry? { entries.removeValue(forKey: fetchID) }
+}
+
+/// What is special about a fetch that was begun with `fetch/start`, until its response is there.
+struct FetchSteps {
+    /// It names the second connection.
+    let token: String
+    /// A second connection that waits for the body; the descriptor is the broker's.
+    var socket: Int32?
+    /// A `fetch/read` that waits for it.
+    var read: (call: ConnectionMachine.CallID, maxBytes: Int)?
+}

@@ -1,0 +1,259 @@
+import Glibc
+import Synchronization
+import TestServers
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Transfers
+
+/// Bodies that are handed over while they come.
+@Suite struct BodyFlowTests {
+    /// Two connected sockets; the first is the engine's.
+    private func pair() -> (engine: Int32, reader: Int32) {
+        var sockets: [Int32] = [-1, -1]
+        precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0)
+        return (sockets[0], sockets[1])
+    }
+
+    private func readAll(_ socket: Int32) -> [UInt8] {
+        defer { close(socket) }
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = recv(socket, &buffer, buffer.count, 0)
+            guard count > 0 else { return all }
+            all += buffer[..<count]
+        }
+    }
+
+    private func streamed(_ url: String, _ delivery: BodyDelivery = .fromHeader) -> TransferRequest {
+        var request = request(url)
+        request.delivery = delivery
+        request.maxBodyBytes = .max
+        return request
+    }
+
+    private func part(
+        _ engine: TransferEngine, _ id: TransferID, _ count: Int = 1 << 20
+    ) async -> Result<BodyPart, TransferFailure> {
+        await withCheckedContinuation { continuation in
+            engine.read(id, maxBytes: count) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Follows from now on.
+    private func delivery(_ engine: TransferEngine, _ id: TransferID) -> Task<TransferPort.Delivery, Never> {
+        let (stream, continuation) = AsyncStream.makeStream(of: TransferPort.Delivery.self)
+        engine.follow(id) { delivery in
+            continuation.yield(delivery)
+            continuation.finish()
+        }
+        return Task {
+            for await delivery in stream { return delivery }
+            return .failure(TransferFailure(.internalError, "nothing was said"))
+        }
+    }
+
+    private func opened(_ outcome: TransferPort.Outcome) throws -> OpenBody {
+        try #require(try outcome.get().openBody)
+    }
+
+    @Test func theHeaderComesBeforeTheBody() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            #expect(body.announcedBytes == 6)
+            let first = BodyPart(bytes: Array("bo".utf8), offset: 0, isAtEnd: false)
+            #expect(try await part(engine, body.transfer).get() == first)
+            engine.cancel(body.transfer)
+            #expect(await delivery(engine, body.transfer).value.failureKind != nil)
+            #expect(await part(engine, body.transfer).failureKind != nil)
+        }
+    }
+
+    @Test(arguments: [1, 3, 100]) func itIsReadInParts(_ count: Int) async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            var all: [UInt8] = []
+            while true {
+                let part = try await part(engine, body.transfer, count).get()
+                #expect(part.offset == all.count)
+                #expect(part.bytes.count <= count)
+                all += part.bytes
+                if part.isAtEnd { break }
+            }
+            #expect(all == Array("0123456789".utf8))
+            #expect(await part(engine, body.transfer).failureKind == .internalError)
+        }
+    }
+
+    @Test func smallBodiesAreStillHandedOverComplete() async throws {
+        let server = ScriptedServer([okay, okay])
+        defer { server.stop() }
+        try await withEngine { engine in
+            #expect(await engine.exchange(streamed(server.url, .beyond(2))).text == "ok")
+            let body = try opened(await engine.exchange(streamed(server.url, .beyond(1))))
+            #expect(try await part(engine, body.transfer).get().bytes == Array("ok".utf8))
+        }
+    }
+
+    @Test(arguments: [401, 407, 302]) func whatIsNoResultIsHandedOverComplete(_ status: Int) async throws {
+        let text = String(repeating: "x", count: 100_000)
+        let server = ScriptedServer([.bytes("HTTP/1.1 \(status) No\r\nContent-Length: 100000\r\n\r\n\(text)")])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let response = try await engine.exchange(streamed(server.url)).get()
+            #expect(response.openBody == nil)
+            #expect(response.body.count == 100_000)
+        }
+    }
+
+    @Test func anInterimResponseIsNotTheResponse() async throws {
+        let server = ScriptedServer([
+            .bytes("HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nC: d\r\nContent-Length: 2\r\n\r\nok")
+        ])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let response = try await engine.exchange(streamed(server.url)).get()
+            #expect(response.status == 200)
+            #expect(response.headers.map(\.name) == ["C", "Content-Length"])
+        }
+    }
+
+    @Test func aSocketGetsAllAndThenTheEnd() async throws {
+        let text = String(repeating: "0123456789abcdef", count: 1 << 18)
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            let (mine, reader) = pair()
+            engine.attach(body.transfer, socket: mine)
+            let end = delivery(engine, body.transfer)
+            let all = await Task.detached { readAll(reader) }.value
+            #expect(all == Array(text.utf8))
+            #expect(try await end.value.get() == text.utf8.count)
+        }
+    }
+
+    @Test func whoeverDoesNotReadMakesTheServerWait() async throws {
+        let text = String(repeating: "x", count: 64 << 20)
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            var last = -1
+            while true {
+                let progress = await progress(engine, body.transfer)
+                if progress?.receivedBytes == last { break }
+                last = progress?.receivedBytes ?? 0
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            #expect(last >= EngineLimits.bodyBufferBytes)
+            #expect(last <= EngineLimits.bodyBufferBytes + EngineLimits.streamedChunkBytes)
+            // And then it goes on.
+            var count = 0
+            while true {
+                let part = try await part(engine, body.transfer).get()
+                count += part.bytes.count
+                if part.isAtEnd { break }
+            }
+            #expect(count == text.utf8.count)
+        }
+    }
+
+    private func progress(_ engine: TransferEngine, _ id: TransferID) async -> TransferProgress? {
+        await withCheckedContinuation { continuation in
+            engine.progress(of: id) { continuation.resume(returning: $0) }
+        }
+    }
+
+    @Test func aReaderThatGoesEndsTheTransfer() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            let (mine, reader) = pair()
+            engine.attach(body.transfer, socket: mine)
+            let end = delivery(engine, body.transfer)
+            try await Task.sleep(for: .milliseconds(20))
+            close(reader)
+            #expect(await end.value.failureKind == .cancelled)
+            try await until { engine.figures.running == 0 }
+        }
+    }
+
+    @Test func aReaderMayShutDownItsWritingSide() async throws {
+        let server = ScriptedServer([
+            .answer { _ in
+                usleep(200_000)
+                return "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+            }
+        ])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let (mine, reader) = pair()
+            shutdown(reader, Int32(SHUT_WR))
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            engine.attach(body.transfer, socket: mine)
+            #expect(await Task.detached { readAll(reader) }.value == Array("ok".utf8))
+        }
+    }
+
+    @Test func aReaderThatWritesIsGivenUp() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            let (mine, reader) = pair()
+            engine.attach(body.transfer, socket: mine)
+            let end = delivery(engine, body.transfer)
+            _ = write(reader, "x", 1)
+            #expect(await end.value.failureKind == .cancelled)
+            close(reader)
+        }
+    }
+
+    @Test func aServerThatBreaksOffIsAFailure() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo")])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let body = try opened(await engine.exchange(streamed(server.url)))
+            let end = delivery(engine, body.transfer)
+            #expect(try await part(engine, body.transfer).get().bytes == Array("bo".utf8))
+            #expect(await part(engine, body.transfer).failureKind == .connectionLost)
+            #expect(await end.value.failureKind == .connectionLost)
+        }
+    }
+
+    @Test func aBodyThatIsTooLargeEnds() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            var request = streamed(server.url)
+            request.maxBodyBytes = 9
+            #expect(await engine.exchange(request).failureKind == .bodyTooLarge)
+        }
+    }
+
+    @Test func theEndOfTheEngineEndsBodies() async throws {
+        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
+        defer { server.stop() }
+        let engine = try TransferEngine()
+        let body = try opened(await engine.exchange(streamed(server.url)))
+        let end = delivery(engine, body.transfer)
+        try await Task.sleep(for: .milliseconds(20))
+        engine.shutDown()
+        #expect(await end.value.failureKind == .cancelled)
+        #expect(await part(engine, body.transfer).failureKind == .cancelled)
+    }
+}
+
+extension Result where Failure == TransferFailure {
+    fileprivate var failureKind: TransferFailure.Kind? {
+        if case .failure(let failure) = self { failure.kind } else { nil }
+    }
+}
