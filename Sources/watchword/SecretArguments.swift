@@ -59,15 +59,16 @@ enum SecretArguments {
 
     /// The same for a list that is given.
     static func take(from arguments: [UnsafeMutableRawBufferPointer]) -> (texts: [String], taken: Taken) {
-        var (taken, awaited) = (Taken(), Option?.none)
+        var (taken, awaited, areOptions) = (Taken(), Option?.none, true)
         let texts = arguments.flatMap { bytes in
+            if bytes.elementsEqual("--".utf8) { areOptions = false }
             if let option = awaited {
                 awaited = nil
                 keep(bytes, for: option, &taken)
                 return [placeholder]
             }
-            if let texts = joined(bytes, &taken) { return texts }
-            awaited = option(asking: bytes)
+            if areOptions, let texts = joined(bytes, &taken) { return texts }
+            if areOptions { awaited = option(asking: bytes) }
             return [withoutUserInfo(bytes, &taken)]
         }
         return (texts, taken)

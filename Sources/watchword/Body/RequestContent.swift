@@ -71,6 +71,9 @@ final class ContentReader {
 
     deinit { if descriptor >= 0 { InputFile.close(descriptor) } }
 
+    /// Whether the next bytes come from standard input, which can take its time.
+    var isAtStandardInput: Bool { parts.first == .standardInput }
+
     /// 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         while let part = parts.first {
