@@ -13,9 +13,13 @@ public final class BrokerConnection {
     /// How long the broker may take to confirm that a call was cancelled.
     private static let cancellationMilliseconds: Int32 = 5000
 
+    /// Where the broker is: an attached connection goes there, too.
+    public let location: SocketLocation
     private let socket: UnixSocket
     private var decoder = FrameDecoder()
     private var received: [IncomingMessage] = []
+    /// Questions that came in the middle of a call.
+    private var postponed: [IncomingMessage] = []
     private var lastID = 0
     private var withdrawn: Set<Int> = []
     /// Becomes readable when the user interrupts the program; negative when nobody looks.
@@ -25,7 +29,19 @@ public final class BrokerConnection {
     /// Answers `auth/canAuthenticate`, whose parameters it gets. Without it the broker hears that this client cannot say.
     public var onCanAuthenticate: ((JSON) -> Bool)?
 
-    public init(_ location: SocketLocation) throws(ClientFailure) { socket = try UnixSocket(connectingTo: location) }
+    /// Asked when the broker asks, where a call says nothing else.
+    public var onChallenge: ChallengeHandler = { _ in .useDefault }
+    /// Answers the broker's other requests; `nil` says that this client does not know the method.
+    public var onRequest: (String, JSON) -> JSON? = { _, _ in nil }
+    /// What else is to be done while the broker is waited for. Asked before each wait.
+    public var watches: () -> [Watch] = { [] }
+    /// How long a wait may take at most, before `wait(until:)` looks again. `nil`: as long as it likes.
+    public var patience: () -> Duration? = { nil }
+
+    public init(_ location: SocketLocation) throws(ClientFailure) {
+        self.location = location
+        socket = try UnixSocket(connectingTo: location)
+    }
 
     /// Introduces the client, and says whether it answers challenges.
     @discardableResult
@@ -34,26 +50,46 @@ public final class BrokerConnection {
         return try call(.initialize, params.json)
     }
 
-    /// Makes one call. `onChallenge` is asked when the broker asks; `nil` from it means that there was no time to answer.
+    /// Makes one call. `onChallenge` is asked when the broker asks; `nil` from it means that there was no time to answer. Without
+    /// one, a question waits for `wait(until:)`: a call that starts something has no time for people.
     public func call(
-        _ method: MethodName, _ params: JSON = [:], onChallenge: ChallengeHandler = { _ in .useDefault }
+        _ method: MethodName, _ params: JSON = [:], onChallenge: ChallengeHandler? = nil
     ) throws(ClientFailure) -> JSON {
         lastID += 1
         let id = lastID
         try send(.request(id: .integer(id), method: method.rawValue, params: params))
         var interrupt: Int32 = 0
         while true {
-            guard let message = try nextMessage(isCancelling: interrupt != 0, interrupt: &interrupt) else {
+            switch try nextStep(isCancelling: interrupt != 0) {
+            case .interrupted(let signal):
+                interrupt = signal
                 try send(.notification(method: "$/cancelRequest", params: CancelRequestParams(id: .integer(id)).json))
-                continue
-            }
-            switch message {
-            case .result(.integer(id), let result):
-                return result
-            case .error(.integer(id), let error):
+            case .tooLate:
+                if interrupt != 0 { throw .interrupted(signal: interrupt) }
+            case .acted: break
+            case .message(.result(.integer(id), let result)): return result
+            case .message(.error(.integer(id), let error)):
                 throw interrupt != 0 ? .interrupted(signal: interrupt) : .refused(error)
-            default:
-                try handle(message, onChallenge, isCancelling: interrupt != 0)
+            case .message(let message):
+                if onChallenge == nil, case .request(_, BrokerMethodName.authChallenge.rawValue, _) = message {
+                    postponed.append(message)
+                } else {
+                    try handle(message, onChallenge ?? self.onChallenge, isCancelling: interrupt != 0)
+                }
+            }
+        }
+    }
+
+    /// Deals with what comes until `isDone`, which is looked at after each event. Throws when the user interrupts; what runs
+    /// is then to be cancelled by calls of its own.
+    public func wait(until isDone: () -> Bool) throws(ClientFailure) {
+        received = postponed + received
+        postponed = []
+        while !isDone() {
+            switch try nextStep(isCancelling: false) {
+            case .interrupted(let signal): throw .interrupted(signal: signal)
+            case .tooLate, .acted: break
+            case .message(let message): try handle(message, onChallenge, isCancelling: false)
             }
         }
     }
@@ -72,7 +108,8 @@ public final class BrokerConnection {
             }
         case .request(let id, BrokerMethodName.authCanAuthenticate.rawValue, let params?) where onCanAuthenticate != nil:
             try send(.result(id: id, ["answer": .boolean(onCanAuthenticate?(params) ?? false)]))
-        case .request(let id, let method, _):
+        case .request(let id, let method, let params):
+            if !isCancelling, let result = onRequest(method, params ?? [:]) { return try send(.result(id: id, result)) }
             let error = RPCError(.methodNotFound, "this client does not answer \(method.shortened)")
             try send(.error(id: id, error))
         case .notification(let method, let params):
@@ -87,23 +124,36 @@ public final class BrokerConnection {
         if case .integer(let number)? = (try? CancelRequestParams(params))?.id { withdrawn.insert(number) }
     }
 
-    /// `nil` when the user interrupts. Once that was so, the wait is short.
-    private func nextMessage(isCancelling: Bool, interrupt: inout Int32) throws(ClientFailure) -> IncomingMessage? {
+    private enum Step {
+        case message(IncomingMessage)
+        case interrupted(signal: Int32)
+        /// A watch has done something.
+        case acted
+        case tooLate
+    }
+
+    /// Once the user has interrupted, the wait is short, and nothing else is looked at.
+    private func nextStep(isCancelling: Bool) throws(ClientFailure) -> Step {
         while received.isEmpty {
+            let watches = isCancelling ? [] : watches()
             var entries = [
                 pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: isCancelling ? -1 : interruptDescriptor, events: Int16(POLLIN), revents: 0),
             ]
-            let count = poll(&entries, 2, isCancelling ? Self.cancellationMilliseconds : -1)
+            entries += watches.map(\.entry)
+            let limit = patience().map { Int32(clamping: $0.wholeMilliseconds) } ?? -1
+            let count = poll(&entries, UInt(entries.count), isCancelling ? Self.cancellationMilliseconds : limit)
             if count < 0 && errno == EINTR { continue }
-            if count == 0 { throw .interrupted(signal: interrupt) }
+            if count == 0 { return .tooLate }
             if entries[1].revents != 0 {
-                interrupt = max(1, watchword_read_interrupt(interruptDescriptor))
-                return nil
+                return .interrupted(signal: max(1, watchword_read_interrupt(interruptDescriptor)))
             }
-            try receive()
+            if entries[0].revents != 0 { try receive() }
+            let ready = zip(watches, entries.dropFirst(2)).filter { $0.1.revents != 0 }
+            for (watch, _) in ready { watch.act() }
+            if received.isEmpty && !ready.isEmpty { return .acted }
         }
-        return received.removeFirst()
+        return .message(received.removeFirst())
     }
 
     private func receive() throws(ClientFailure) {
@@ -149,12 +199,14 @@ public final class BrokerConnection {
     /// Takes in what the broker has said meanwhile. Whether it still wants the answer to `request`.
     func stillWants(_ request: Int) -> Bool {
         do throws(ClientFailure) { try receive() } catch { return false }
-        received.removeAll { message in
-            guard case .notification(BrokerMethodName.cancelRequest.rawValue, let params) = message else {
-                return false
+        let messages = received
+        received = []
+        for message in messages {
+            if case .notification(let method, let params) = message {
+                note(method, params)
+            } else {
+                received.append(message)
             }
-            note(BrokerMethodName.cancelRequest.rawValue, params)
-            return true
         }
         return !withdrawn.contains(request)
     }
@@ -171,4 +223,7 @@ public struct IncomingChallenge {
     public var descriptor: Int32 { connection.descriptor }
 
     public var isStillOpen: Bool { connection.stillWants(request) }
+
+    /// What goes on meanwhile, to be watched as well.
+    public var watches: [Watch] { connection.watches() }
 }

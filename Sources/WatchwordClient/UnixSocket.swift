@@ -41,6 +41,11 @@ struct UnixSocket: ~Copyable {
         }
     }
 
+    func send(_ bytes: [UInt8]) throws(ClientFailure) {
+        let sent = bytes.withUnsafeBytes { bytes in Result { () throws(ClientFailure) in try send(bytes) } }
+        try sent.get()
+    }
+
     /// Waits for bytes and lends them; they are wiped afterwards.
     func receive(_ body: (UnsafeRawBufferPointer) throws(ClientFailure) -> Void) throws(ClientFailure) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 1)

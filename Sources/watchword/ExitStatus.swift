@@ -8,9 +8,12 @@ enum ExitStatus {
     /// Of the commands that fetch nothing.
     static let refused: Int32 = 1
     static let failedToStart: Int32 = 2
+    static let partialFile: Int32 = 18
     static let httpError: Int32 = 22
     static let writeError: Int32 = 23
     static let readError: Int32 = 26
+    static let rangeError: Int32 = 33
+    static let badResume: Int32 = 36
     static let certificateProblem: Int32 = 58
     static let loginDenied: Int32 = 67
     static let pinMismatch: Int32 = 90
@@ -52,10 +55,7 @@ enum ExitStatus {
 }
 
 /// Writes one line to standard error.
-func complain(_ text: String) {
-    let line = Array("watchword: \(text)\n".utf8)
-    _ = write(STDERR_FILENO, line, line.count)
-}
+func complain(_ text: String) { StandardError.write(line: "watchword: \(text)") }
 
 /// Says why, and ends with the code for it.
 func report(_ failure: ClientFailure) -> ExitCode {

@@ -1,15 +1,11 @@
 import ArgumentParser
+import Glibc
 import WatchwordProtocol
 
 /// The options of `watchword fetch`: curl's names, with curl's meaning.
 struct FetchOptions: ParsableArguments {
-    @Argument(help: "What to fetch.")
-    var url: String
-
-    @Option(
-        name: .shortAndLong,
-        help: ArgumentHelp("Write the body to a file, which appears when it is complete.", valueName: "file"))
-    var output: String?
+    @Argument(help: "What to fetch. Several are fetched one after the other; -Z fetches them at once.")
+    var urls: [String]
 
     @Flag(name: .shortAndLong, help: "Show the response's header before the body.")
     var include = false
@@ -24,11 +20,6 @@ struct FetchOptions: ParsableArguments {
         name: [.customShort("H"), .long],
         help: ArgumentHelp("A header field, \"Name: value\". Can be repeated.", valueName: "field"))
     var header: [String] = []
-
-    @Option(
-        name: .shortAndLong, help: ArgumentHelp("Data to post; @file reads a file. Can be repeated.", valueName: "data")
-    )
-    var data: [String] = []
 
     @Flag(name: [.customShort("L"), .long], help: "Follow redirects.")
     var location = false
@@ -48,32 +39,82 @@ struct FetchOptions: ParsableArguments {
     @Flag(help: "Print the whole result of the broker as JSON.")
     var json = false
 
+    @OptionGroup(title: "FILES") var files: FileOptions
+    @OptionGroup(title: "PACE") var pace: PaceOptions
+    @OptionGroup(title: "RETRIES") var retry: RetryOptions
+    @OptionGroup(title: "BODY") var body: BodyOptions
     @OptionGroup(title: "LOG-IN") var login: LoginOptions
     @OptionGroup(title: "PROXY") var proxy: ProxyOptions
     @OptionGroup(title: "TLS") var tls: TLSOptions
 
-    /// What the broker is asked for. Passwords that are missing are asked for at the terminal.
-    func params(interrupt: Int32) throws -> FetchRunParams {
+    /// What is to be fetched. Passwords that are missing are asked for at the terminal.
+    func items(interrupt: Int32) throws -> [FetchItem] {
+        var common = FetchRunParams(url: "")
+        common.maxRedirects = location ? maxRedirs : 0
+        if let maxTime { common.timeoutMs = max(1, Int((maxTime * 1000).rounded(.up))) }
+        if verbose { common.notify = [.headers, .redirect] }
+        pace.set(&common)
         let taken = SecretArguments.taken
-        var params = FetchRunParams(url: url)
-        params.userInfo = taken.userInfo
-        params.body = try RequestBody.joined(data)
-        params.method = request ?? (head ? "HEAD" : params.body == nil ? "GET" : "POST")
+        common.credential = try login.credential(taken, interrupt: interrupt)
+        common.methods = login.methods
+        common.proxy = try proxy.choice(taken, interrupt: interrupt)
+        common.tls = try tls.params(taken, keep: login.keep)
+        return try urls.indices.map { try item(at: $0, common, taken) }
+    }
+
+    private func item(at index: Int, _ common: FetchRunParams, _ taken: SecretArguments.Taken) throws -> FetchItem {
+        let url = urls[index]
+        var params = common
+        params.url = try body.url(url, at: index)
+        params.userInfo = taken.userInfo(url, number: urls[..<index].count { $0 == url })
+        let content = try body.content(at: index)
+        params.method = request ?? (head ? "HEAD" : body.method(at: index) ?? "GET")
         params.headers = try header.map(Self.field)
-        if params.body != nil && params.headers.firstValue(of: "Content-Type") == nil {
-            params.headers.append(HeaderField("Content-Type", "application/x-www-form-urlencoded"))
+        Self.setContentType(&params.headers, content)
+        var item = FetchItem(params: params, content: content, name: RemoteName.of(url) ?? url)
+        switch files.place(at: index) {
+        case .standardOutput: break
+        case .file(let name): item.file = name
+        case .remoteName:
+            guard let name = RemoteName.of(url) else {
+                complain("-O finds no file name at the end of \(url.shortened). Give -o.")
+                throw ExitCode(ExitStatus.writeError)
+            }
+            item.file = name
         }
-        params.maxRedirects = location ? maxRedirs : 0
-        if let maxTime { params.timeoutMs = max(1, Int((maxTime * 1000).rounded(.up))) }
-        if verbose { params.notify = [.headers, .redirect] }
-        params.credential = try login.credential(taken, interrupt: interrupt)
-        params.methods = login.methods
-        params.proxy = try proxy.choice(taken, interrupt: interrupt)
-        params.tls = try tls.params(taken, keep: login.keep)
-        return params
+        if let continueAt = files.continueAt {
+            item.resume = Int(continueAt).map { .atByte($0) } ?? .whereItEnded
+        }
+        item.createsFolders = files.createDirs
+        item.showsHeader = include || self.head
+        (item.failsOnErrors, item.printsJSON, item.retry) = (fail, json, retry.policy)
+        return item
+    }
+
+    /// A bar on the terminal would stand in the middle of what is written there.
+    func showsProgress(_ items: [FetchItem]) -> Bool {
+        let isMixed = isatty(STDOUT_FILENO) == 1 && items.contains { $0.file == nil }
+        return !pace.silent && !pace.noProgressMeter && !json && !isMixed
+    }
+
+    /// What the command says comes first; the boundary of a form belongs to it all the same, as with curl.
+    private static func setContentType(_ headers: inout [HeaderField], _ content: RequestContent?) {
+        guard let type = content?.contentType else { return }
+        guard let index = headers.firstIndex(where: { $0.name.lowercased() == "content-type" }) else {
+            return headers.append(HeaderField("Content-Type", type))
+        }
+        if let boundary = type.firstRange(of: "; boundary="), !headers[index].value.contains("boundary=") {
+            headers[index].value += type[boundary.lowerBound...]
+        }
     }
 
     func validate() throws {
+        guard !urls.isEmpty else { throw ValidationError("Give a URL to fetch.") }
+        if files.continueAt != nil {
+            guard body.method(at: 0) == nil, !head, !json, !include, !pace.compressed else {
+                throw ValidationError("-C goes without a body, -I, -i, --json and --compressed.")
+            }
+        }
         if let maxTime, !(maxTime > 0 && maxTime <= 86_400) {
             throw ValidationError("-m takes seconds above 0, and at most 86400.")
         }

@@ -26,10 +26,16 @@ enum SecretArguments {
     struct Taken: Sendable {
         /// The last value of each option, whole.
         fileprivate(set) var values: [Option: Secret] = [:]
-        /// What stood before `@` in the URL.
-        fileprivate(set) var userInfo: Secret?
+        /// What stood before `@` in URLs, with what was left of them, in the order of the command.
+        fileprivate(set) var userInfos: [(url: String, userInfo: Secret)] = []
 
         subscript(_ option: Option) -> Secret? { values[option] }
+
+        /// What stood before `@` in the URL that has been left as `url`; where several were, in that of this number.
+        func userInfo(_ url: String, number: Int = 0) -> Secret? {
+            let found = userInfos.filter { $0.url == url }
+            return number < found.count ? found[number].userInfo : nil
+        }
     }
 
     /// Stands where a secret was.
@@ -53,38 +59,52 @@ enum SecretArguments {
 
     /// The same for a list that is given.
     static func take(from arguments: [UnsafeMutableRawBufferPointer]) -> (texts: [String], taken: Taken) {
-        var (taken, awaited) = (Taken(), Option?.none)
-        let texts = arguments.map { bytes in
+        var (taken, awaited, areOptions) = (Taken(), Option?.none, true)
+        let texts = arguments.flatMap { bytes in
+            if bytes.elementsEqual("--".utf8) { areOptions = false }
             if let option = awaited {
                 awaited = nil
                 keep(bytes, for: option, &taken)
-                return placeholder
+                return [placeholder]
             }
-            if let text = joined(bytes, &taken) { return text }
-            awaited = option(asking: bytes)
-            return withoutUserInfo(bytes, &taken)
+            if areOptions, let texts = joined(bytes, &taken) { return texts }
+            if areOptions { awaited = option(asking: bytes) }
+            return [withoutUserInfo(bytes, &taken)]
         }
         return (texts, taken)
     }
 
-    /// An option with its value in one argument; `nil` for anything else.
-    private static func joined(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> String? {
+    /// The letters of the options that take a value: what follows one of them in its argument is that value.
+    private static let lettersWithValue = Set("oXHdmFTCuUxEYy".utf8)
+
+    /// An option with its value in one argument, as the parser of the options takes them; `nil` for anything else.
+    private static func joined(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> [String]? {
         for option in Option.allCases {
-            let (short, long) = option.names
-            let prefixes = [Array("\(long)=".utf8), short.map { [UInt8(ascii: "-"), $0] }].compactMap(\.self)
-            guard let prefix = prefixes.first(where: { bytes.count > $0.count && bytes.starts(with: $0) }) else {
-                continue
-            }
+            let prefix = Array("\(option.names.long)=".utf8)
+            guard bytes.count > prefix.count, bytes.starts(with: prefix) else { continue }
             keep(UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]), for: option, &taken)
-            return "\(long)=\(placeholder)"
+            return ["\(option.names.long)=\(placeholder)"]
         }
-        return nil
+        guard let index = letterWithValue(bytes), index + 1 < bytes.count else { return nil }
+        let (letters, value) = (String(decoding: bytes[...index], as: UTF8.self), bytes[(index + 1)...])
+        guard let option = Option.allCases.first(where: { $0.names.short == bytes[index] }) else {
+            return [letters, String(decoding: value, as: UTF8.self)]
+        }
+        keep(UnsafeMutableRawBufferPointer(rebasing: value), for: option, &taken)
+        return [letters, placeholder]
+    }
+
+    /// Where in a group of letters, such as `-Lu`, the first one stands that takes a value.
+    private static func letterWithValue(_ bytes: UnsafeMutableRawBufferPointer) -> Int? {
+        let dash = UInt8(ascii: "-")
+        guard bytes.count >= 2, bytes[0] == dash, bytes[1] != dash else { return nil }
+        return bytes.indices.dropFirst().first { lettersWithValue.contains(bytes[$0]) }
     }
 
     private static func withoutUserInfo(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> String {
         let (url, userInfo) = URLText.split(Secret(copying: UnsafeRawBufferPointer(bytes)))
         if let userInfo {
-            taken.userInfo = userInfo
+            taken.userInfos.append((url, userInfo))
             overwrite(bytes)
         }
         return url
@@ -92,11 +112,10 @@ enum SecretArguments {
 
     /// The option whose value is the next argument. One letter can stand at the end of several, as in `-Lu`.
     private static func option(asking bytes: UnsafeMutableRawBufferPointer) -> Option? {
-        let dash = UInt8(ascii: "-")
-        let isGroup = bytes.count >= 2 && bytes[0] == dash && bytes[1] != dash
+        let letter = letterWithValue(bytes).flatMap { $0 + 1 == bytes.count ? bytes[$0] : nil }
         return Option.allCases.first { option in
             let (short, long) = option.names
-            return bytes.elementsEqual(long.utf8) || (isGroup && short != nil && bytes.last == short)
+            return bytes.elementsEqual(long.utf8) || (letter != nil && short == letter)
         }
     }
 

@@ -8,7 +8,7 @@ struct Site {
 
     /// What is wrong is said without quoting the text: a password may stand in the wrong place.
     init(_ text: String) throws {
-        guard SecretArguments.taken.userInfo == nil else {
+        guard SecretArguments.taken.userInfos.isEmpty else {
             throw ValidationError("SITE takes no user and no password. Write it as https://host or https://host:port.")
         }
         guard let separator = text.firstRange(of: "://"),

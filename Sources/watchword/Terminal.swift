@@ -1,5 +1,6 @@
 import CPlatform
 import Glibc
+import WatchwordClient
 import WatchwordProtocol
 
 /// The terminal of the user, whatever standard input and output are connected to.
@@ -34,7 +35,8 @@ struct Terminal: ~Copyable {
     /// Shows `prompt` and reads one line, shown or not. Echo is off before the prompt comes, so that nothing typed in answer
     /// to it is ever seen or lost, and back on when this returns, however it does.
     func readLine(
-        _ prompt: String, echo: Bool, interrupt: Int32, broker: Int32, isStillOpen: () -> Bool
+        _ prompt: String, echo: Bool, interrupt: Int32, broker: Int32, isStillOpen: () -> Bool,
+        watches: () -> [Watch] = { [] }
     ) -> Line {
         var settings = termios()
         let hasSettings = tcgetattr(descriptor, &settings) == 0
@@ -48,10 +50,14 @@ struct Terminal: ~Copyable {
         show(prompt)
         while true {
             var entries = [descriptor, interrupt, broker].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-            if poll(&entries, 3, -1) < 0 && errno == EINTR { continue }
+            // Other transfers go on: the broker gives up a body that nobody reads.
+            let others = watches()
+            entries += others.map(\.entry)
+            if poll(&entries, UInt(entries.count), -1) < 0 && errno == EINTR { continue }
             if entries[1].revents != 0 { return .interrupted }
             if entries[2].revents != 0 && !isStillOpen() { return .withdrawn }
             if entries[0].revents != 0 { return takeLine() }
+            for (watch, entry) in zip(others, entries.dropFirst(3)) where entry.revents != 0 { watch.act() }
         }
     }
 

@@ -67,7 +67,7 @@ final class TerminalQuestion {
     ) -> Terminal.Line {
         let line = terminal.readLine(
             prompt, echo: echo, interrupt: interrupt, broker: challenge.descriptor,
-            isStillOpen: { challenge.isStillOpen })
+            isStillOpen: { challenge.isStillOpen }, watches: { challenge.watches })
         switch line {
         case .withdrawn:
             terminal.show("\nThe question was withdrawn: it was open for too long, or the fetch has ended.\n")

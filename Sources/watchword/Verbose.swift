@@ -1,4 +1,3 @@
-import Glibc
 import JSONText
 import WatchwordProtocol
 
@@ -14,8 +13,6 @@ enum Verbose {
             case BrokerMethodName.serverClosing.rawValue: "the broker is closing"
             default: nil
             }
-        guard let text else { return }
-        let line = Array("* \(text)\n".utf8)
-        _ = Glibc.write(STDERR_FILENO, line, line.count)
+        if let text { StandardError.write(line: "* \(text)") }
     }
 }

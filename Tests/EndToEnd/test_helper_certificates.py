@@ -140,7 +140,7 @@ def test_without_a_terminal_nobody_is_asked(broker):
     done = run(started, "fetch", "https://intranet.test:8443/")
     assert done.returncode == 60 and done.stderr.count(b"\n") == 1
     assert plan.can == {"answer": False} and plan.answers == []
-    assert ("auth/subscribe", {"asksCanAuthenticate": True}) in started.called
+    assert ("auth/subscribe", {"asksCanAuthenticate": True, "asksNeedBody": True}) in started.called
 
 
 def test_a_pin_is_the_only_decision(broker):

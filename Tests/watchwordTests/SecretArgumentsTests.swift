@@ -17,7 +17,7 @@ import WatchwordProtocol
     }
 
     private static let ways: [(arguments: [String], option: SecretArguments.Option)] = [
-        (["-u", "a:secret"], .user), (["-ua:secret"], .user), (["-Lu", "a:secret"], .user),
+        (["-u", "a:secret"], .user), (["-ua:secret"], .user), (["-Lu", "a:secret"], .user), (["-sLua:secret"], .user),
         (["--user", "a:secret"], .user), (["--user=a:secret"], .user),
         (["-U", "a:secret"], .proxyUser), (["--proxy-user=a:secret"], .proxyUser),
         (["-x", "a:secret@h:1"], .proxy), (["--proxy", "http://a:secret@h"], .proxy),
@@ -40,12 +40,12 @@ import WatchwordProtocol
 
     @Test func takesUserInformationOutOfTheURL() {
         let found = take(["fetch", "-L", "https://a:secret@h/x"])
-        #expect(found.texts == ["fetch", "-L", "https://h/x"] && found.taken.userInfo != nil)
+        #expect(found.texts == ["fetch", "-L", "https://h/x"] && found.taken.userInfos.map(\.url) == ["https://h/x"])
         #expect(!found.left.joined().contains("secret"))
     }
 
     /// Joined to its letter a value can end with another one.
-    @Test(arguments: ["-ubobu", "-ubobx", "-Efilex", "-xhostE"])
+    @Test(arguments: ["-ubobu", "-ubobx", "-Efilex", "-xhostE", "-da=u", "-Fname=u", "-XPUTU", "-LoutputE"])
     func whatIsJoinedAsksForNothingMore(argument: String) {
         #expect(take([argument, "http://h/"]).texts.last == "http://h/")
     }

@@ -10,8 +10,9 @@ OK = {"status": 200, "httpVersion": "1.1", "headers": [], "body": {"type": "stri
 
 
 class ScriptedBroker:
-    """Serves one `watchword fetch`. `plan(broker, params)` gets the parameters of `fetch/run` and returns its result, or
-    raises `Failure`; meanwhile it may `ask`. `called` are the requests of the client."""
+    """Serves one `watchword fetch`. `plan(broker, params)` gets the parameters of `fetch/start` and returns the result, with
+    the body that goes to the attached connection, or raises `Failure`; meanwhile it may `ask`. `called` are the requests of
+    the client."""
 
     class Failure(Exception):
         def __init__(self, code, kind, message):
@@ -46,11 +47,27 @@ class ScriptedBroker:
         for line in self.file:
             message = json.loads(line)
             self.called.append((message["method"], message.get("params")))
+            if message["method"] == "fetch/start":
+                self._send({"id": message["id"], "result": {"fetchId": "f1", "attachToken": "t"}})
+                self._fetch(message["params"])
+            else:
+                self._send({"id": message["id"], "result": {}})
+
+    def _fetch(self, params):
+        body, _ = self.listener.accept()
+        with body, body.makefile("rb") as lines:
+            attach = json.loads(lines.readline())
+            assert (attach["method"], attach["params"]) == ("fetch/attach", {"token": "t", "side": "response"}), attach
+            body.sendall(json.dumps({"jsonrpc": "2.0", "id": attach["id"], "result": {}}).encode() + b"\n")
             try:
-                result = self.plan(self, message["params"]) if message["method"] == "fetch/run" else {}
-                self._send({"id": message["id"], "result": result})
+                result = {"fetchId": "f1", "url": params["url"], **self.plan(self, params)}
+                data = result.pop("body")["value"].encode()
+                result["bodyBytes"] = len(data)
+                self._send({"method": "fetch/headers", "params": result})
+                body.sendall(data)
+                self._send({"method": "fetch/completed", "params": result})
             except self.Failure as failure:
-                self._send({"id": message["id"], "error": failure.error})
+                self._send({"method": "fetch/completed", "params": {"fetchId": "f1", "error": failure.error}})
 
     def close(self):
         self.listener.close()

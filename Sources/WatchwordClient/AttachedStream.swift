@@ -1,0 +1,56 @@
+internal import Glibc
+internal import JSONText
+public import WatchwordProtocol
+
+/// A second connection to the broker, which carries the bytes of one body and nothing else (`fetch/attach`).
+///
+/// The descriptor does not block: it is read, or written, when it is ready, and closed with this object.
+public final class AttachedStream {
+    /// The reply to `fetch/attach` is `{}`, or an error with a sentence.
+    private static let longestReply = 64 << 10
+
+    private let socket: UnixSocket
+    public var descriptor: Int32 { socket.descriptor }
+
+    /// Connects, and waits for the reply; the broker has it at hand.
+    public init(_ location: SocketLocation, token: String, side: FetchAttachParams.Side) throws(ClientFailure) {
+        socket = try UnixSocket(connectingTo: location)
+        let params = FetchAttachParams(token: token, side: side).json
+        let message = OutgoingMessage.request(
+            id: .integer(1), method: MethodName.fetchAttach.rawValue, params: params)
+        let line = message.json.serialized() + [UInt8(ascii: "\n")]
+        try socket.send(line)
+        let reply = try Self.line(from: socket.descriptor)
+        let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)
+        guard let json = try? JSON.parse(reply, limits: limits) else {
+            throw .protocolViolation("an answer to fetch/attach that is no JSON")
+        }
+        switch IncomingMessage(json) {
+        case .result: break
+        case .error(_, let error): throw .refused(error)
+        default: throw .protocolViolation("no answer to fetch/attach")
+        }
+        let flags = fcntl(socket.descriptor, F_GETFL)
+        guard fcntl(socket.descriptor, F_SETFL, flags | O_NONBLOCK) == 0 else { throw .connectionLost }
+    }
+
+    /// Says that the body is complete.
+    public func finishWriting() { shutdown(socket.descriptor, Int32(SHUT_WR)) }
+
+    /// Exactly one line: what follows it are the body's bytes already.
+    private static func line(from descriptor: Int32) throws(ClientFailure) -> [UInt8] {
+        var line: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while line.count < longestReply {
+            let seen = recv(descriptor, &buffer, buffer.count, Int32(MSG_PEEK))
+            if seen < 0 && errno == EINTR { continue }
+            guard seen > 0 else { throw .connectionLost }
+            let end = buffer[..<seen].firstIndex(of: UInt8(ascii: "\n"))
+            let count = recv(descriptor, &buffer, end.map { $0 + 1 } ?? seen, 0)
+            guard count > 0 else { throw .connectionLost }
+            line += buffer[..<count]
+            if end != nil { return line }
+        }
+        throw .protocolViolation("an answer to fetch/attach without an end")
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+
+/// Draws the bars of all running transfers on the terminal, a few times a second.
+final class ProgressDisplay {
+    private static let interval = 0.2
+
+    private let isBarOnly: Bool
+    /// Whether the terminal can be told to move its cursor up.
+    private let movesCursor: Bool
+    private var lastDrawn: Double
+
+    /// `nil` where there is no terminal to draw on.
+    init?(isBarOnly: Bool, now: Double) {
+        guard isatty(STDERR_FILENO) == 1 else { return nil }
+        let kind = getenv("TERM").map { String(cString: $0) } ?? "dumb"
+        self.isBarOnly = isBarOnly
+        movesCursor = kind != "dumb"
+        // What is over at once needs no bar.
+        lastDrawn = now
+    }
+
+    func draw(_ transfers: [TransferProgress], now: Double) {
+        guard now - lastDrawn >= Self.interval, !transfers.isEmpty else { return }
+        lastDrawn = now
+        var size = winsize()
+        let hasSize = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        let width = hasSize ? Int(size.ws_col) - 1 : 79
+        let height = hasSize && movesCursor ? max(1, Int(size.ws_row) - 1) : movesCursor ? 23 : 1
+        let shown =
+            transfers.count <= height ? transfers : Array(transfers.prefix(height - 1)) + [rest(transfers, height - 1)]
+        StandardError.show(bars: shown.map { ProgressLine.text($0, at: now, width: width, isBarOnly: isBarOnly) })
+    }
+
+    /// One line for those that have no room.
+    private func rest(_ transfers: [TransferProgress], _ count: Int) -> TransferProgress {
+        let others = transfers.dropFirst(count)
+        var sum = TransferProgress(name: "\(others.count) \(count > 0 ? "more" : "files")")
+        sum.restart(.receiving, expected: nil)
+        sum.note(others.reduce(0) { $0 + $1.bytes }, at: lastDrawn)
+        return sum
+    }
+
+    /// Said once where a question follows, in place of the bars.
+    func announce(_ transfer: TransferProgress) {
+        var transfer = transfer
+        transfer.state = .waitingForAnswer
+        StandardError.write(line: ProgressLine.text(transfer, at: lastDrawn, width: 79))
+    }
+}

@@ -1,0 +1,52 @@
+/// How far one transfer is. Times are seconds on a clock that never goes back.
+struct TransferProgress: Equatable {
+    enum State: Equatable {
+        case starting, sending, receiving
+        /// A question about it is open.
+        case waitingForAnswer
+        case waitingForRetry(seconds: Int)
+        case ended(isComplete: Bool)
+    }
+
+    /// Speed is that of the last seconds, as people expect it after a change.
+    private static let speedWindow = 5.0
+
+    var name: String
+    var state = State.starting
+    /// Of the body in either direction, with what was there before in a resumed file.
+    private(set) var bytes = 0
+    var expected: Int?
+    private var samples: [(time: Double, bytes: Int)] = []
+
+    init(name: String) { self.name = name }
+
+    mutating func note(_ bytes: Int, at time: Double) {
+        self.bytes = bytes
+        while let first = samples.first, samples.count > 1, first.time < time - Self.speedWindow {
+            samples.removeFirst()
+        }
+        if let last = samples.last, time - last.time < 0.1 { return }
+        samples.append((time, bytes))
+    }
+
+    /// Another direction, or another attempt: what was counted does not count any more.
+    mutating func restart(_ state: State, bytes: Int = 0, expected: Int?) {
+        (self.state, self.bytes, self.expected, samples) = (state, bytes, expected, [])
+    }
+
+    /// Bytes per second; `nil` while too little is known.
+    func speed(at time: Double) -> Double? {
+        guard let first = samples.first, time - first.time >= 0.2 else { return nil }
+        return Double(bytes - first.bytes) / (time - first.time)
+    }
+
+    func secondsLeft(at time: Double) -> Int? {
+        guard let expected, let speed = speed(at: time), speed > 0, expected >= bytes else { return nil }
+        return Int((Double(expected - bytes) / speed).rounded(.up))
+    }
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.name == right.name && left.state == right.state && left.bytes == right.bytes
+            && left.expected == right.expected
+    }
+}

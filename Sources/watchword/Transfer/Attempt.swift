@@ -1,0 +1,143 @@
+import ArgumentParser
+import JSONText
+import WatchwordClient
+import WatchwordProtocol
+
+/// One fetch at the broker: its response on the way, its body on the way, and how it has ended.
+final class Attempt {
+    /// Larger bodies, and those of unknown length, are sent through a connection of their own.
+    private static let inlineBytes = 1 << 20
+
+    let fetchID: String
+    private let token: String
+    private let sendsBody: Bool
+    private let item: FetchItem
+    private let location: SocketLocation
+    let output: ResponseOutput?
+    let part: PartialFile?
+    let resumption: Resumption?
+    private var download: Download?
+    private var upload: Upload?
+    private(set) var head: ResponseHead?
+    private(set) var verdict = Resumption.Verdict.write(from: 0)
+    /// The end: the result without the body, or the error.
+    private(set) var completion: Result<JSON, RPCError>?
+
+    /// Opens where the response goes, then asks for it.
+    init(_ item: FetchItem, on connection: BrokerConnection) throws {
+        self.item = item
+        location = connection.location
+        part =
+            try item.resume == nil
+            ? nil : item.file.map { try PartialFile(for: $0, createsFolders: item.createsFolders) }
+        resumption = try item.resume.map { [part] in try Resumption($0, part: part) }
+        if item.printsJSON && item.file == nil {
+            output = .inMemory()
+        } else if let part {
+            output = ResponseOutput(part)
+        } else {
+            output =
+                try item.file.map { try ResponseOutput(file: $0, createsFolders: item.createsFolders) }
+                ?? .standardOutput()
+        }
+        do {
+            let (reply, sendsBody) = try Self.start(item, resumption, on: connection)
+            self.sendsBody = sendsBody
+            guard let id = reply["fetchId"]?.string, let token = reply["attachToken"]?.string else {
+                throw ClientFailure.protocolViolation("a fetch without a name")
+            }
+            (fetchID, self.token) = (id, token)
+        } catch {
+            if let part { _ = part.leave() } else { output?.discard() }
+            throw error
+        }
+    }
+
+    private static func start(
+        _ item: FetchItem, _ resumption: Resumption?, on connection: BrokerConnection
+    ) throws -> (JSON, sendsBody: Bool) {
+        let params = try params(item, resumption)
+        let isAttached = item.content.map { ($0.sizeBytes ?? .max) > inlineBytes } ?? false
+        do throws(ClientFailure) { return (try connection.call(.fetchStart, params), isAttached) } catch {
+            guard case .refused(let refusal) = error, refusal.kind == .notSupported, let content = item.content else {
+                throw error
+            }
+            // A broker that takes no attached bodies: it gets this one with the request, as long as that fits a message.
+            let body = BodyValue.json(try content.bytes())
+            return (try connection.call(.fetchStart, params.adding(["body": body])), false)
+        }
+    }
+
+    private static func params(_ item: FetchItem, _ resumption: Resumption?) throws -> JSON {
+        var params = item.params
+        params.headers += resumption?.headers ?? []
+        guard let content = item.content else { return params.json }
+        if let size = content.sizeBytes, size <= inlineBytes {
+            params.body = try content.bytes()
+            return params.json
+        }
+        return params.json.adding(["body": Self.attachedBody(content)])
+    }
+
+    static func attachedBody(_ content: RequestContent) -> JSON {
+        .object(["type": "attach", "sizeBytes": content.sizeBytes.map { .integer($0) }])
+    }
+
+    /// Opens the connections for the bodies.
+    func attach() throws(ClientFailure) {
+        do throws(ClientFailure) {
+            if sendsBody { try attachRequest() }
+            download = Download(from: try AttachedStream(location, token: token, side: .response))
+        } catch {
+            // The fetch may have failed by now: then its completion says why.
+            guard case .refused(let error) = error, error.kind == .unknownFetch else { throw error }
+        }
+    }
+
+    /// From the start, also when the broker asks a second time.
+    func attachRequest() throws(ClientFailure) {
+        guard let content = item.content else { return }
+        upload = Upload(content, to: try AttachedStream(location, token: token, side: .request))
+    }
+
+    /// The body is not touched before the header has said what to do with it.
+    var watches: [Watch] { [upload?.watch, head == nil ? nil : download?.watch].compactMap(\.self) }
+
+    func headerCame(_ params: JSON, isWanted: (ResponseHead) -> Bool) throws {
+        let head = ResponseHead(params)
+        self.head = head
+        verdict = resumption?.verdict(head) ?? .write(from: 0)
+        guard case .write(let offset) = verdict, isWanted(head), let output else { return }
+        if let part {
+            try part.start(at: offset)
+            if offset == 0 { part.keep(head.status == 200 ? head.strongValidator : nil) }
+        }
+        if item.showsHeader && !item.printsJSON { try output.write(head.bytes) }
+        download?.output = output
+    }
+
+    func completed(_ params: JSON) {
+        guard let error = params["error"] else {
+            completion = .success(params)
+            return
+        }
+        completion = .failure(RPCError(error) ?? RPCError(.internalError, "The broker does not say what went wrong."))
+    }
+
+    var problem: (any Error)? { upload?.problem ?? download?.problem }
+    var receivedBytes: Int { download?.receivedBytes ?? 0 }
+    /// `nil` when nothing is being sent.
+    var sentBytes: Int? { head == nil && upload != nil ? upload?.sentBytes : nil }
+
+    /// Nothing more is to come.
+    var isOver: Bool {
+        switch completion {
+        case nil: problem != nil
+        case .failure: true
+        case .success: problem != nil || download?.isAtEnd ?? true
+        }
+    }
+
+    /// Whether all bytes have come that the broker has sent.
+    func isWhole(_ result: JSON) -> Bool { result["bodyBytes"]?.integer.map { $0 == receivedBytes } ?? true }
+}

@@ -1,0 +1,33 @@
+import WatchwordProtocol
+
+/// Sizes as curl's options take them, and as people read them.
+enum ByteCount {
+    /// A number of bytes, or one with `k`, `M`, `G`, `T` or `P` behind it, by 1024. `nil` for anything else.
+    static func parse(_ text: String) -> Int? {
+        var digits = text[...]
+        var shift = 0
+        if let last = text.last, !last.isNumber {
+            guard let power = "kmgtp".firstIndex(of: Character(last.lowercased())) else { return nil }
+            shift = 10 * ("kmgtp".distance(from: "kmgtp".startIndex, to: power) + 1)
+            digits = digits.dropLast()
+            if digits.last == "." { return nil }
+        }
+        guard let number = Double(digits), digits.allSatisfy({ $0.isNumber || $0 == "." }) else { return nil }
+        let bytes = number * Double(1 << shift)
+        return bytes < Double(Int.max) && (shift > 0 || !digits.contains(".")) ? Int(bytes) : nil
+    }
+
+    /// Four characters and a unit at most.
+    static func text(_ bytes: Int) -> String {
+        var number = Double(bytes)
+        for unit in ["B", "KiB", "MiB", "GiB", "TiB"] {
+            if number < 999.5 || unit == "TiB" {
+                let isSmall = unit != "B" && number < 99.95
+                let tenths = Int((number * 10).rounded())
+                return isSmall ? "\(tenths / 10).\(tenths % 10) \(unit)" : "\(Int(number.rounded())) \(unit)"
+            }
+            number /= 1024
+        }
+        return ""
+    }
+}

@@ -1,0 +1,26 @@
+import WatchwordProtocol
+
+/// One URL of the command, and all that the options say about it.
+struct FetchItem {
+    /// Where to go on.
+    enum Resume: Equatable {
+        case atByte(Int)
+        /// `-C -`: after what is in the partial file.
+        case whereItEnded
+    }
+
+    /// Without the body.
+    var params: FetchRunParams
+    var content: RequestContent?
+    /// `nil` for standard output.
+    var file: String?
+    var resume: Resume?
+    var createsFolders = false
+    /// `-i` and `-I`.
+    var showsHeader = false
+    var failsOnErrors = false
+    var printsJSON = false
+    var retry = RetryPolicy()
+    /// What bars call it.
+    var name: String
+}

@@ -1,0 +1,29 @@
+import Glibc
+
+/// Dates in header fields (RFC 9110 section 5.6.7), in the one form that may be sent.
+enum HTTPDate {
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    /// Seconds since 1970. `nil` for anything but `Sun, 06 Nov 1994 08:49:37 GMT`.
+    static func seconds(_ text: String) -> Int? {
+        let words = text.split(separator: " ")
+        guard words.count == 6, words[0].last == ",", words[5] == "GMT", let day = Int32(words[1]),
+            let month = months.firstIndex(of: String(words[2])), let year = Int32(words[3]), year >= 1900
+        else { return nil }
+        let clock = words[4].split(separator: ":").compactMap { Int32($0) }
+        guard clock.count == 3 else { return nil }
+        var parts = tm()
+        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (year - 1900, Int32(month), day)
+        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (clock[0], clock[1], clock[2])
+        return timegm(&parts)
+    }
+
+    /// What `Retry-After` asks for (RFC 9110 section 10.2.3): seconds, or a date.
+    static func retryAfter(_ text: String?, now: Int) -> Duration? {
+        guard let text else { return nil }
+        if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            return Int(text).map { .seconds(min($0, 86_400 * 365)) }
+        }
+        return seconds(text).map { .seconds(max(0, $0 - now)) }
+    }
+}

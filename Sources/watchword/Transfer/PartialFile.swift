@@ -1,0 +1,76 @@
+import ArgumentParser
+import Glibc
+
+/// What `-C` continues: `NAME.part`, and beside it what the server called the version that it is a part of.
+final class PartialFile {
+    /// The longest entity tag that is kept.
+    private static let longestValidator = 4096
+
+    let path: String
+    let final: String
+    let descriptor: Int32
+    /// What was there before.
+    let sizeBytes: Int
+    /// For `If-Range`; `nil` where it cannot be known whether the rest would fit.
+    let validator: String?
+
+    private var validatorPath: String { path + ".validator" }
+
+    init(for name: String, createsFolders: Bool) throws {
+        if createsFolders { try ResponseOutput.createFolders(of: name) }
+        final = ResponseOutput.target(of: name)
+        path = final + ".part"
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw ResponseOutput.notWritable(path) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            complain("The file \(path) is being written by another fetch.")
+            throw ExitCode(ExitStatus.writeError)
+        }
+        var facts = stat()
+        sizeBytes = fstat(descriptor, &facts) == 0 ? Int(facts.st_size) : 0
+        validator = Self.read(path + ".validator")
+    }
+
+    private static func read(_ path: String) -> String? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: longestValidator)
+        let count = Glibc.read(file, &bytes, bytes.count)
+        let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+        return text.isEmpty || text.utf8.contains { $0 < 0x20 || $0 == 0x7F } ? nil : text
+    }
+
+    /// Cuts the file off, and writes on from there.
+    func start(at offset: Int) throws {
+        guard ftruncate(descriptor, offset) == 0, lseek(descriptor, offset, SEEK_SET) == offset else {
+            throw ResponseOutput.notWritable(path)
+        }
+    }
+
+    /// Remembers which version is being written now.
+    func keep(_ validator: String?) {
+        unlink(validatorPath)
+        guard let validator, validator.utf8.count < Self.longestValidator else { return }
+        let file = open(validatorPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        let bytes = Array(validator.utf8)
+        if write(file, bytes, bytes.count) != bytes.count { unlink(validatorPath) }
+    }
+
+    func forgetValidator() { unlink(validatorPath) }
+
+    /// After a failure. What can be continued stays; the sentence says so.
+    func leave() -> String? {
+        var facts = stat()
+        let size = fstat(descriptor, &facts) == 0 ? facts.st_size : 0
+        close(descriptor)
+        guard size > 0 else {
+            unlink(path)
+            unlink(validatorPath)
+            return nil
+        }
+        return access(validatorPath, R_OK) == 0 ? "\(size) bytes are in \(path); -C - goes on from there." : nil
+    }
+}

@@ -1,0 +1,362 @@
+"""Where the helper puts what it gets: files that are whole, files that are continued, retries, several at once, and the bar."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from rig.broker import program
+from rig.scripted import ScriptedServer, basic_server, response
+from rig.terminal import Shell
+
+
+@pytest.fixture
+def shell(stage):
+    return Shell(stage.broker())
+
+
+def names(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def named(request):
+    return response(200, b"body of " + request.target.encode())
+
+
+def test_names_for_several_urls(stage, shell, tmp_path):
+    url = stage.server(named).url
+    done = shell.run(
+        "fetch", "-O", "-o", "two", "-o", "new/folder/three", "--create-dirs", f"{url}/a/one?x", f"{url}/2", f"{url}/3", f"{url}/4", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"body of /4"), done
+    assert names(tmp_path / "new") == ["folder/three"] and (tmp_path / "one").read_bytes() == b"body of /a/one?x"
+    assert (tmp_path / "two").read_bytes() == b"body of /2" and (tmp_path / "new/folder/three").read_bytes() == b"body of /3"
+    assert shell.run("fetch", "--remote-name-all", f"{url}/x", f"{url}/y", cwd=tmp_path).stdout == b""
+    assert (tmp_path / "x").read_bytes() == b"body of /x" and (tmp_path / "y").read_bytes() == b"body of /y"
+    for path in ["/", "/a/..", ""]:
+        done = shell.run("fetch", "-O", url + path, cwd=tmp_path)
+        assert done.returncode == 23 and done.stderr.count(b"\n") == 1
+
+
+def test_a_device_and_a_link_stay_what_they_are(stage, shell, tmp_path):
+    url = stage.server(named).url
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "target").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("target")
+    reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
+    assert shell.run("fetch", "-o", "pipe", f"{url}/p", cwd=tmp_path).returncode == 0
+    assert reader.communicate(timeout=10)[0] == b"body of /p" and (tmp_path / "pipe").is_fifo()
+    assert shell.run("fetch", "-o", "link", f"{url}/l", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_bytes() == b"body of /l"
+
+
+class Cut(ScriptedServer):
+    """Sends a part of what it has announced."""
+
+    def __init__(self, body, *headers, at):
+        super().__init__(None)
+        self.body, self.headers, self.at = body, headers, at
+
+    def _respond(self, connection, request, early):
+        connection.sendall(response(200, self.body, *self.headers)[:len(response(200, self.body, *self.headers)) - len(self.body) + self.at])
+        return True
+
+
+def test_a_body_that_was_cut_off_leaves_no_file(stage, shell, tmp_path):
+    (tmp_path / "old").write_bytes(b"as before")
+    server = stage.server(Cut(b"x" * 1000, at=600))
+    done = shell.run("fetch", "-o", "old", server.url, cwd=tmp_path)
+    assert done.returncode == 18 and done.stderr.count(b"\n") == 1, done
+    assert (tmp_path / "old").read_bytes() == b"as before"
+    assert not list(tmp_path.glob("old.*"))
+
+
+def test_an_interrupted_download_leaves_no_file(stage, shell, tmp_path):
+    server = stage.server(Slow(b"x" * 1000, at=600))
+    terminal = shell.at_terminal("fetch", "-o", str(tmp_path / "f"), server.url)
+    end = time.monotonic() + 10
+    while not list(tmp_path.glob("f.*")) and time.monotonic() < end:
+        time.sleep(0.02)
+    server.has_begun.wait(10)
+    terminal.type("\x03")
+    assert terminal.end() == 130 and not list(tmp_path.glob("f*"))
+
+
+class Slow(Cut):
+    """Stops in the middle, and goes on when it is told."""
+
+    def __init__(self, *arguments, **more):
+        import threading
+
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        super().__init__(*arguments, **more)
+
+    def _respond(self, connection, request, early):
+        whole = response(200, self.body, *self.headers)
+        cut = len(whole) - len(self.body) + self.at
+        connection.sendall(whole[:cut])
+        self.has_begun.set()
+        self.may_end.wait(20)
+        connection.sendall(whole[cut:])
+        return True
+
+
+def test_an_http_error_with_f_leaves_no_file(stage, shell, tmp_path):
+    server = stage.server(lambda request: response(404, b"no"))
+    assert shell.run("fetch", "-f", "-o", "x", server.url, cwd=tmp_path).returncode == 22
+    assert not list(tmp_path.glob("x*"))
+
+
+# Retries
+
+
+def test_retries_and_what_they_wait_for(stage, shell):
+    answers = [response(503, b"busy"), response(429, b"later", "Retry-After: 2"), response(200, b"there")]
+    server = stage.server(lambda request: answers[len(server.requests) - 1])
+    start = time.monotonic()
+    done = shell.run("fetch", "--retry", "3", server.url)
+    assert (done.returncode, done.stdout) == (0, b"there") and 3 <= time.monotonic() - start < 6
+    assert b"503" in done.stderr and b"Again in 2 s (2 of 3)" in done.stderr
+    server.requests.clear()
+    answers[2] = response(500, b"broken")
+    done = shell.run("fetch", "--retry", "2", "--retry-delay", "0.1", server.url)
+    assert (done.returncode, done.stdout, len(server.requests)) == (0, b"broken", 3)
+    server.requests.clear()
+    assert shell.run("fetch", server.url).stdout == b"busy" and len(server.requests) == 1
+
+
+def test_a_retry_sends_the_same_body_but_not_standard_input(stage, shell, tmp_path):
+    (tmp_path / "f").write_bytes(b"content")
+    server = stage.server(lambda request: response(503, b"busy"))
+    shell.run("fetch", "--retry", "1", "--retry-delay", "0.1", "-T", str(tmp_path / "f"), server.url + "/x")
+    assert [request.body for request in server.requests] == [b"content"] * 2
+    server.requests.clear()
+    assert shell.run("fetch", "--retry", "1", "--retry-delay", "0.1", "-T", "-", server.url + "/x", input=b"piped").stdout == b"busy"
+    assert len(server.requests) <= 1
+
+
+def test_a_retry_asks_nobody_twice(stage, shell):
+    password = stage.secret()
+    server = basic_server("bob", password)
+    inner, failures = server.handler, []
+
+    def handle(request):
+        if request.authorization and not failures:
+            failures.append(1)
+            return response(503, b"busy")
+        return inner(request)
+
+    server.handler = handle
+    stage.server(server)
+    stage.allow(password, server)
+    terminal = shell.at_terminal("fetch", "--keep", "none", "--retry", "1", server.url)
+    terminal.expect("User: ")
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0
+    assert terminal.shown.count(b"User: ") == 1 and b"welcome" in terminal.shown
+
+
+# Going on
+
+
+class Ranges:
+    """A file of several versions, served by RFC 9110 section 14."""
+
+    def __init__(self, body, tag='"v1"', knows_ranges=True):
+        self.body, self.tag, self.knows_ranges, self.cut = body, tag, knows_ranges, None
+
+    def __call__(self, request):
+        found = re.fullmatch(r"bytes=(\d+)-", request.header("Range") or "")
+        is_same = request.header("If-Range") in (None, self.tag)
+        if not found or not is_same or not self.knows_ranges:
+            return response(200, self.body, f"ETag: {self.tag}")
+        first = int(found.group(1))
+        if first >= len(self.body):
+            return response(416, b"", f"Content-Range: bytes */{len(self.body)}", f"ETag: {self.tag}")
+        return response(206, self.body[first:], f"Content-Range: bytes {first}-{len(self.body) - 1}/{len(self.body)}", f"ETag: {self.tag}")
+
+
+@pytest.fixture
+def begun(stage, shell, tmp_path):
+    """600 bytes of 1000 are there."""
+    body = os.urandom(1000)
+    server = stage.server(Cut(body, 'ETag: "v1"', at=600))
+    done = shell.run("fetch", "-C", "-", "-o", "f", server.url, cwd=tmp_path)
+    assert done.returncode == 18 and b"600 bytes are in" in done.stderr, done
+    assert (tmp_path / "f.part").read_bytes() == body[:600] and not (tmp_path / "f").exists()
+    return body
+
+
+def go_on(stage, shell, folder, handler, at="-"):
+    server = stage.server(handler)
+    done = shell.run("fetch", "-C", at, "-o", "f", server.url, cwd=folder)
+    return done, server
+
+
+def test_going_on_where_it_ended(stage, shell, tmp_path, begun):
+    done, server = go_on(stage, shell, tmp_path, Ranges(begun))
+    assert done.returncode == 0, done
+    assert (tmp_path / "f").read_bytes() == begun and not list(tmp_path.glob("f.*"))
+    assert (server.requests[0].header("Range"), server.requests[0].header("If-Range")) == ("bytes=600-", '"v1"')
+
+
+@pytest.mark.parametrize("handler", [
+    Ranges(b"another", tag='"v2"'), Ranges(b"another version that is longer" * 50, tag='"v2"'), Ranges(b"no ranges", knows_ranges=False)])
+def test_another_version_is_fetched_anew(stage, shell, tmp_path, begun, handler):
+    done, _ = go_on(stage, shell, tmp_path, handler)
+    assert done.returncode == 0, done
+    assert (tmp_path / "f").read_bytes() == handler.body and not list(tmp_path.glob("f.*"))
+
+
+def test_a_server_that_does_not_look_at_if_range_mixes_nothing(stage, shell, tmp_path, begun):
+    other = Ranges(os.urandom(1000), tag='"v2"')
+
+    def careless(request):
+        request.headers = [(name, value) for name, value in request.headers if name != "If-Range"]
+        return other(request)
+
+    done, server = go_on(stage, shell, tmp_path, careless)
+    assert done.returncode == 0 and (tmp_path / "f").read_bytes() == other.body
+    assert [request.header("Range") for request in server.requests] == ["bytes=600-", None]
+
+
+def test_a_part_that_was_whole_gets_its_name(stage, shell, tmp_path, begun):
+    done, server = go_on(stage, shell, tmp_path, Ranges(begun[:600]))
+    assert done.returncode == 0, done
+    assert (tmp_path / "f").read_bytes() == begun[:600] and len(server.requests) == 1
+
+
+def test_an_error_leaves_the_part_as_it_is(stage, shell, tmp_path, begun):
+    done, _ = go_on(stage, shell, tmp_path, lambda request: response(500, b"broken"))
+    assert done.returncode == 22 and (tmp_path / "f.part").read_bytes() == begun[:600] and not (tmp_path / "f").exists()
+
+
+def test_a_fixed_offset(stage, shell, tmp_path, begun):
+    url = stage.server(Ranges(begun)).url
+    assert shell.run("fetch", "-C", "990", url).stdout == begun[990:]
+    assert go_on(stage, shell, tmp_path, Ranges(begun), at="700")[0].returncode == 36
+    assert shell.run("fetch", "-C", "5", stage.server(Ranges(begun, knows_ranges=False)).url).returncode == 33
+    assert go_on(stage, shell, tmp_path, Ranges(begun), at="500")[0].returncode == 0
+    assert (tmp_path / "f").read_bytes() == begun
+
+
+def test_going_on_with_a_real_server(shell, nginx, tmp_path):
+    url = f"http://127.0.0.1:{nginx.port}/large.bin"
+    whole = shell.run("fetch", "-i", url).stdout
+    head, body = whole.split(b"\r\n\r\n", 1)
+    tag = re.search(rb'(?i)etag: (".*?")', head).group(1)
+    (tmp_path / "f.part").write_bytes(body[:len(body) // 2])
+    (tmp_path / "f.part.validator").write_bytes(tag)
+    done = shell.run("fetch", "-C", "-", "-o", "f", url, cwd=tmp_path)
+    assert done.returncode == 0 and (tmp_path / "f").read_bytes() == body, done
+
+
+# Limits and codings
+
+
+def test_limits(stage, shell, httpbin, tmp_path):
+    server = stage.server(lambda request: response(200, b"x" * 200_000))
+    assert shell.run("fetch", "--max-filesize", "100k", "-o", "f", server.url, cwd=tmp_path).returncode == 63
+    assert not list(tmp_path.glob("f*"))
+    large = stage.server(lambda request: response(200, b"x" * 3_000_000))
+    start = time.monotonic()
+    assert len(shell.run("fetch", "--limit-rate", "1M", large.url).stdout) == 3_000_000
+    assert time.monotonic() - start > 1.5
+    done = shell.run("fetch", "--compressed", f"http://127.0.0.1:{httpbin.port}/gzip")
+    assert json.loads(done.stdout)["gzipped"] is True
+
+
+# Several at once
+
+
+def test_parallel_fetches_run_at_the_same_time(stage, shell, tmp_path):
+    servers = [stage.server(Slow(bytes([65 + index]) * 1000, at=500)) for index in range(5)]
+    command = [part for index, server in enumerate(servers) for part in ("-o", f"f{index}", server.url)]
+    running = subprocess.Popen(
+        [program("watchword"), "fetch", "-Z", *command], env=shell.environment, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE)
+    assert all(server.has_begun.wait(10) for server in servers)
+    for server in reversed(servers):
+        server.may_end.set()
+    assert running.communicate(timeout=20)[1] == b"" and running.returncode == 0
+    assert [(tmp_path / f"f{index}").read_bytes() for index in range(5)] == [bytes([65 + index]) * 1000 for index in range(5)]
+
+
+def test_one_that_fails_stops_no_other(stage, shell, tmp_path):
+    url = stage.server(named).url
+    for more in [[], ["-Z"]]:
+        done = shell.run(
+            "fetch", *more, "-o", "a", f"{url}/a", "-o", "b", "http://127.0.0.1:1/", "-o", "c", f"{url}/c", cwd=tmp_path)
+        assert done.returncode == 7 and (tmp_path / "c").read_bytes() == b"body of /c"
+        assert not (tmp_path / "b").exists()
+        (tmp_path / "c").unlink()
+
+
+def test_one_question_for_all_while_the_others_go_on(stage, shell, tmp_path):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    free = stage.server(lambda request: response(200, b"x" * (3 << 20)))
+    command = [part for index in range(4) for part in ("-o", f"f{index}", f"{server.url}/{index}")]
+    folder = str(tmp_path)
+    terminal = shell.at_terminal("fetch", "-Z", *[part.replace("f", f"{folder}/f") if part.startswith("f") else part for part in command],
+                                 "-o", f"{folder}/big", free.url)
+    terminal.expect("waiting for your answer")
+    terminal.expect("User: ")
+    end = time.monotonic() + 10
+    while sum(path.stat().st_size for path in tmp_path.glob("big*")) < 3 << 20 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert sum(path.stat().st_size for path in tmp_path.glob("big*")) == 3 << 20
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0
+    assert terminal.shown.count(b"User: ") == 1
+    assert [(tmp_path / f"f{index}").read_bytes() for index in range(4)] == [b"welcome"] * 4
+
+
+# The bar
+
+
+def test_a_bar_on_a_terminal_that_goes_away(stage, shell, tmp_path):
+    server = stage.server(Slow(b"x" * 900, at=450))
+    terminal = shell.at_terminal("fetch", "-o", str(tmp_path / "f"), server.url + "/report.csv")
+    terminal.expect("report.csv")
+    terminal.expect("50%  450 B of 900 B")
+    server.may_end.set()
+    assert terminal.end() == 0
+    assert terminal.shown.endswith(b"\r" + b" " * (len(terminal.shown.split(b"\r")[-2])) + b"\r")
+
+
+@pytest.mark.parametrize("options", [["-s"], ["--no-progress-meter"]])
+def test_no_bar_where_none_is_wanted(stage, shell, tmp_path, options):
+    server = stage.server(Slow(b"x" * 1000, at=500))
+    terminal = shell.at_terminal("fetch", *options, "-o", str(tmp_path / "f"), server.url)
+    server.has_begun.wait(10)
+    time.sleep(0.7)
+    server.may_end.set()
+    assert terminal.end() == 0 and terminal.shown == b""
+
+
+def test_no_bar_in_a_pipe_and_none_among_the_body(stage, shell):
+    server = stage.server(Slow(b"x" * 1000, at=500))
+    running = subprocess.Popen([program("watchword"), "fetch", server.url], env=shell.environment, stdout=-1, stderr=-1, start_new_session=True)
+    server.has_begun.wait(10)
+    time.sleep(0.7)
+    server.may_end.set()
+    assert running.communicate(timeout=10) == (b"x" * 1000, b"")
+    server = stage.server(Slow(b"y" * 1000, at=500))
+    terminal = shell.at_terminal("fetch", server.url)
+    server.has_begun.wait(10)
+    time.sleep(0.7)
+    server.may_end.set()
+    assert terminal.end() == 0 and terminal.shown == b"y" * 1000
+
+
+def test_silence(shell):
+    assert shell.run("fetch", "-s", "http://127.0.0.1:1/").stderr == b""
+    assert shell.run("fetch", "-sS", "http://127.0.0.1:1/").stderr.count(b"\n") == 1
