@@ -13,6 +13,7 @@ extension Broker {
         let fetch = try makeFetch(json, of: connection, inSteps: false)
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
+        reportProgress(of: fetch)
         perform(table.start(fetch.id, environment))
     }
 
@@ -30,6 +31,7 @@ extension Broker {
         fetch.steps = FetchSteps(token: token)
         tokens[token] = StepReference(connection: connection.id, fetch: fetch.id, freeSides: fetch.freeSides)
         connection.complete(call, .success(["fetchId": .string("\(fetch.id)"), "attachToken": .string(token)]))
+        reportProgress(of: fetch)
         perform(table.start(fetch.id, environment))
     }
 

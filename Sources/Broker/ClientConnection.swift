@@ -24,6 +24,8 @@ final class ClientConnection {
     var consultations: [Int: FetchID] = [:]
     var challenges = PendingChallenges()
     var bodies = OpenBodies()
+    /// What it was told last of how far they are.
+    var progress: [FetchID: TransferProgress] = [:]
     /// Nothing came behind what is being handled.
     var isLastEvent = true
 
