@@ -38,11 +38,11 @@ def test_a_large_body_costs_no_memory(stage):
 
 def test_nor_does_one_that_is_read_in_small_parts(stage):
     """By a reader that never catches up with the server."""
-    server = stage.server(StreamServer(lambda request: repeated(8 if request.target == "/warm" else 32)))
+    server = stage.server(StreamServer(lambda request: repeated(8 if request.target == "/warm" else 16)))
     broker, client = warmed(stage, server)
     peak = broker.peak_kilobytes
     download = Download(client, server.url)
-    assert digest_of(download.parts(1 << 16)) == digest_of(BLOCK for _ in range(32))
+    assert digest_of(download.parts(1 << 16)) == digest_of(BLOCK for _ in range(16))
     assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
 
 
