@@ -74,7 +74,8 @@ def test_sixty_four_that_nobody_reads(stage):
     assert refused["error"]["data"]["kind"] == "busy"
     for download in downloads:
         download.headers()
-    assert client.fetch(server.url + "/warm", maxInlineBodyBytes=0).get("error", {}).get("data", {}).get("kind") == "busy"
+    other = stage.server(StreamServer(lambda request: repeated(1)))
+    assert client.fetch(other.url, maxInlineBodyBytes=0)["error"]["data"]["kind"] == "busy"
     sent = -1
     while sent != (sent := server.all_sent):
         time.sleep(0.5)
@@ -82,7 +83,7 @@ def test_sixty_four_that_nobody_reads(stage):
     for download in downloads:
         assert download.cancel() is True
         assert download.failure() == "cancelled"
-    eventually(lambda: server.open_connections <= 1, lambda: f"{server.open_connections} connections are open")
+    eventually(lambda: server.open_connections <= 2, lambda: f"{server.open_connections} connections are open")
     assert Download(client, server.url + "/warm").headers()["status"] == 200
 
 
@@ -155,7 +156,7 @@ def test_a_bomb_is_too_large(stage, way):
     server = stage.server(StreamServer(bomb))
     broker, client = warmed(stage, server)
     peak = broker.peak_kilobytes
-    limit = (64 if way == "attach" else 8) * MEGABYTE
+    limit = (64 if way == "attach" else 3) * MEGABYTE
     params = {"decompress": True, "maxBodyBytes": limit}
     count = 0
     if way == "attach":
