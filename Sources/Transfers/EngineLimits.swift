@@ -38,6 +38,9 @@ enum EngineLimits {
     static let readerIdleSeconds = 60
     /// What libcurl reads at once, of a body that is handed over on its way.
     static let streamedChunkBytes = 256 << 10
+    /// The same of a body that is decompressed: libcurl undoes all of it at once, and keeps a thousand times as much if it has to
+    /// wait.
+    static let compressedChunkBytes = 2 << 10
     /// A server that sends nothing of such a body for so long is given up.
     static let stallSeconds = 300
     /// How long the engine's thread sleeps at most when nothing happens.

@@ -57,7 +57,11 @@ extension EasyHandle {
             try set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: limit)
             try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit)
         }
-        if request.delivery == .fromHeader { try set(CURLOPT_BUFFERSIZE, EngineLimits.streamedChunkBytes) }
+        if request.decompresses {
+            try set(CURLOPT_BUFFERSIZE, EngineLimits.compressedChunkBytes)
+        } else if request.delivery == .fromHeader {
+            try set(CURLOPT_BUFFERSIZE, EngineLimits.streamedChunkBytes)
+        }
         let stall = LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds)
         guard let slow = request.lowSpeed ?? (request.delivery == .fromHeader ? stall : nil) else { return }
         try set(CURLOPT_LOW_SPEED_LIMIT, slow.bytesPerSecond)

@@ -26,6 +26,12 @@ extension Transfer {
             return .failure(
                 TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
         }
+        // libcurl takes the end of the connection for the end of the header section.
+        guard headers.isComplete else {
+            return .failure(
+                TransferFailure(
+                    .connectionLost, "\(request.url.origin.text) ended the connection within the header section."))
+        }
         if let login, !login.isProven(by: headers) {
             return .failure(
                 TransferFailure(

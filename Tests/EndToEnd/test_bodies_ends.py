@@ -1,0 +1,260 @@
+"""However a download ends: one final reply, nothing more from the server, and nothing left behind."""
+import os
+import random
+import socket
+import time
+
+import pytest
+
+from rig.bodies import Attached, Download, eventually
+from rig.scripted import response
+from rig.streams import BLOCK, StreamServer, chunked, head, repeated
+
+WITHIN = 1.0
+
+
+def endless(request):
+    return response(200, b"warm") if request.target == "/warm" else repeated(4096)
+
+
+def halted(request):
+    """Says something, and then nothing more."""
+    return response(200, b"warm") if request.target == "/warm" else iter([head(length=1 << 30), BLOCK, StreamServer.WAIT])
+
+
+def settled(stage):
+    broker = stage.broker()
+    stage.client(broker=broker).call("ping")
+    return broker
+
+
+def begin(stage, handler):
+    """A broker at rest, a client of its own for the download, and the descriptors that the broker has had with both."""
+    server = stage.server(StreamServer(handler, send_buffer=1 << 18))
+    broker = stage.broker()
+    watcher = stage.client(broker=broker)
+    assert watcher.fetch(server.url + "/warm")["result"]["status"] == 200
+    return server, broker, watcher
+
+
+def check_at_rest(broker, watcher, descriptors):
+    eventually(lambda: watcher.call("server/status")["result"]["engine"]["running"] == 0, "transfers run")
+    if descriptors is not None:
+        eventually(lambda: broker.descriptors <= descriptors, lambda: f"{broker.descriptors} descriptors, and {descriptors} before")
+
+
+@pytest.mark.parametrize("handler", [endless, halted], ids=["busy", "silent"])
+@pytest.mark.parametrize("end", ["cancel", "control", "attached", "idle-cancel"])
+def test_the_server_hears_of_the_end_within_a_second(stage, handler, end):
+    server, broker, watcher = begin(stage, handler)
+    descriptors = broker.descriptors
+    client = stage.client(broker=broker)
+    download = Download(client, server.url + "/")
+    attached = download.attach() if end != "idle-cancel" else None
+    download.headers()
+    if attached:
+        attached.socket.recv(1000)
+    time.sleep(0.2)
+    before = set(server.ended)
+    began = time.monotonic()
+    if end == "control":
+        client.close()
+    elif end == "attached":
+        attached.close()
+    else:
+        assert download.cancel() is True
+    ended = eventually(lambda: set(server.ended) - before, "the server goes on")
+    assert server.ended[ended.pop()] - began < WITHIN
+    if end != "control":
+        assert download.failure() == "cancelled"
+        client.call("ping")
+        assert len(download.notifications("fetch/completed")) == 1
+        client.close()
+    if end in ("cancel", "control"):
+        attached.socket.settimeout(5)
+        for _ in attached.parts():
+            pass
+        attached.close()
+    check_at_rest(broker, watcher, descriptors)
+
+
+@pytest.mark.parametrize("framing", ["lines", "headers"])
+@pytest.mark.parametrize("death", [None, StreamServer.RESET], ids=["closed", "reset"])
+def test_a_server_that_dies_in_the_middle(stage, framing, death):
+    server = stage.server(StreamServer(lambda request: iter([head(length=1 << 24), BLOCK, death])))
+    client = stage.client(framing=framing)
+    download = Download(client, server.url)
+    count = len(download.attach().read())
+    assert count <= 1 << 20
+    assert download.failure() == "connectionLost"
+    client.call("ping")
+    assert len(download.notifications("fetch/completed")) == 1
+
+
+def test_a_read_tells_of_the_servers_death_after_what_had_come(stage):
+    server = stage.server(StreamServer(lambda request: iter([head(length=1 << 24), b"x" * 5000, None])))
+    client = stage.client()
+    download = Download(client, server.url)
+    got, reply = b"", client.call("fetch/read", {"fetchId": download.id})
+    while "result" in reply:
+        assert reply["result"]["eof"] is False
+        got += reply["result"]["data"]["value"].encode()
+        reply = client.call("fetch/read", {"fetchId": download.id})
+    assert got == b"x" * 5000 and reply["error"]["data"]["kind"] == "connectionLost"
+    assert download.failure() == "connectionLost"
+
+
+def torn(chance):
+    """A response that ends somewhere: in its header section, before its body, or in it."""
+    whole = head(length=1 << 22) if chance.random() < 0.5 else None
+    text = b"".join(repeated(4)) if whole else b"".join(chunked([BLOCK] * 4))
+    at = chance.choice([chance.randrange(1, 60), chance.randrange(60, 2000), chance.randrange(2000, len(text) - 10)])
+    return iter([text[:at], chance.choice([None, StreamServer.RESET])])
+
+
+SEED = int(os.environ.get("WATCHWORD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+
+
+def test_servers_that_die_at_fifty_moments(stage):
+    print("WATCHWORD_SEED =", SEED)
+    chance = random.Random(SEED)
+    server, broker, watcher = begin(
+        stage, lambda request: response(200, b"warm") if request.target == "/warm" else torn(chance))
+    client = stage.client(broker=broker)
+    # All ways have been gone once before anything is measured.
+    for number in range(-5, 50):
+        if number == 0:
+            descriptors, kilobytes = broker.descriptors, broker.resident_kilobytes
+        download = Download(client, server.url + "/")
+        way = chance.choice(["attach", "read", "late"])
+        if way == "late":
+            time.sleep(chance.random() / 50)
+        if way == "read":
+            while "result" in client.call("fetch/read", {"fetchId": download.id, "maxBytes": 1 << 16}):
+                pass
+        else:
+            attached = Attached(client.socket.getpeername(), download.token)
+            if "result" in attached.reply:
+                attached.read()
+            else:
+                assert attached.reply["error"]["data"]["kind"] == "unknownFetch"
+            attached.close()
+        assert download.failure() in ("connectionLost", "malformedResponse"), SEED
+    client.call("ping")
+    finals = [message["params"]["fetchId"] for side, message in client.messages if message.get("method") == "fetch/completed"]
+    assert len(finals) == len(set(finals)) == 55, SEED
+    check_at_rest(broker, watcher, descriptors)
+    assert broker.resident_kilobytes - kilobytes < 8192, SEED
+
+
+def test_clients_that_die_at_fifty_moments(stage):
+    print("WATCHWORD_SEED =", SEED)
+    chance = random.Random(SEED)
+    server, broker, watcher = begin(stage, endless)
+    for number in range(-5, 50):
+        if number == 0:
+            check_at_rest(broker, watcher, None)
+            descriptors, kilobytes = broker.descriptors, broker.resident_kilobytes
+        client = stage.client(broker=broker)
+        download = Download(client, server.url + "/")
+        time.sleep(chance.random() / 20)
+        attached = download.attach(receive_buffer=4096) if chance.random() < 0.8 else None
+        if attached and chance.random() < 0.8:
+            attached.socket.recv(chance.randrange(1, 1 << 18))
+        time.sleep(chance.random() / 20)
+        if attached and chance.random() < 0.5:
+            attached.close()
+            assert download.failure() == "cancelled", SEED
+            client.close()
+        else:
+            client.close()
+            if attached:
+                attached.close()
+    eventually(lambda: server.open_connections <= 1, lambda: f"{server.open_connections} connections are open")
+    check_at_rest(broker, watcher, descriptors)
+    assert broker.resident_kilobytes - kilobytes < 8192, SEED
+
+
+# What an attached connection may not do.
+
+
+def test_what_is_said_before_the_reply_is_refused(stage):
+    server = stage.server(StreamServer(lambda request: response(200, b"body")))
+    client = stage.client()
+    download = Download(client, server.url)
+    second = stage.client(delivery=None)
+    second.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"fetch/attach","params":{"token":"%s","side":"response"}}\nearly' % download.token.encode())
+    reply = second.wait(1)
+    assert reply["error"]["data"]["kind"] == "invalidRequest"
+    assert download.attach().read() == b"body", "the token is still good"
+    assert download.completed()["bodyBytes"] == 4
+
+
+def test_what_is_said_behind_the_reply_ends_the_fetch(stage):
+    server = stage.server(StreamServer(halted))
+    download = Download(stage.client(), server.url)
+    attached = download.attach()
+    attached.socket.sendall(b"more")
+    assert download.failure() == "cancelled"
+    eventually(lambda: server.open_connections == 0, "the server goes on")
+
+
+def test_a_writing_side_that_is_shut_down_is_no_end(stage):
+    server = stage.server(StreamServer(lambda request: repeated(8)))
+    download = Download(stage.client(), server.url)
+    attached = download.attach()
+    attached.socket.shutdown(socket.SHUT_WR)
+    assert len(attached.read()) == 8 << 20
+    assert download.completed()["bodyBytes"] == 8 << 20
+
+
+def test_a_token_is_good_once(stage):
+    server = stage.server(StreamServer(lambda request: repeated(8)))
+    client = stage.client()
+    download = Download(client, server.url)
+    attached = download.attach()
+    second = Attached(client.socket.getpeername(), download.token)
+    assert second.reply["error"]["data"]["kind"] == "unknownFetch"
+    assert client.call("fetch/read", {"fetchId": download.id})["error"]["code"] < 2000
+    assert len(attached.read()) == 8 << 20
+    assert Attached(client.socket.getpeername(), download.token).reply["error"]["data"]["kind"] == "unknownFetch"
+    assert Attached(client.socket.getpeername(), "0" * 32).reply["error"]["data"]["kind"] == "unknownFetch"
+
+
+@pytest.mark.parametrize("framing, other", [("lines", "headers"), ("headers", "lines")])
+def test_the_second_connection_has_a_framing_of_its_own(stage, framing, other):
+    server = stage.server(StreamServer(lambda request: repeated(2)))
+    download = Download(stage.client(framing=framing), server.url)
+    assert download.attach(framing=other).read() == BLOCK * 2
+    assert download.completed()["bodyBytes"] == 2 << 20
+
+
+# What bounds a download.
+
+
+@pytest.mark.parametrize("params, kind, handler", [
+    ({"timeoutMs": 700}, "timedOut", halted),
+    ({"lowSpeed": {"bytesPerSecond": 1000, "seconds": 2}}, "timedOut", halted),
+    ({"maxBodyBytes": 1 << 20}, "tooLarge", endless),
+    ({"maxBodyBytes": 1 << 20}, "tooLarge", lambda request: chunked([BLOCK] * 64)),
+    ({}, "tooLarge", lambda request: iter([head(200, *(f"X-{n}: {'x' * 8000}" for n in range(60))), BLOCK])),
+], ids=["timeoutMs", "lowSpeed", "maxBodyBytes", "maxBodyBytes-unannounced", "header-section"])
+def test_what_bounds_a_download(stage, params, kind, handler):
+    server = stage.server(StreamServer(handler))
+    client = stage.client()
+    began = time.monotonic()
+    download = Download(client, server.url, **params)
+    attached = Attached(client.socket.getpeername(), download.token)
+    if "result" in attached.reply:
+        assert len(attached.read()) <= 1 << 20
+    assert download.failure() == kind
+    assert time.monotonic() - began < 10
+    eventually(lambda: server.open_connections == 0, "the server goes on")
+
+
+def test_no_faster_than_it_may(stage):
+    server = stage.server(StreamServer(lambda request: repeated(2)))
+    began = time.monotonic()
+    download = Download(stage.client(), server.url, maxBytesPerSecond=1 << 19)
+    assert len(download.attach().read()) == 2 << 20
+    assert 2 < time.monotonic() - began < 12
