@@ -134,7 +134,8 @@ let package = Package(
         .testTarget(
             name: "watchwordTests",
             dependencies: [
-                "watchword", "WatchwordProtocol", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "watchword", "WatchwordProtocol", "JSONText",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .testTarget(

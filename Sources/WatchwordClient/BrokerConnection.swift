@@ -196,16 +196,18 @@ public final class BrokerConnection {
     /// Readable when the broker has something to say.
     var descriptor: Int32 { socket.descriptor }
 
-    /// Takes in what the broker has said meanwhile. Whether it still wants the answer to `request`.
+    /// Deals with what the broker has said meanwhile, but for other questions to people. Whether it still wants the answer to
+    /// `request`.
     func stillWants(_ request: Int) -> Bool {
         do throws(ClientFailure) { try receive() } catch { return false }
         let messages = received
         received = []
         for message in messages {
-            if case .notification(let method, let params) = message {
-                note(method, params)
-            } else {
-                received.append(message)
+            switch message {
+            case .notification(let method, let params): note(method, params)
+            case .request(_, let method, _) where method != BrokerMethodName.authChallenge.rawValue:
+                try? handle(message, onChallenge, isCancelling: false)
+            default: received.append(message)
             }
         }
         return !withdrawn.contains(request)

@@ -2,11 +2,57 @@
 import email
 import json
 import os
+import signal
+import subprocess
+import threading
+import time
 
 import pytest
 
-from rig.scripted import basic_server, response
+from rig.broker import program
+from rig.scripted import Request, ScriptedServer, basic_server, response
 from rig.terminal import Shell
+
+
+class Chunked(ScriptedServer):
+    """Reads bodies in chunks (RFC 9112 section 7.1)."""
+
+    def _serve(self, connection, number):
+        with connection, connection.makefile("rb") as stream:
+            while head := b"".join(iter(stream.readline, b"\r\n")):
+                body = b""
+                while b"chunked" in head and (size := int(stream.readline(), 16)):
+                    body += stream.read(size)
+                    stream.readline()
+                if b"chunked" in head:
+                    stream.readline()
+                request = Request(number, head, body)
+                self.wire += head
+                self.requests.append(request)
+                connection.sendall(self.handler(request))
+
+
+class Stuck(ScriptedServer):
+    """Reads a little of the first body, and the rest when it is told."""
+
+    def __init__(self, handler):
+        self.has_begun, self.may_go_on = threading.Event(), threading.Event()
+        super().__init__(handler)
+
+    def _open(self, connection, number):
+        server = self
+
+        class Slow:
+            def recv(self, size):
+                data = connection.recv(size)
+                server.has_begun.set()
+                server.may_go_on.wait(20)
+                return data
+
+            def __getattr__(self, name):
+                return getattr(connection, name)
+
+        return Slow()
 
 
 @pytest.fixture
@@ -70,10 +116,8 @@ def test_a_form_keeps_its_boundary_with_a_type_of_the_command(shell, echo):
 def test_put_a_file(shell, echo, tmp_path):
     (tmp_path / "a b").write_bytes(b"content")
     assert shell.run("fetch", "-T", str(tmp_path / "a b"), echo.url + "/folder/").stdout == b"taken"
-    assert shell.run("fetch", "-T", "-", echo.url + "/x", input=b"piped").stdout == b"taken"
-    assert [(request.method, request.target, request.header("Content-Type")) for request in echo.requests] == [
-        ("PUT", "/folder/a%20b", None), ("PUT", "/x", None)]
-    assert echo.requests[0].body == b"content" and b"piped" in echo.wire
+    assert [(request.method, request.target, request.header("Content-Type")) for request in echo.requests] == [("PUT", "/folder/a%20b", None)]
+    assert echo.requests[0].body == b"content"
     assert shell.run("fetch", "-T", "/nonexistent", echo.url).returncode == 26
 
 
@@ -83,3 +127,99 @@ def test_a_form_is_sent_again_with_the_log_in(stage, shell):
     stage.allow(password, server)
     assert shell.run("fetch", "-u", f"bob:{password}", "-F", "a=b", server.url).stdout == b"welcome"
     assert [parts(request)[0].get_payload() for request in server.requests][-1] == "b"
+
+
+# Larger than what goes with the request: through a connection of their own
+
+
+LARGE = 5 << 20
+
+
+@pytest.fixture
+def large(tmp_path):
+    (tmp_path / "large").write_bytes(os.urandom(LARGE))
+    return tmp_path / "large"
+
+
+def test_a_large_file_is_streamed(shell, echo, large):
+    for arguments in [["-T", str(large)], ["-X", "POST", "--data-binary", f"@{large}"]]:
+        assert shell.run("fetch", *arguments, echo.url + "/x").stdout == b"taken"
+        assert echo.requests[-1].body == large.read_bytes()
+
+
+def test_a_large_form_is_streamed(shell, echo, large):
+    assert shell.run("fetch", "-F", f"f=@{large}", "-F", "a=b", echo.url).stdout == b"taken"
+    file, field = parts(echo.requests[0])
+    assert file.get_payload(decode=True) == large.read_bytes() and field.get_payload() == "b"
+
+
+def test_standard_input_is_streamed_chunked(shell, httpbin):
+    done = shell.run("fetch", "-T", "-", f"http://127.0.0.1:{httpbin.port}/put", input=b"piped " * 50_000)
+    answer = json.loads(done.stdout)
+    assert answer["data"] == "piped " * 50_000 and "Content-Length" not in answer["headers"], answer["headers"]
+
+
+def test_standard_input_that_takes_its_time(stage, shell):
+    server = stage.server(ScriptedServer(lambda request: None))
+    running = subprocess.Popen(
+        [program("watchword"), "fetch", "-T", "-", server.url + "/x"], env=shell.environment, start_new_session=True, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for text in [b"first", b"second"]:
+        running.stdin.write(text)
+        running.stdin.flush()
+        end = time.monotonic() + 10
+        while text not in server.wire and time.monotonic() < end:
+            time.sleep(0.02)
+        assert text in server.wire
+    running.send_signal(signal.SIGINT)
+    assert running.wait(10) == 130
+
+
+@pytest.mark.parametrize("way", ["-u", "question"])
+def test_a_large_body_is_sent_again_with_the_log_in(stage, shell, large, way):
+    """The file is read a second time: nobody keeps a copy."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    if way == "-u":
+        assert shell.run("fetch", "-u", f"bob:{password}", "-T", str(large), server.url + "/x").stdout == b"welcome"
+    else:
+        terminal = shell.at_terminal("fetch", "-T", str(large), server.url + "/x")
+        terminal.expect("User: ")
+        terminal.type("bob\n")
+        terminal.expect("Password for bob: ")
+        terminal.type(password + "\n")
+        assert terminal.end() == 0 and b"welcome" in terminal.shown
+    assert server.requests[-1].body == large.read_bytes() and server.requests[-1].authorization
+
+
+def test_standard_input_is_sent_again_from_the_brokers_copy(stage, shell):
+    """Only the broker has it then."""
+    heard = []
+
+    def handle(request):
+        heard.append(request)
+        return response(200, b"x") if request.authorization else response(401, b"", 'WWW-Authenticate: Basic realm="Staff"')
+
+    server = stage.server(Chunked(handle))
+    password = stage.secret()
+    stage.allow(password, server)
+    done = shell.run("fetch", "-u", f"bob:{password}", "-T", "-", server.url + "/x", input=b"piped " * 100_000)
+    assert done.stdout == b"x", done
+    assert heard[-1].body == b"piped " * 100_000
+
+
+def test_a_file_that_becomes_shorter_is_no_whole_body(stage, shell, tmp_path):
+    """What was cut off must not look whole to the server."""
+    file = tmp_path / "shrinking"
+    file.write_bytes(b"x" * (40 << 20))
+    server = stage.server(Stuck(lambda request: response(200, b"taken")))
+    running = subprocess.Popen(
+        [program("watchword"), "fetch", "-T", str(file), server.url + "/x"], env=shell.environment, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert server.has_begun.wait(10)
+    os.truncate(file, 1 << 20)
+    server.may_go_on.set()
+    output, errors = running.communicate(timeout=20)
+    assert running.returncode == 26 and output == b"" and b"shorter" in errors, errors
+    assert server.requests == []

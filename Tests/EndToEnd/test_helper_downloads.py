@@ -2,15 +2,15 @@
 import json
 import os
 import re
-import signal
-import socket
 import subprocess
+import threading
 import time
 
 import pytest
 
 from rig.broker import program
 from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted_broker import OK, ScriptedBroker
 from rig.terminal import Shell
 
 
@@ -74,6 +74,16 @@ def test_a_body_that_was_cut_off_leaves_no_file(stage, shell, tmp_path):
     assert not list(tmp_path.glob("old.*"))
 
 
+def test_a_broker_that_goes_away_in_the_middle_leaves_no_file(tmp_path):
+    """The attached connection ends like that of a complete body; only the count tells."""
+    broker = ScriptedBroker(tmp_path, lambda broker, params: {**OK, "bodyBytes": 1000})
+    done = subprocess.run(
+        [program("watchword"), "fetch", "-o", str(tmp_path / "f"), "http://h/"], env=broker.environment, capture_output=True, timeout=30,
+        start_new_session=True)
+    broker.close()
+    assert done.returncode == 18 and not list(tmp_path.glob("f*")), done
+
+
 def test_an_interrupted_download_leaves_no_file(stage, shell, tmp_path):
     server = stage.server(Slow(b"x" * 1000, at=600))
     terminal = shell.at_terminal("fetch", "-o", str(tmp_path / "f"), server.url)
@@ -89,8 +99,6 @@ class Slow(Cut):
     """Stops in the middle, and goes on when it is told."""
 
     def __init__(self, *arguments, **more):
-        import threading
-
         self.has_begun, self.may_end = threading.Event(), threading.Event()
         super().__init__(*arguments, **more)
 

@@ -58,14 +58,7 @@ final class Attempt {
     ) throws -> (JSON, sendsBody: Bool) {
         let params = try params(item, resumption)
         let isAttached = item.content.map { ($0.sizeBytes ?? .max) > inlineBytes } ?? false
-        do throws(ClientFailure) { return (try connection.call(.fetchStart, params), isAttached) } catch {
-            guard case .refused(let refusal) = error, refusal.kind == .notSupported, let content = item.content else {
-                throw error
-            }
-            // A broker that takes no attached bodies: it gets this one with the request, as long as that fits a message.
-            let body = BodyValue.json(try content.bytes())
-            return (try connection.call(.fetchStart, params.adding(["body": body])), false)
-        }
+        return (try connection.call(.fetchStart, params), isAttached)
     }
 
     private static func params(_ item: FetchItem, _ resumption: Resumption?) throws -> JSON {
@@ -121,6 +114,8 @@ final class Attempt {
             completion = .success(params)
             return
         }
+        // What came before the failure is for the part that -C keeps.
+        if head != nil { download?.work() }
         completion = .failure(RPCError(error) ?? RPCError(.internalError, "The broker does not say what went wrong."))
     }
 

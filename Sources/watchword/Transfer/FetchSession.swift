@@ -25,7 +25,11 @@ final class FetchSession {
 
     /// The code to end with: that of the last one that failed.
     func run(isVerbose: Bool) throws -> ExitCode {
-        connection.watches = { [unowned self] in transfers.flatMap { $0.attempt?.watches ?? [] } }
+        connection.watches = { [unowned self] in
+            // Asked after each reply, also while somebody types.
+            for transfer in transfers { transfer.attachAgain() }
+            return transfers.flatMap { $0.attempt?.watches ?? [] }
+        }
         connection.patience = { [unowned self] in patience }
         connection.onNotification = { [unowned self] in note($0, $1, isVerbose: isVerbose) }
         connection.onChallenge = { [unowned self] in answer($0) }
@@ -41,7 +45,7 @@ final class FetchSession {
             _ = try connection.call(
                 .authSubscribe, ["asksCanAuthenticate": true, "asksNeedBody": .boolean(canRepeat)])
             while transfers.contains(where: { !$0.hasEnded }) {
-                startDue()
+                try startDue()
                 try connection.wait { lookAfter() }
                 for transfer in transfers { transfer.conclude() }
             }
@@ -55,7 +59,6 @@ final class FetchSession {
 
     /// Whether there is something to do besides waiting.
     private func lookAfter() -> Bool {
-        for transfer in transfers { transfer.attachAgain() }
         let now = seconds
         let isDue = transfers.contains { $0.isDue } && running < atOnce
         if let display {
@@ -76,9 +79,9 @@ final class FetchSession {
     }
 
     /// In the order of the command; one that waits for its retry is passed by only where several run at once.
-    private func startDue() {
+    private func startDue() throws(ClientFailure) {
         for transfer in transfers where running < atOnce && !transfer.hasEnded && transfer.attempt == nil {
-            if transfer.isDue { transfer.begin() } else if atOnce == 1 { return }
+            if transfer.isDue { try transfer.begin() } else if atOnce == 1 { return }
         }
     }
 

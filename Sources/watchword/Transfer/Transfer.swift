@@ -37,7 +37,8 @@ final class Transfer {
 
     // MARK: Running
 
-    func begin() {
+    /// Throws what ends all of them: the user interrupts, or the broker is gone.
+    func begin() throws(ClientFailure) {
         unanswered = nil
         mayRepeatAnswers = hasStarted
         hasStarted = true
@@ -46,8 +47,10 @@ final class Transfer {
             let attempt = try Attempt(item, on: connection)
             state = .running(attempt)
             try attempt.attach()
+        } catch ClientFailure.refused(let error) {
+            fail(error)
         } catch let failure as ClientFailure {
-            fail(failure)
+            throw failure
         } catch {
             state = .ended(error as? ExitCode ?? ExitCode(ExitStatus.failedToStart))
         }
@@ -59,10 +62,17 @@ final class Transfer {
         case BrokerMethodName.fetchHeaders.rawValue where params["url"] != nil:
             do { try attempt.headerCame(params, isWanted: isWanted) } catch { end(attempt, error as? ExitCode) }
             let offset = if case .write(let offset) = attempt.verdict { offset } else { 0 }
-            progress.restart(.receiving, bytes: offset, expected: attempt.head?.bodyBytes.map { $0 + offset })
+            progress.restart(.receiving, bytes: offset, expected: expectedBytes(attempt, from: offset))
         case BrokerMethodName.fetchCompleted.rawValue: attempt.completed(params)
         default: break
         }
+    }
+
+    /// Nobody knows how long a compressed body becomes.
+    private func expectedBytes(_ attempt: Attempt, from offset: Int) -> Int? {
+        guard let head = attempt.head, let bytes = head.bodyBytes else { return nil }
+        let isCoded = item.params.decompress && head.headers.firstValue(of: "Content-Encoding") != nil
+        return isCoded ? nil : bytes + offset
     }
 
     /// Whether the body of this response is what the command is for.
@@ -140,24 +150,17 @@ final class Transfer {
             return end(attempt, problem as? ExitCode)
         }
         switch attempt.completion {
-        case .failure(let error)?: fail(.refused(error))
+        case .failure(let error)?: fail(error)
         case .success(let result)? where !attempt.isWhole(result):
-            fail(
-                .refused(
-                    RPCError(.connectionLost, "The broker has closed the connection before the body was complete.")))
+            fail(RPCError(.connectionLost, "The broker has closed the connection before the body was complete."))
         case .success(let result)?: succeed(attempt, result)
         case nil: break
         }
     }
 
-    private func fail(_ failure: ClientFailure) {
-        guard case .refused(let error) = failure else {
-            if let attempt { leave(attempt) }
-            state = .ended(report(failure))
-            return
-        }
+    private func fail(_ error: RPCError) {
         if let pause = pause(after: .failure(error.kind)) { return retry(after: pause, because: error.text) }
-        var code = ExitStatus.code(for: failure)
+        var code = ExitStatus.code(for: .refused(error))
         var text = error.text
         switch error.kind {
         case .connectionLost where attempt?.head != nil: code = ExitStatus.partialFile

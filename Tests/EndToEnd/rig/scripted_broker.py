@@ -62,7 +62,7 @@ class ScriptedBroker:
             try:
                 result = {"fetchId": "f1", "url": params["url"], **self.plan(self, params)}
                 data = result.pop("body")["value"].encode()
-                result["bodyBytes"] = len(data)
+                result.setdefault("bodyBytes", len(data))
                 self._send({"method": "fetch/headers", "params": result})
                 body.sendall(data)
                 self._send({"method": "fetch/completed", "params": result})
