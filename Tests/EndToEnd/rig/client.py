@@ -19,6 +19,7 @@ class Client:
         """
         self.framing, self.answer = framing, answer
         self.can_authenticate = None  # what `auth/canAuthenticate` is answered; None leaves it to the test
+        self.give_body = None  # what `fetch/needBody` is answered, and what is done then; None leaves it to the test
         self.messages = []  # ("client" | "broker", message)
         self.received_bytes = b""
         self.replies, self.challenges, self.notifications = {}, queue.Queue(), queue.Queue()
@@ -111,6 +112,10 @@ class Client:
                     self.challenges.put(one)
             elif one.get("method") == "auth/canAuthenticate" and self.can_authenticate is not None:
                 self.reply(one, {"answer": self.can_authenticate})
+            elif one.get("method") == "fetch/needBody" and self.give_body is not None:
+                result, then = self.give_body(one["params"])
+                self.reply(one, result)
+                then()
             elif "method" in one:
                 self.notifications.put(one)
         with self.arrived:

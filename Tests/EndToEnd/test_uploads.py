@@ -1,0 +1,159 @@
+"""Uploads through a connection of their own: whole, once where that can be, and again where it has to be."""
+import hashlib
+import http.server
+import os
+import socket
+import threading
+
+import pytest
+
+from rig.bodies import Attached, Download, eventually
+from rig.client import password_answer
+
+BLOCK = os.urandom(1 << 16)
+
+
+class UploadServer(http.server.ThreadingHTTPServer):
+    """Takes PUT; asks for a log-in never, before the body (where it is announced) or after it. Remembers what came."""
+
+    daemon_threads = True
+
+    def __init__(self, asks):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asks, self.bodies, self.refused_early = asks, [], 0
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/up"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def handle_expect_100(self):
+        if self.server.asks == "before" and not self.headers.get("Authorization"):
+            self.server.refused_early += 1
+            self.refuse()
+            return False
+        return super().handle_expect_100()
+
+    def refuse(self):
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="r"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def parts(self):
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            while count := int(self.rfile.readline(), 16):
+                yield self.rfile.read(count)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            left = int(self.headers["Content-Length"])
+            while left and (part := self.rfile.read(min(left, 1 << 20))):
+                left -= len(part)
+                yield part
+
+    def do_PUT(self):
+        digest, count = hashlib.sha256(), 0
+        for part in self.parts():
+            digest.update(part)
+            count += len(part)
+        login = self.headers.get("Authorization")
+        self.server.bodies.append((count, digest.hexdigest(), login is not None))
+        if self.server.asks != "never" and not login:
+            return self.refuse()
+        self.send_response(201)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def send(path, token, count):
+    """Attaches, and sends `count` bytes, in a thread of its own; a broker that wants no more is no failure here."""
+    attached = Attached(path, token, side="request")
+    assert attached.reply.get("result") == {}, attached.reply
+
+    def run():
+        left = count
+        try:
+            while left:
+                left -= attached.socket.send(BLOCK[:min(left, len(BLOCK))])
+            attached.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        finally:
+            attached.socket.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def wanted(count):
+    digest = hashlib.sha256()
+    for start in range(0, count, len(BLOCK)):
+        digest.update(BLOCK[:min(len(BLOCK), count - start)])
+    return count, digest.hexdigest()
+
+
+@pytest.mark.parametrize("again", ["copy", "needBody"])
+@pytest.mark.parametrize("size", ["known", "chunked"])
+@pytest.mark.parametrize("asks", ["never", "before", "after"])
+def test_it_arrives_whole(stage, asks, size, again):
+    count = 6 << 20
+    server = UploadServer(asks)
+    body = {"type": "attach"} | ({"sizeBytes": count} if size == "known" else {})
+    client = stage.client(answer=lambda params: password_answer("bob", "secret", persistence="none"))
+    client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
+    path, asked = client.socket.getpeername(), []
+    client.give_body = lambda params: ({"body": body}, lambda: asked.append(send(path, upload.token, count)))
+    before = stage.brokers[0].resident_kilobytes
+    upload = Download(client, server.url, method="PUT", body=body)
+    send(path, upload.token, count)
+    assert upload.headers()["status"] == 201
+    assert upload.attach().read() == b""
+    assert upload.completed()["status"] == 201
+    sent = [wanted(count) + (login,) for login in ([False] if asks == "never" else [True])]
+    if asks == "after":
+        sent.insert(0, wanted(count) + (False,))
+    assert server.bodies == sent
+    assert server.refused_early == (asks == "before")
+    assert len(asked) == (asks == "after" and again == "needBody")
+    assert stage.brokers[0].resident_kilobytes - before < 8 << 10
+    server.shutdown()
+
+
+def test_one_that_ends_too_early_is_a_failure(stage):
+    server, client = UploadServer("never"), stage.client()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 10})
+    send(client.socket.getpeername(), upload.token, 3)
+    assert upload.failure() == "bodyIncomplete"
+    server.shutdown()
+
+
+@pytest.mark.parametrize("way", ["cancel", "leave"])
+def test_who_gives_up_leaves_nothing_behind(stage, way):
+    server = UploadServer("never")
+    other, client = stage.client(), stage.client()
+    other.call("ping")
+    path = client.socket.getpeername()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 1 << 30})
+    attached = Attached(path, upload.token, side="request")
+    attached.socket.sendall(BLOCK)
+    before = stage.brokers[0].descriptors
+    if way == "cancel":
+        assert upload.cancel()
+        assert upload.failure() == "cancelled"
+    else:
+        client.close()
+    # The broker lets go of the connection: nobody can write to it for ever.
+    with pytest.raises(OSError):
+        for _ in range(10_000):
+            attached.socket.sendall(BLOCK)
+    eventually(lambda: stage.brokers[0].descriptors < before, "the broker keeps its descriptors")
+    server.shutdown()
