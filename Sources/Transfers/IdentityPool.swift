@@ -29,10 +29,12 @@ final class IdentityPool {
     private var lastUse = ContinuousClock.now
 
     /// - Throws: `TransferFailure` of kind `outOfMemory` or `internalError`.
-    init(marks: ConnectionMarks, idleTime: Duration) throws(TransferFailure) {
+    init(
+        marks: ConnectionMarks, idleTime: Duration, connectionsPerHost: Int = EngineLimits.connectionsPerHost
+    ) throws(TransferFailure) {
         self.marks = marks
         self.idleTime = idleTime
-        multi = try MultiHandle()
+        multi = try MultiHandle(connectionsPerHost: connectionsPerHost)
         do throws(TransferFailure) {
             try multi.watch(
                 Unmanaged.passUnretained(self).toOpaque(),

@@ -7,14 +7,15 @@ internal import WatchwordCore
 final class MultiHandle: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
 
+    /// - Parameter connectionsPerHost: further transfers wait for one of them; 0 for any number.
     /// - Throws: `TransferFailure` of kind `outOfMemory` or `internalError`.
-    init() throws(TransferFailure) {
+    init(connectionsPerHost: Int = EngineLimits.connectionsPerHost) throws(TransferFailure) {
         guard let pointer = curl_multi_init() else {
             throw TransferFailure(.outOfMemory, "No memory for a transfer engine.")
         }
         self.pointer = pointer
         try set(CURLMOPT_MAXCONNECTS, EngineLimits.keptConnections)
-        try set(CURLMOPT_MAX_HOST_CONNECTIONS, EngineLimits.connectionsPerHost)
+        try set(CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost)
         try set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
 

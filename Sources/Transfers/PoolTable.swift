@@ -26,6 +26,15 @@ struct PoolTable {
         return pool
     }
 
+    /// The pool for bodies that are handed over on their way, of those without identity: they may wait for their readers for
+    /// long, and must not use up the connections of the others. How many there are is bounded where they are asked for.
+    mutating func streamPool(for request: TransferRequest) throws(TransferFailure) -> IdentityPool {
+        if let pool = pools[.none] { return pool }
+        let pool = try IdentityPool(marks: ConnectionMarks(request), idleTime: idleTime, connectionsPerHost: 0)
+        pools[.none] = pool
+        return pool
+    }
+
     /// No later transfer gets a connection of the identity.
     mutating func forget(_ identity: ConnectionIdentity) {
         guard let pool = pools.removeValue(forKey: identity) else { return }

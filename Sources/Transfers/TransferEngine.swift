@@ -150,8 +150,10 @@ public actor TransferEngine: TransferPort {
     }
 
     private func add(_ transfer: Transfer) throws(TransferFailure) {
-        guard transfer.request.identity != .none else { return try multi.add(transfer.easy) }
-        let pool = try pools.pool(for: transfer.request)
+        let request = transfer.request
+        let isStreamed = request.delivery == .fromHeader
+        if request.identity == .none && !isStreamed { return try multi.add(transfer.easy) }
+        let pool = try request.identity == .none ? pools.streamPool(for: request) : pools.pool(for: request)
         try pool.add(transfer)
         transfer.pool = pool
     }

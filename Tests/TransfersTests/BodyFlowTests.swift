@@ -158,6 +158,19 @@ import WatchwordProtocol
         }
     }
 
+    @Test func bodiesThatWaitDoNotUseUpTheConnectionsOfOthers() async throws {
+        let server = ScriptedServer([
+            .answer { $0.contains("GET /slow") ? "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo" : okayText }, .hold,
+        ])
+        defer { server.stop() }
+        try await withEngine { engine in
+            for _ in 0...EngineLimits.connectionsPerHost {
+                _ = try opened(await engine.exchange(streamed("\(server.url)/slow")))
+            }
+            #expect(await engine.exchange(request("\(server.url)/fast", timeout: .seconds(20))).text == "ok")
+        }
+    }
+
     private func progress(_ engine: TransferEngine, _ id: TransferID) async -> TransferProgress? {
         await withCheckedContinuation { continuation in
             engine.progress(of: id) { continuation.resume(returning: $0) }
@@ -244,6 +257,8 @@ import WatchwordProtocol
         #expect(await part(engine, body.transfer).failureKind == .cancelled)
     }
 }
+
+private let okayText = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 extension Result where Failure == TransferFailure {
     fileprivate var failureKind: TransferFailure.Kind? {
