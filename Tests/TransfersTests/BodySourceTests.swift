@@ -115,7 +115,8 @@ import WatchwordCore
             if got == 0 { break }
             offset += got
         }
-        #expect(back == bytes)
+        let isSame = back == bytes
+        #expect(isSame)
         let kept = copy.count
         #expect(kept == count)
     }

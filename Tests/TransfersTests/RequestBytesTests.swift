@@ -56,7 +56,8 @@ import WatchwordProtocol
     @Test func bodiesUpToALimitDoNotWaitForAContinue() async throws {
         let body = String(repeating: "x", count: EngineLimits.announcedBodyBytes)
         let text = try await sent { request($0, "POST", body: body) }
-        #expect(!text.contains("Expect"))
+        let isAnnounced = text.contains("Expect")
+        #expect(!isAnnounced)
         #expect(text.utf8.count > EngineLimits.announcedBodyBytes)
     }
 
@@ -69,8 +70,9 @@ import WatchwordProtocol
         defer { server.stop() }
         let outcome = try await withEngine { await $0.exchange(request(server.url, "POST", body: body)) }
         #expect(try outcome.get().status == 401)
-        #expect(server.heard[0].contains("\r\nExpect: 100-continue\r\n"))
-        #expect(server.heard[0].hasSuffix("\r\n\r\n"))
+        let heard = String(server.heard[0].prefix(1000))
+        #expect(heard.contains("\r\nExpect: 100-continue\r\n"))
+        #expect(heard.hasSuffix("\r\n\r\n"))
     }
 
     @Test func headGetsNoBody() async throws {
