@@ -1,9 +1,10 @@
 """The real broker, in a home of its own."""
 import os
 import pathlib
-import select
 import signal
 import subprocess
+
+from rig.waiting import is_ready
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -38,7 +39,7 @@ class Broker:
             [program("watchwordd"), "--socket", self.socket, "--log-level", "debug", "--ready-fd", str(writable), *self.options],
             env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[writable])
         os.close(writable)
-        ready, _, _ = select.select([readable], [], [], seconds)
+        ready = is_ready(readable, seconds)
         text = os.read(readable, 16) if ready else b""
         os.close(readable)
         assert text == b"ready\n", f"the broker did not start: {self.log[-2000:]}"

@@ -6,12 +6,13 @@ import contextlib
 import json
 import os
 import pathlib
-import select
 import shutil
 import subprocess
 
 import secretstorage
 from jeepney.io.blocking import open_dbus_connection
+
+from rig.waiting import is_ready
 
 SERVICE = "org.freedesktop.secrets"
 SCHEMA = "org.gnome.keyring.NetworkPassword"
@@ -94,7 +95,7 @@ class Keyring:
     def _launch(self, *command):
         """Starts a program and waits for its first line."""
         process = self._start(list(command))
-        ready, _, _ = select.select([process.stdout], [], [], 20)
+        ready = is_ready(process.stdout, 20)
         assert ready and process.stdout.readline(), f"{command[0]} did not start"
 
     # The programs of others

@@ -1,12 +1,12 @@
 """The shell helper with a terminal of its own, or without any."""
 import os
 import pty
-import select
 import signal
 import subprocess
 import time
 
 from .broker import program
+from .waiting import is_ready
 
 
 class Terminal:
@@ -25,7 +25,7 @@ class Terminal:
             self._read(0.2)
 
     def _read(self, seconds):
-        if select.select([self.terminal], [], [], seconds)[0]:
+        if is_ready(self.terminal, seconds):
             try:
                 data = os.read(self.terminal, 4096)
             except OSError:
