@@ -7,12 +7,15 @@ internal import WatchwordProtocol
 extension Broker {
     /// The body of a fetch whose response is there: what of it has come, and what is still on its way.
     func openBody(
-        of response: TransferResponse, _ name: String, _ steps: FetchSteps?, _ result: FetchRunResult,
-        for connection: ClientConnection
+        of response: TransferResponse, _ fetch: RunningFetch, _ result: FetchRunResult, for connection: ClientConnection
     ) {
+        let (name, steps) = (fetch.id.description, fetch.steps)
         let transfer = response.openBody?.transfer ?? transfers.open(response.body)
         connection.bodies.add(
-            OpenBodies.Entry(transfer: transfer, result: steps == nil ? nil : result, token: steps?.token), for: name)
+            OpenBodies.Entry(
+                transfer: transfer, result: steps == nil ? nil : result, token: steps?.token, source: fetch.source),
+            for: name)
+        fetch.source = nil
         let id = connection.id
         transfers.follow(transfer) { [self, loop] delivery in
             loop.post { self.assumeIsolated { $0.bodyEnded(name, delivery, of: id) } }
@@ -21,9 +24,9 @@ extension Broker {
         if let read = steps?.read { self.read(transfer, read.maxBytes, read.call, of: connection) }
     }
 
-    private func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
+    func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
         guard let connection = connections[id], let entry = connection.bodies.remove(name) else { return }
-        if let token = entry.token { tokens[token] = nil }
+        release(entry)
         guard var result = entry.result else { return }
         switch delivery {
         case .success(let count):
@@ -113,7 +116,7 @@ extension Broker {
                 throw RPCError(.busy, "Somebody reads the body of this fetch already.")
             }
         case .request:
-            guard fetches[reference.fetch]?.source != nil else {
+            guard (fetches[reference.fetch]?.source ?? owner.bodies[reference.fetch.description]?.source) != nil else {
                 throw RPCError(.unknownFetch, "The request of this fetch has been sent already.")
             }
         }
@@ -125,14 +128,12 @@ extension Broker {
     }
 
     private func attached(_ socket: Int32, _ side: FetchAttachParams.Side, _ id: FetchID, of owner: ConnectionID) {
-        let fetch = fetches[id]
+        let (fetch, entry) = (fetches[id], connections[owner]?.bodies[id.description])
         switch side {
         case .request:
-            if let source = fetch?.source { return transfers.attach(source, socket: socket) }
+            if let source = fetch?.source ?? entry?.source { return transfers.attach(source, socket: socket) }
         case .response:
-            if let entry = connections[owner]?.bodies[id.description] {
-                return transfers.attach(entry.transfer, socket: socket)
-            }
+            if let entry { return transfers.attach(entry.transfer, socket: socket) }
             if let fetch, fetch.steps != nil {
                 fetch.steps?.socket = socket
                 return
@@ -181,6 +182,21 @@ extension Broker {
     func releaseSource(of fetch: RunningFetch) {
         if let source = fetch.source { transfers.release(source) }
         fetch.source = nil
+    }
+
+    /// Nobody attaches anything to it any more.
+    func release(_ entry: OpenBodies.Entry) {
+        if let token = entry.token { tokens[token] = nil }
+        if let source = entry.source { transfers.release(source) }
+    }
+
+    /// What was begun in steps has its `fetch/completed`.
+    func cancelBodies(of connection: ClientConnection) {
+        let failure = TransferFailure(.cancelled, "the broker is closing")
+        for name in connection.bodies.fetchIDs {
+            if let entry = connection.bodies[name] { transfers.cancel(entry.transfer) }
+            bodyEnded(name, .failure(failure), of: connection.id)
+        }
     }
 
     func dropBody(_ name: String, of connection: ClientConnection) -> Bool {

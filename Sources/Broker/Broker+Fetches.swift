@@ -92,6 +92,7 @@ extension Broker {
             ])
         let openBody = fetch.openBody
         fetch.openBody = nil
+        defer { releaseSource(of: fetch) }
         guard let connection = finish(fetch), let owner = fetch.owner else {
             if let openBody { transfers.cancel(openBody.transfer) }
             return
@@ -113,7 +114,7 @@ extension Broker {
                 let text = "This connection has \(Limits.openBodies) bodies to read. Read some to their end first."
                 return fail(fetch, FetchFailure(.busy, text), on: connection)
             }
-            self.openBody(of: response.response, name, fetch.steps, result, for: connection)
+            self.openBody(of: response.response, fetch, result, for: connection)
         }
         if let call = owner.call { connection.complete(call, .success(result.json)) }
     }
@@ -138,6 +139,7 @@ extension Broker {
     private func complete(_ fetch: RunningFetch, with failure: FetchFailure) {
         log.info("fetch failed", metadata: ["fetch": "\(fetch.id)", "kind": "\(failure.kind.rawValue)"])
         dropOpenBody(of: fetch)
+        releaseSource(of: fetch)
         guard let connection = finish(fetch) else { return releaseSteps(of: fetch) }
         fail(fetch, failure, on: connection)
     }
@@ -153,7 +155,6 @@ extension Broker {
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         counters.fetchesDone += 1
-        releaseSource(of: fetch)
         guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
         connection.fetches.remove(fetch.id)
         return connection
@@ -200,8 +201,8 @@ extension Broker {
     func cancelFetches(of connection: ClientConnection) {
         for fetch in connection.fetches.compactMap({ fetches[$0] }) { cancel(fetch) }
         for body in connection.bodies.all {
-            if let token = body.token { tokens[token] = nil }
             transfers.cancel(body.transfer)
+            release(body)
         }
     }
 

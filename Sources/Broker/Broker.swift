@@ -67,8 +67,8 @@ public actor Broker {
             makeClientNonce: { RandomText.make128Bits() })
     }
 
-    /// Ends the service: tells the clients, lets running fetches, and what is being written into the keyring, finish for at
-    /// most `grace`, then cancels what is left and closes every connection. New requests are refused from the first moment on.
+    /// Ends the service: tells the clients, lets running fetches, bodies on their way, and what is being written into the
+    /// keyring, finish for at most `grace`, then cancels what is left and closes every connection. New requests are refused from the first moment on.
     public func shutDown(reason: String, grace: Duration) async {
         isClosing = true
         log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(fetches.count)"])
@@ -78,9 +78,14 @@ public actor Broker {
         }
         let end = clock.now + grace
         let step = Duration.milliseconds(20)
-        while !fetches.isEmpty || openKeyringChanges > 0, clock.now < end { try? await clock.sleep(for: step) }
+        while isBusy, clock.now < end { try? await clock.sleep(for: step) }
         for fetch in Array(fetches.values) { cancel(fetch) }
+        for connection in connections.values { cancelBodies(of: connection) }
         for connection in connections.values { connection.close() }
+    }
+
+    private var isBusy: Bool {
+        !fetches.isEmpty || openKeyringChanges > 0 || connections.values.contains { $0.bodies.count > 0 }
     }
 
     // MARK: Connections

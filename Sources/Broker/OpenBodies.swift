@@ -10,6 +10,8 @@ struct OpenBodies {
         var result: FetchRunResult?
         /// It names the second connection.
         var token: String?
+        /// Of the request, which may still be on its way: a response may begin before its request has ended.
+        var source: BodySourceID?
     }
 
     private var entries: [String: Entry] = [:]

@@ -90,17 +90,15 @@ final class BodyFlow {
         guard let read, waitingCount > 0 || source != nil else { return }
         self.read = nil
         if waitingCount == 0, case .failure(let failure)? = source {
-            settle(.failure(failure))
-            return read.completion(.failure(failure))
+            read.completion(.failure(failure))
+            return settle(.failure(failure))
         }
         let count = min(read.maxBytes, waitingCount)
         var part = BodyPart(bytes: Array(buffer[taken..<(taken + count)]), offset: offset, isAtEnd: false)
         take(count)
-        if waitingCount == 0, case .success? = source {
-            part.isAtEnd = true
-            settle(.success(offset))
-        }
+        if waitingCount == 0, case .success? = source { part.isAtEnd = true }
         read.completion(.success(part))
+        if part.isAtEnd { settle(.success(offset)) }
     }
 
     private func drain() {

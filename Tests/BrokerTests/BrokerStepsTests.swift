@@ -46,8 +46,8 @@ import WatchwordProtocol
         #expect(client.call("fetch/read", #"{"fetchId":"\#(fetchID)"}"#)?.kind == "busy")
         stage.transfers.respond(200, body: "body")
         let heard = client.hear()
-        #expect(heard.map(\.method) == ["fetch/headers", "fetch/completed", nil])
-        #expect(heard[2]["result"]?["eof"]?.boolean == true)
+        #expect(heard.map(\.method) == ["fetch/headers", nil, "fetch/completed"])
+        #expect(heard[1]["result"]?["eof"]?.boolean == true)
     }
 
     @Test func aFailureIsToldOnceAndEndsWhatWaits() throws {
@@ -150,6 +150,24 @@ import WatchwordProtocol
         _ = other.fetch(id: 999, more: #","maxInlineBodyBytes":0"#)
         stage.transfers.complete(.success(TransferResponse(status: 200, body: [1])), ofRequest: 2 * Limits.openBodies)
         #expect(other.hear().map(\.kind) == ["busy"])
+    }
+
+    @Test func shuttingDownTellsOfBodiesThatWereOnTheirWay() async throws {
+        let client = stage.connect(.request)
+        _ = try start(client)
+        stage.transfers.respond(200, body: "body")
+        #expect(client.hear().map(\.method) == ["fetch/headers"])
+        let (broker, clock) = (stage.broker, stage.clock)
+        let ending = Task { await broker.shutDown(reason: "test", grace: .seconds(1)) }
+        await stage.settle { clock.sleeperCount == 1 }
+        #expect(!client.link.isClosed)
+        clock.advance(by: .seconds(1))
+        await stage.settle { client.link.isClosed }
+        await ending.value
+        let heard = client.hear()
+        try #require(heard.map(\.method) == ["server/closing", "fetch/completed"])
+        #expect(heard[1]["params"]?["error"]?["data"]?["kind"]?.string == "cancelled")
+        #expect(stage.transfers.openBodies.isEmpty)
     }
 
     @Test func aResponseForAFetchThatIsOverGivesItsBodyUp() throws {

@@ -46,7 +46,7 @@ import WatchwordProtocol
         #expect(feed(token)?["result"] == [:])
         #expect(stage.transfers.fedSources == [stream.source])
         #expect(feed(token)?.kind == "unknownFetch")
-        stage.transfers.respond(200)
+        stage.transfers.complete(.failure(TransferFailure(.connectionLost, "gone")))
         stage.loop.turn()
         #expect(stage.transfers.sources.isEmpty)
     }
@@ -96,6 +96,20 @@ import WatchwordProtocol
         #expect(feed(token)?["result"] == [:])
         #expect(Set(stage.transfers.fedSources).count == 2)
         #expect(stage.transfers.requests[1].authorization != nil)
+    }
+
+    @Test func aResponseMayBeginBeforeItsRequestIsAttached() throws {
+        let client = stage.connect()
+        let token = try start(client)
+        stage.transfers.respond(200, body: "early")
+        #expect(client.hear().map(\.method) == ["fetch/headers"])
+        #expect(feed(token)?["result"] == [:])
+        stage.loop.turn()
+        #expect(stage.transfers.fedSources.count == 1)
+        #expect(stage.transfers.sources.count == 1)
+        client.leave()
+        stage.loop.turn()
+        #expect(stage.transfers.sources.isEmpty)
     }
 
     @Test func theBodyMayComeInline() throws {

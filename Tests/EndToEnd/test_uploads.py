@@ -4,6 +4,7 @@ import http.server
 import os
 import socket
 import threading
+import time
 
 import pytest
 
@@ -126,6 +127,41 @@ def test_it_arrives_whole(stage, asks, size, again):
     assert len(asked) == (asks == "after" and again == "needBody")
     assert stage.brokers[0].resident_kilobytes - before < 8 << 10
     server.shutdown()
+
+
+class EarlyServer(threading.Thread):
+    """Answers as soon as it has the header, and then with the number of bytes that come behind it."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+        self.start()
+
+    def run(self):
+        connection, _ = self.listener.accept()
+        file = connection.makefile("rb")
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += file.readline()
+        count = int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0])
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        text = str(len(file.read(count))).encode()
+        connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (len(text), text))
+
+
+def test_a_response_may_begin_before_the_request_has_ended(stage):
+    server, client = EarlyServer(), stage.client()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 9})
+    attached = Attached(client.socket.getpeername(), upload.token, side="request")
+    attached.socket.sendall(b"abc")
+    assert upload.headers()["status"] == 200
+    attached.socket.sendall(b"def")
+    time.sleep(0.2)
+    attached.socket.sendall(b"ghi")
+    attached.socket.shutdown(socket.SHUT_WR)
+    assert upload.attach().read() == b"9"
+    assert upload.completed()["bodyBytes"] == 1
 
 
 def test_one_that_ends_too_early_is_a_failure(stage):

@@ -84,8 +84,8 @@ final class FakeTransfers: TransferPort {
                 bytes: Array(body.bytes[body.offset..<end]), offset: body.offset, isAtEnd: end == body.bytes.count)
         }
         guard let part else { return completion(.failure(TransferFailure(.internalError, "no such body"))) }
-        if part.isAtEnd { endBody(id, .success(part.offset + part.bytes.count)) }
         completion(.success(part))
+        if part.isAtEnd { endBody(id, .success(part.offset + part.bytes.count)) }
     }
 
     func attach(_ id: TransferID, socket: Int32) {
