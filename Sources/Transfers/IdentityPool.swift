@@ -91,6 +91,12 @@ final class IdentityPool {
         }
     }
 
+    /// Lets libcurl look at every socket: see `QuietTime`.
+    func askAgain() {
+        guard running > 0 else { return }
+        for socket in Array(sockets.keys) where sockets[socket] != nil { multi.act(on: socket) }
+    }
+
     // MARK: Callbacks: they record, and nothing else
 
     private static func at(_ user: UnsafeMutableRawPointer?) -> IdentityPool {

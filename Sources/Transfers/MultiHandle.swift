@@ -20,17 +20,20 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     /// Sleeps until `alarm` rings or something happens: to this handle's transfers, or to `others`, which then say what.
-    func sleep(_ alarm: Alarm, _ others: inout [curl_waitfd], milliseconds: Int32) {
+    /// `false` when nothing has.
+    @discardableResult func sleep(_ alarm: Alarm, _ others: inout [curl_waitfd], milliseconds: Int32) -> Bool {
+        var count: Int32 = 0
         others.append(alarm.waited)
         others.withUnsafeMutableBufferPointer { others in
-            check(curl_multi_poll(pointer, others.baseAddress, UInt32(others.count), milliseconds, nil))
+            check(curl_multi_poll(pointer, others.baseAddress, UInt32(others.count), milliseconds, &count))
         }
         if others.removeLast().revents != 0 { alarm.silence() }
+        return count > 0
     }
 
-    func sleep(_ alarm: Alarm, milliseconds: Int32) {
+    @discardableResult func sleep(_ alarm: Alarm, milliseconds: Int32) -> Bool {
         var others: [curl_waitfd] = []
-        sleep(alarm, &others, milliseconds: milliseconds)
+        return sleep(alarm, &others, milliseconds: milliseconds)
     }
 
     func perform() {

@@ -65,16 +65,16 @@ struct PoolTable {
     var isEmpty: Bool { pools.isEmpty && retired.isEmpty }
 
     /// One sleep in the poll of `multi`, until `alarm` rings or something happens to `others`, at most `limit` milliseconds or
-    /// `until` then, and then what it was ended for.
+    /// `until` then, and then what it was ended for. `false` when nothing has happened.
     func sleep(
         in multi: MultiHandle, _ alarm: Alarm, with others: inout [curl_waitfd], until end: ContinuousClock.Instant?,
         limit: Int32
-    ) {
+    ) -> Bool {
         let pools = all
         let groups = pools.map(\.descriptors)
         var descriptors = others + groups.joined()
         let wakeTime = (pools.map(\.nextTime) + [end]).compactMap { $0 }.min()
-        multi.sleep(alarm, &descriptors, milliseconds: milliseconds(until: wakeTime, limit))
+        let somethingHappened = multi.sleep(alarm, &descriptors, milliseconds: milliseconds(until: wakeTime, limit))
         let now = ContinuousClock.now
         others = Array(descriptors.prefix(others.count))
         var start = others.count
@@ -82,6 +82,8 @@ struct PoolTable {
             pool.act(on: descriptors[start..<(start + group.count)], at: now)
             start += group.count
         }
+        if !somethingHappened { for pool in pools { pool.askAgain() } }
+        return somethingHappened
     }
 
     /// Moves what can be moved without waiting.

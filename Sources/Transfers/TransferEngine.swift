@@ -17,6 +17,7 @@ public actor TransferEngine: TransferPort {
     var sources: [BodySourceID: BodySource] = [:]
     private var pools: PoolTable
     private var preparations: PreparationTable
+    private var quiet = QuietTime()
     private var isClosed = false
     private let hasShutDown = Mutex(false)
     private let counts = Mutex(
@@ -178,15 +179,16 @@ public actor TransferEngine: TransferPort {
 
     /// Waits for the next thing to happen.
     private func sleep() {
-        let limit = EngineLimits.pollMilliseconds
+        let limit = transfers.isEmpty ? EngineLimits.pollMilliseconds : quiet.limit
         if pools.isEmpty && preparations.isEmpty && flows.isEmpty && sources.isEmpty {
-            return multi.sleep(thread.alarm, milliseconds: limit)
+            return quiet.slept(somethingHappened: multi.sleep(thread.alarm, milliseconds: limit))
         }
         let waiting = sources.values.filter(\.isPaused)
         var others = flows.descriptors + waiting.compactMap(\.watched).map { Self.input(of: $0) }
         let deadlines = [preparations.nextDeadline, flows.nextDeadline] + waiting.map(\.deadline)
         let deadline = deadlines.compactMap { $0 }.min()
-        pools.sleep(in: multi, thread.alarm, with: &others, until: deadline, limit: limit)
+        quiet.slept(
+            somethingHappened: pools.sleep(in: multi, thread.alarm, with: &others, until: deadline, limit: limit))
         let now = ContinuousClock.now
         flows.act(on: others)
         serveSources(ready: Set(others.filter { $0.revents != 0 }.map(\.fd)), at: now)

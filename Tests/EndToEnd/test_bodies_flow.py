@@ -141,6 +141,15 @@ def test_a_slow_reader_takes_nothing_from_others_with_http2(stage, nginx_tls, tl
     assert "200 - HTTP/2.0 /1k" in lines and "200 - HTTP/1.1 /1k" not in lines
 
 
+def test_bursts_over_http2_never_stand_still(stage, nginx_tls, tls):
+    """libcurl may wait for a socket on which nothing more comes: without being asked again, half a minute."""
+    huge(nginx_tls)
+    stage.broker("--ca-file", str(tls / "ca.pem"))
+    client = stage.client()
+    for _ in range(100):
+        assert seconds_for(client, f"https://localhost:{nginx_tls.port}/1k") < 5
+
+
 def bomb(request):
     if request.target == "/warm":
         yield from repeated(8)
