@@ -146,7 +146,7 @@ def test_bursts_over_http2_never_stand_still(stage, nginx_tls, tls):
     huge(nginx_tls)
     stage.broker("--ca-file", str(tls / "ca.pem"))
     client = stage.client()
-    for _ in range(100):
+    for _ in range(60):
         assert seconds_for(client, f"https://localhost:{nginx_tls.port}/1k") < 5
 
 
