@@ -13,6 +13,8 @@ final class BodyFlow {
     /// Taken in all.
     private var offset = 0
     private var socket: BodySocket?
+    /// There was no room for all at the last time.
+    private var isBlocked = false
     /// The peer has shut down its writing side, and goes on reading.
     private var hasInputEnded = false
     private var read: Read?
@@ -30,7 +32,9 @@ final class BodyFlow {
 
     private var waitingCount: Int { buffer.count - taken }
 
-    private var isFull: Bool { socket != nil ? waitingCount > 0 : waitingCount >= EngineLimits.bodyBufferBytes }
+    private var isFull: Bool {
+        waitingCount >= (socket != nil ? EngineLimits.sentChunkBytes : EngineLimits.bodyBufferBytes)
+    }
 
     var mayResume: Bool { isPaused && !isFull && outcome == nil }
 
@@ -43,13 +47,16 @@ final class BodyFlow {
             isPaused = true
             return false
         }
-        let sent = socket != nil ? send(bytes) : 0
-        if sent < bytes.count {
-            if waitingCount == 0 { lastProgress = .now }
-            buffer.append(contentsOf: bytes[sent...])
-        }
-        serve()
+        if waitingCount == 0 { lastProgress = .now }
+        buffer.append(contentsOf: bytes)
+        // libcurl comes with 16 KiB at most, and a call for each would cost more than all the rest.
+        if socket == nil || isFull { serve() }
         return true
+    }
+
+    /// Sends what was collected, unless there was no room before.
+    func flush() {
+        if socket != nil && waitingCount > 0 && !isBlocked { serve() }
     }
 
     /// No more comes.
@@ -104,8 +111,9 @@ final class BodyFlow {
     private func drain() {
         if waitingCount > 0 {
             let sent = buffer.withUnsafeBytes { send(UnsafeRawBufferPointer(rebasing: $0[taken...])) }
+            isBlocked = sent < waitingCount
             taken += sent
-            if taken == buffer.count { empty() }
+            compact(beyond: EngineLimits.sentChunkBytes)
         }
         guard waitingCount == 0, outcome == nil, let source else { return }
         settle(source.map { offset })
@@ -128,10 +136,14 @@ final class BodyFlow {
         taken += count
         offset += count
         lastProgress = .now
+        compact(beyond: EngineLimits.bodyBufferBytes)
+    }
+
+    /// Gives back what has been taken: a reader that never catches up must not let it grow.
+    private func compact(beyond limit: Int) {
         if taken == buffer.count {
             empty()
-        } else if taken >= EngineLimits.bodyBufferBytes {
-            // A reader that never catches up must not let it grow.
+        } else if taken >= limit {
             buffer.removeFirst(taken)
             taken = 0
         }

@@ -38,6 +38,8 @@ enum EngineLimits {
     static let readerIdleSeconds = 60
     /// What libcurl reads at once, of a body that is handed over on its way.
     static let streamedChunkBytes = 256 << 10
+    /// What is collected of such a body before it is sent on; half of what a Unix socket takes by default.
+    static let sentChunkBytes = 96 << 10
     /// The same of a body that is decompressed: libcurl undoes all of it at once, and keeps a thousand times as much if it has to
     /// wait.
     static let compressedChunkBytes = 2 << 10

@@ -27,6 +27,11 @@ struct FlowTable {
         return failed
     }
 
+    /// Sends what was collected in this turn.
+    func flush() {
+        for flow in flows.values { flow.flush() }
+    }
+
     func giveUpAll(_ failure: TransferFailure) {
         for flow in flows.values { flow.giveUp(failure) }
     }
