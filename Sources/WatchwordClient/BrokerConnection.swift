@@ -24,6 +24,8 @@ public final class BrokerConnection {
     private var withdrawn: Set<Int> = []
     /// Becomes readable when the user interrupts the program; negative when nobody looks.
     public var interruptDescriptor: Int32 = -1
+    /// The user has interrupted a call that was done all the same: what comes next ends by it.
+    private var pendingInterrupt: Int32 = 0
     /// Told of each notification that is not about a challenge.
     public var onNotification: (String, JSON?) -> Void = { _, _ in }
     /// Answers `auth/canAuthenticate`, whose parameters it gets. Without it the broker hears that this client cannot say.
@@ -67,7 +69,9 @@ public final class BrokerConnection {
             case .tooLate:
                 if interrupt != 0 { throw .interrupted(signal: interrupt) }
             case .acted: break
-            case .message(.result(.integer(id), let result)): return result
+            case .message(.result(.integer(id), let result)):
+                pendingInterrupt = interrupt
+                return result
             case .message(.error(.integer(id), let error)):
                 throw interrupt != 0 ? .interrupted(signal: interrupt) : .refused(error)
             case .message(let message):
@@ -134,6 +138,10 @@ public final class BrokerConnection {
 
     /// Once the user has interrupted, the wait is short, and nothing else is looked at.
     private func nextStep(isCancelling: Bool) throws(ClientFailure) -> Step {
+        if pendingInterrupt != 0 && !isCancelling {
+            defer { pendingInterrupt = 0 }
+            return .interrupted(signal: pendingInterrupt)
+        }
         while received.isEmpty {
             let watches = isCancelling ? [] : watches()
             var entries = [

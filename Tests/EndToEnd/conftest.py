@@ -30,6 +30,13 @@ class Stage:
         self.brokers.append(broker)
         return broker
 
+    def configured(self, text, *options, **more):
+        """A broker whose configuration is `text`."""
+        path = self.folder / f"config-{len(self.brokers)}.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+        return self.broker("--config", str(path), *options, **more)
+
     def client(self, *arguments, broker=None, **more):
         client = Client((broker or (self.brokers or [self.broker()])[0]).socket, *arguments, **more)
         self.clients.append(client)

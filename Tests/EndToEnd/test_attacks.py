@@ -25,13 +25,6 @@ def subscribed(stage, broker, reply, mode="everything"):
     return client, asked
 
 
-def configured(stage, text, *options, **more):
-    path = stage.folder / f"config-{len(stage.brokers)}.toml"
-    path.write_text(text)
-    path.chmod(0o600)
-    return stage.broker("--config", str(path), *options, **more)
-
-
 @pytest.fixture
 def broker(stage, certificates):
     return stage.broker("--ca-file", str(certificates / "ca.pem"))
@@ -123,7 +116,7 @@ def test_the_proxys_password_survives_a_server_that_answers_407(stage):
     def answer(ch):
         asked.append(ch)
         return password_answer("pat", at_proxy) if len(asked) == 1 else {"action": "continue"}
-    client = stage.client(answer=answer, broker=configured(stage, f'[proxy]\nurl = "{proxy.url}"\n'))
+    client = stage.client(answer=answer, broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'))
     assert client.fetch(good.url)["result"]["status"] == 200
     assert client.fetch(evil.url)["result"]["status"] == 407
     assert client.fetch(good.url)["result"]["status"] == 200
@@ -192,7 +185,7 @@ def test_407_inside_a_tunnel(stage, certificates, tls_server):
     proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
     stage.allow(pw, proxy)
     server = stage.server(TlsServer(certificates, "good", lambda r: response(407, b"inner", 'Proxy-Authenticate: Basic realm="gate"')))
-    broker = configured(stage, f'[proxy]\nurl = "{proxy.url}"\n', "--ca-file", str(certificates / "ca.pem"))
+    broker = stage.configured(f'[proxy]\nurl = "{proxy.url}"\n', "--ca-file", str(certificates / "ca.pem"))
     asked = []
     client = stage.client(answer=lambda ch: asked.append(ch) or password_answer("pat", pw), broker=broker)
     r = client.fetch(server.url)["result"]
@@ -220,7 +213,7 @@ def test_rule25_what_is_stored_for_a_loopback_server_does_not_go_to_a_proxy_in_t
     server, proxy = stage.server(basic_server("bob", password)), stage.server(ForwardProxy())
     stage.allow(password, server)
     client = stage.client(
-        answer=lambda challenge: {"action": "default"}, broker=configured(stage, f'[proxy]\nurl = "{proxy.url}"\n'))
+        answer=lambda challenge: {"action": "default"}, broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'))
     own = {"type": "password", "user": "bob", "password": password}
     assert client.fetch(server.url, proxy="none", credential=own)["result"]["status"] == 200, "never shown, for it is loopback"
     client.fetch(server.url)

@@ -5,16 +5,9 @@ import pytest
 from rig.client import password_answer
 
 
-def configured(stage, text, *options, **more):
-    path = stage.folder / f"config-{len(stage.brokers)}.toml"
-    path.write_text(text)
-    path.chmod(0o600)
-    return stage.broker("--config", str(path), *options, **more)
-
-
 @pytest.fixture
 def broker(stage):
-    return configured(stage, '[schemes]\nntlm = ["127.0.0.1", "localhost"]\n')
+    return stage.configured('[schemes]\nntlm = ["127.0.0.1", "localhost"]\n')
 
 
 def as_user(user, password, **more):
@@ -66,13 +59,13 @@ def test_after_a_login_an_anonymous_fetch_and_one_as_another_are_served_as_what_
 
 
 def test_ntlm_over_plain_http_elsewhere_is_only_for_listed_hosts(stage, ntlm):
-    client, asked = asking(stage, configured(stage, '[schemes]\nntlm = ["elsewhere.test"]\n'), never)
+    client, asked = asking(stage, stage.configured('[schemes]\nntlm = ["elsewhere.test"]\n'), never)
     assert client.fetch(ntlm.url)["result"]["status"] == 401 and not asked
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
 def test_a_proxy_that_demands_ntlm(stage, ntlm_proxy, ntlm_users, nginx, nginx_tls, tls, target):
-    broker = configured(stage, '[schemes]\nntlm = ["127.0.0.1"]\n', "--ca-file", str(tls / "ca.pem"))
+    broker = stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n', "--ca-file", str(tls / "ca.pem"))
     url = f"http://127.0.0.1:{nginx.port}/open.txt" if target == "http" else f"https://localhost:{nginx_tls.port}/open.txt"
     answers = [password_answer("TESTDOM\\alice", "wrong"), password_answer("TESTDOM\\alice", ntlm_users["alice"])]
     client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
@@ -91,7 +84,7 @@ PAGE = "/kerberos/page.txt"
 
 
 def with_tickets(stage, realm, kerberos_users, user="alice", text=KERBEROS, *options):
-    return configured(stage, text, *options, environment=realm.log_in(user, kerberos_users[user]))
+    return stage.configured(text, *options, environment=realm.log_in(user, kerberos_users[user]))
 
 
 @pytest.mark.parametrize("way", ["http", "https"])
@@ -116,7 +109,7 @@ def test_tickets_are_for_listed_hosts_only(stage, realm, kerberos_users, kerbero
 
 
 def test_each_user_is_who_it_is(stage, realm, kerberos_users, kerberos_apache):
-    anonymous = configured(stage, KERBEROS, environment=realm.environment())
+    anonymous = stage.configured(KERBEROS, environment=realm.environment())
     for user in ["alice", "bob"]:
         broker, start = with_tickets(stage, realm, kerberos_users, user), len(kerberos_apache.log.splitlines())
         client = stage.client(broker=broker)
@@ -140,7 +133,7 @@ def test_delegation_is_only_for_listed_hosts(stage, realm, kerberos_users, kerbe
 def test_without_a_ticket_the_weaker_scheme_is_asked_and_never_taken_silently(stage, realm, kerberos_users, kerberos_apache):
     """Security rules 6.7: the session has a Basic password that would do."""
     password, url = kerberos_users["bob"], kerberos_apache.url + "/either/page.txt"
-    broker = configured(stage, KERBEROS, environment=realm.environment())
+    broker = stage.configured(KERBEROS, environment=realm.environment())
     own = {"type": "password", "user": "bob", "password": password}
     client, asked = asking(stage, broker, lambda challenge: {"action": "continue"})
     result = client.fetch(url, credential=own)["result"]
@@ -153,7 +146,7 @@ def test_without_a_ticket_the_weaker_scheme_is_asked_and_never_taken_silently(st
 @pytest.mark.parametrize("has_ticket", [True, False])
 def test_n7_ntlm_in_disguise_is_never_sent(stage, realm, kerberos_users, ntlm_in_disguise, has_ticket):
     environment = realm.log_in("alice", kerberos_users["alice"]) if has_ticket else realm.environment()
-    client, asked = asking(stage, configured(stage, KERBEROS, environment=environment), never)
+    client, asked = asking(stage, stage.configured(KERBEROS, environment=environment), never)
     url = ntlm_in_disguise.url.replace("127.0.0.1", "localhost")
     assert client.fetch(url)["result"]["status"] == 401
     assert b"NTLMSSP" not in ntlm_in_disguise.wire and b"TlRMTVNTUA" not in ntlm_in_disguise.wire
@@ -161,7 +154,7 @@ def test_n7_ntlm_in_disguise_is_never_sent(stage, realm, kerberos_users, ntlm_in
 
 def test_a_kdc_that_does_not_answer_stalls_nobody_else(stage, realm, kerberos_users, kerberos_apache, silent_kdc, nginx):
     realm.log_in("alice", kerberos_users["alice"], "unused")
-    broker = configured(stage, KERBEROS, environment=silent_kdc.environment(realm, "unused"))
+    broker = stage.configured(KERBEROS, environment=silent_kdc.environment(realm, "unused"))
     waiting = stage.client(broker=broker)
     call = waiting.start("fetch/run", {"url": kerberos_apache.url + PAGE})
     end = time.monotonic() + 20

@@ -17,13 +17,7 @@ def shell(stage):
 @pytest.fixture
 def configured(stage):
     """A shell whose broker has the configuration `text`."""
-    def start(text):
-        path = stage.folder / "config.toml"
-        path.write_text(text)
-        path.chmod(0o600)
-        return Shell(stage.broker("--config", str(path)))
-
-    return start
+    return lambda text: Shell(stage.configured(text))
 
 
 def basic(user, password):

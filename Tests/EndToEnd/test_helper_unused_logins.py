@@ -13,10 +13,7 @@ def shell(stage):
 
 
 def configured(stage, text, **more):
-    path = stage.folder / f"config-{len(stage.brokers)}.toml"
-    path.write_text(text)
-    path.chmod(0o600)
-    return Shell(stage.broker("--config", str(path), **more))
+    return Shell(stage.configured(text, **more))
 
 
 def offering(stage, *challenges, status=401):

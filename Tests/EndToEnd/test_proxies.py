@@ -37,10 +37,7 @@ def test_squid(stage, squid, account, tls, nginx, nginx_tls, way, target):
 
 def configured(stage, url, *options, extra=""):
     """A broker whose configuration names the proxy."""
-    path = stage.folder / f"config-{len(stage.brokers)}.toml"
-    path.write_text(f'[proxy]\nurl = "{url}"\n{extra}')
-    path.chmod(0o600)
-    return stage.broker("--config", str(path), *options)
+    return stage.configured(f'[proxy]\nurl = "{url}"\n{extra}', *options)
 
 
 def test_the_session_knows_the_proxy_of_the_configuration(stage, squid, account, nginx):

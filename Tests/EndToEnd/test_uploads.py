@@ -9,9 +9,14 @@ import time
 import pytest
 
 from rig.bodies import Attached, Download, eventually
+from rig import ntlm as rig_ntlm
+from rig import uploads
 from rig.client import password_answer
+from rig.scripted import DigestCheck, response
 
 BLOCK = os.urandom(1 << 16)
+# 4096 for the whole of it: as much as may be challenged without being held anywhere.
+LARGE_MEGABYTES = int(os.environ.get("WATCHWORD_TEST_UPLOAD_MEGABYTES", "64"))
 
 
 class UploadServer(http.server.ThreadingHTTPServer):
@@ -127,6 +132,32 @@ def test_it_arrives_whole(stage, asks, size, again):
     assert len(asked) == (asks == "after" and again == "needBody")
     assert stage.brokers[0].resident_kilobytes - before < 8 << 10
     server.shutdown()
+
+
+@pytest.mark.parametrize("scheme", ["httpDigest", "ntlm"])
+def test_a_large_one_arrives_once_behind_its_log_in(stage, tmp_path, scheme):
+    """The challenge comes before the first byte: to the announcement, or to the messages of a handshake, which have no body."""
+    count, password = LARGE_MEGABYTES << 20, stage.secret()
+    if scheme == "ntlm":
+        check = rig_ntlm.NtlmCheck(tmp_path, {"bob": password}, handler=lambda request: response(201))
+        answer = password_answer("bob", password, domain=rig_ntlm.DOMAIN, persistence="none")
+    else:
+        check, answer = DigestCheck("bob", password), password_answer("bob", password, persistence="none")
+    server = stage.server(uploads.UploadServer(check))
+    stage.allow(password, server)
+    broker = stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')
+    client = stage.client(answer=lambda params: answer, broker=broker)
+    warm = Download(client, server.url + "/warm", method="PUT", body={"type": "attach", "sizeBytes": 8})
+    send(client.socket.getpeername(), warm.token, 8)
+    assert warm.headers()["status"] in (200, 201) and warm.attach().read() is not None and warm.completed()
+    before = broker.peak_kilobytes
+    upload = Download(client, server.url + "/up", method="PUT", body={"type": "attach", "sizeBytes": count})
+    send(client.socket.getpeername(), upload.token, count)
+    assert upload.headers(seconds=600)["status"] in (200, 201)
+    upload.attach().read()
+    assert upload.completed()["auth"]["authenticationMethod"] == scheme
+    assert [body[1:] for body in server.bodies if body[1] > 8] == [wanted(count)]
+    assert broker.peak_kilobytes - before < 8 << 10
 
 
 class EarlyServer(threading.Thread):

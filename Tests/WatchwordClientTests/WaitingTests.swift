@@ -65,6 +65,26 @@ import WatchwordProtocol
         #expect(seen == "x")
     }
 
+    @Test func anInterruptThatComesTooLateForACallEndsTheNextWait() throws {
+        let peer = ScriptedPeer { line in
+            line.contains("cancelRequest") ? #"{"jsonrpc":"2.0","id":1,"result":{"fetchId":"f1"}}"# + "\n" : ""
+        }
+        let connection = try BrokerConnection(peer.location)
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1)
+        defer { for end in ends { close(end) } }
+        connection.interruptDescriptor = ends[0]
+        #expect(try connection.call(.fetchStart)["fetchId"]?.string == "f1")
+        connection.patience = { .seconds(2) }
+        var looks = 0
+        #expect(throws: ClientFailure.interrupted(signal: 1)) {
+            try connection.wait {
+                looks += 1
+                return looks == 3
+            }
+        }
+    }
+
     @Test func patienceHasAnEnd() throws {
         let peer = ScriptedPeer { _ in nil }
         let connection = try BrokerConnection(peer.location)
