@@ -1,8 +1,8 @@
 internal import CPlatform
 internal import Glibc
 
-/// A copy of a request's body, for the case that it has to be sent again: in memory while it is small, then in a file that has
-/// no name any more.
+/// A body that is kept: of a request, for the case that it has to be sent again, or of a response that waits for an answer. In
+/// memory while it is small, then in a file that has no name any more.
 ///
 /// Lost, and then of no use, when there is no more room for it. Lives on the engine's thread.
 struct BodyCopy: ~Copyable {

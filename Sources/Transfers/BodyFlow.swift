@@ -36,7 +36,9 @@ final class BodyFlow {
         waitingCount >= (socket != nil ? EngineLimits.sentChunkBytes : EngineLimits.bodyBufferBytes)
     }
 
-    var mayResume: Bool { isPaused && !isFull && outcome == nil }
+    var mayResume: Bool { isPaused && hasRoom }
+
+    var hasRoom: Bool { !isFull && source == nil && outcome == nil }
 
     // MARK: From libcurl
 
@@ -86,6 +88,7 @@ final class BodyFlow {
     func follow(_ follower: @escaping Follower) {
         if let outcome { return follower(outcome) }
         self.follower = follower
+        lastProgress = .now
     }
 
     func giveUp(_ failure: TransferFailure) { settle(.failure(failure)) }
@@ -187,9 +190,10 @@ final class BodyFlow {
         serve()
     }
 
-    /// When it is given up, should nobody take what is there; `nil` while the server has the turn.
+    /// When it is given up, should nobody take what is there; `nil` while the server has the turn, or it is not yet decided
+    /// who may take it.
     var deadline: ContinuousClock.Instant? {
-        guard outcome == nil, waitingCount > 0 || source != nil, read == nil else { return nil }
+        guard outcome == nil, follower != nil, waitingCount > 0 || source != nil, read == nil else { return nil }
         return lastProgress + .seconds(EngineLimits.readerIdleSeconds)
     }
 }

@@ -26,6 +26,7 @@ enum EngineLimits {
     /// Identities whose files, tokens or tickets are waited for at once; each has a thread that may hang.
     static let preparations = 64
     /// A body that is handed over complete, because it belongs to a response that asks for a log-in or leads elsewhere.
+    /// Beyond `bodyBufferBytes` it is in a file.
     static let wholeBodyBytes = 64 << 20
     /// What is kept of a body that nobody takes; then the server has to wait.
     static let bodyBufferBytes = 1 << 20

@@ -4,12 +4,26 @@ internal import WatchwordCore
 /// The bodies of an engine that are on their way. Lives on the engine's thread.
 struct FlowTable {
     private var flows: [TransferID: BodyFlow] = [:]
+    /// Where the bytes come from of those that libcurl has done with.
+    private var stores: [TransferID: BodyStore] = [:]
 
     var isEmpty: Bool { flows.isEmpty }
 
     subscript(id: TransferID) -> BodyFlow? { flows[id] }
 
     mutating func add(_ flow: BodyFlow, _ id: TransferID) { flows[id] = flow }
+
+    mutating func add(_ flow: BodyFlow, from store: BodyStore, _ id: TransferID) {
+        add(flow, id)
+        stores[id] = store
+    }
+
+    /// Fills up those that are fed from what was kept.
+    mutating func feed() {
+        for (id, store) in stores {
+            if let flow = flows[id], !store.feed(flow) { stores[id] = nil }
+        }
+    }
 
     /// Those for whose bytes there is room again.
     var resumable: [(id: TransferID, flow: BodyFlow)] {
@@ -21,7 +35,7 @@ struct FlowTable {
         var failed: [(id: TransferID, failure: TransferFailure)] = []
         for (id, flow) in flows {
             guard let outcome = flow.outcome else { continue }
-            flows[id] = nil
+            (flows[id], stores[id]) = (nil, nil)
             if case .failure(let failure) = outcome { failed.append((id, failure)) }
         }
         return failed

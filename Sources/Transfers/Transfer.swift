@@ -35,6 +35,8 @@ final class Transfer {
     private(set) var bodyBytes = 0
     /// Where the body goes once it has been handed over on its way.
     private(set) var flow: BodyFlow?
+    /// Of a response that has to be handed over complete, when the body is not a small one.
+    private(set) var store: BodyStore?
     /// `completion` has been called; the rest is the flow's.
     var isHandedOver = false
     /// Told when that is the case.
@@ -154,15 +156,18 @@ final class Transfer {
 
     private func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
         if let flow, flow.outcome != nil { return .stop }
-        guard bodyBytes + bytes.count <= request.maxBodyBytes, flow != nil || hasRoom(bytes.count) else {
+        guard bodyBytes + bytes.count <= largestBody else {
             stopped = .bodyTooLarge
             return .stop
         }
-        if flow == nil, case .beyond(let limit) = request.delivery, body.count + bytes.count > limit, isFinal {
-            startFlow()
-        }
+        if flow == nil && store == nil { changePlace(for: bytes.count) }
         if let flow {
             guard flow.append(bytes) else { return .none }
+        } else if let store {
+            guard store.append(bytes) else {
+                stopped = .outOfMemory
+                return .stop
+            }
         } else {
             body.append(contentsOf: bytes)
         }
@@ -170,8 +175,23 @@ final class Transfer {
         return .all
     }
 
-    /// What is handed over complete is in memory until then.
-    private func hasRoom(_ count: Int) -> Bool { body.count + count <= EngineLimits.wholeBodyBytes || isFinal }
+    var largestBody: Int {
+        flow != nil || isFinal ? request.maxBodyBytes : min(request.maxBodyBytes, EngineLimits.wholeBodyBytes)
+    }
+
+    /// What is too large for memory is handed over on its way, or kept elsewhere.
+    private func changePlace(for count: Int) {
+        let limit: Int
+        switch request.delivery {
+        case .whole: return
+        case .beyond(let bytes): limit = isFinal ? bytes : max(bytes, EngineLimits.bodyBufferBytes)
+        case .fromHeader: limit = EngineLimits.bodyBufferBytes
+        }
+        guard body.count + count > limit else { return }
+        if isFinal { return startFlow() }
+        store = BodyStore(start: body)
+        body = []
+    }
 
     /// Nothing that asks for a log-in or leads elsewhere.
     private var isFinal: Bool {

@@ -117,6 +117,7 @@ extension TransferEngine {
     /// Lets those go on for whom there is room again, and ends what nobody reads.
     func serveFlows() {
         if flows.isEmpty { return }
+        flows.feed()
         flows.flush()
         for (id, flow) in flows.resumable {
             guard let transfer = transfers[id] else { continue }

@@ -204,6 +204,7 @@ public actor TransferEngine: TransferPort {
             counts.running -= 1
             counts.finished += 1
         }
+        if case .success = outcome, let store = transfer.store { flows.add(BodyFlow(start: []), from: store, id) }
         // Who waits does not wait for the tidying.
         if transfer.isHandedOver { transfer.flow?.end(outcome.map { _ in }) } else { transfer.completion(outcome) }
         if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }

@@ -46,6 +46,7 @@ extension Transfer {
     private func response(isFromProxy: Bool) -> TransferResponse {
         var response = TransferResponse(
             status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
+        response.openBody = store.map { OpenBody(transfer: id, announcedBytes: $0.count) }
         response.isFromProxy = isFromProxy
         response.clientCertificateRequest = originTLS?.certificateRequest
         return response
@@ -122,15 +123,11 @@ extension Transfer {
             source?.problem ?? ""
         case .headersTooLarge:
             "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
+        case .outOfMemory:
+            "There is no room on the disk for the body of a response of \(request.url.origin.text)."
         default:
             "The response of \(request.url.origin.text) is larger than \(largestBody) bytes."
         }
-    }
-}
-
-extension Transfer {
-    fileprivate var largestBody: Int {
-        flow != nil ? request.maxBodyBytes : min(request.maxBodyBytes, EngineLimits.wholeBodyBytes)
     }
 }
 

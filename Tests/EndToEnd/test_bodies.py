@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from rig.bodies import Download, digest_of, eventually, sha256
+from rig.bodies import Download, digest_of, eventually, read_parts, sha256
 from rig.broker import ROOT
 from rig.client import password_answer
 from rig.scripted import DigestCheck, basic_server, response
@@ -99,6 +99,62 @@ def test_the_body_of_a_401_waits_for_a_long_answer(stage):
     assert attached.digest() == (sha256(refusal), len(refusal))
     assert check_completed(download, (None, len(refusal)), status=401)["exchanges"] == 1
     assert len(server.requests) == 1
+
+
+def refusing(megabytes, status, *headers):
+    """A large body where none is expected, without a length."""
+    data = BLOCK * megabytes
+
+    def handle(request):
+        if request.target == "/there":
+            yield response(200, b"there")
+            return
+        yield head(status, *headers, "Connection: close")
+        yield from [BLOCK] * megabytes
+        yield None
+
+    return StreamServer(handle), (sha256(data), len(data))
+
+
+@pytest.mark.parametrize(("way", "megabytes"), [("attach", 40), ("read", 12), ("run", 12)])
+def test_a_large_401_costs_no_memory_while_somebody_thinks(stage, way, megabytes):
+    server, wanted = refusing(megabytes, 401, 'WWW-Authenticate: Basic realm="Staff"')
+    stage.server(server)
+    client = stage.client()
+    take(Download(client, server.url + "/there"), "attach")
+    before = stage.brokers[0].peak_kilobytes
+    call = client.start("fetch/run", {"url": server.url + "/"}) if way == "run" else None
+    download = None if way == "run" else Download(client, server.url + "/")
+    client.reply(client.challenges.get(timeout=15), {"action": "continue"})
+    if way == "run":
+        result = client.wait(call)["result"]
+        assert (result["status"], result["body"]["type"], result["bodyBytes"]) == (401, "handle", wanted[1])
+        assert digest_of(read_parts(client, result["fetchId"], 1 << 17)) == wanted
+    else:
+        parts = download.attach().parts() if way == "attach" else download.parts(1 << 17)
+        assert digest_of(parts) == wanted
+        check_completed(download, wanted, status=401)
+    assert stage.brokers[0].peak_kilobytes - before < 8 << 10
+
+
+def test_nor_does_a_redirect_with_one(stage):
+    server, _ = refusing(40, 302, "Location: /there")
+    stage.server(server)
+    client = stage.client()
+    take(Download(client, server.url + "/there"), "attach")
+    broker = stage.brokers[0]
+    before = broker.peak_kilobytes
+    assert client.fetch(server.url + "/")["result"]["body"]["value"] == "there"
+    assert broker.peak_kilobytes - before < 8 << 10
+    folder = f"/proc/{broker.process.pid}/fd"
+    eventually(lambda: not any("/var/tmp/" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder)), "it is kept")
+
+
+def test_what_is_larger_is_too_large(stage):
+    server, _ = refusing(65, 401, 'WWW-Authenticate: Basic realm="Staff"')
+    stage.server(server)
+    error = stage.client().fetch(server.url + "/")["error"]
+    assert error["data"]["kind"] == "tooLarge" and str(64 << 20) in error["message"]
 
 
 def test_a_redirect_has_a_body_that_is_passed_over(stage):

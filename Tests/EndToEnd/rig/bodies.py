@@ -105,21 +105,26 @@ class Download:
 
     def parts(self, max_bytes=1 << 20):
         """The body by `fetch/read`."""
-        offset = 0
-        while True:
-            reply = self.client.call("fetch/read", {"fetchId": self.id, "maxBytes": max_bytes})
-            assert "result" in reply, reply
-            part = reply["result"]
-            value = part["data"]["value"]
-            data = base64.b64decode(value) if part["data"]["type"] == "base64" else value.encode()
-            assert part["offsetBytes"] == offset and len(data) <= max_bytes
-            offset += len(data)
-            yield data
-            if part["eof"]:
-                return
+        return read_parts(self.client, self.id, max_bytes)
 
     def cancel(self):
         return self.client.call("fetch/cancel", {"fetchId": self.id})["result"]["cancelled"]
+
+
+def read_parts(client, fetch_id, max_bytes=1 << 20):
+    """The body of a handle, or of a fetch in steps, by `fetch/read`."""
+    offset = 0
+    while True:
+        reply = client.call("fetch/read", {"fetchId": fetch_id, "maxBytes": max_bytes})
+        assert "result" in reply, reply
+        part = reply["result"]
+        value = part["data"]["value"]
+        data = base64.b64decode(value) if part["data"]["type"] == "base64" else value.encode()
+        assert part["offsetBytes"] == offset and len(data) <= max_bytes
+        offset += len(data)
+        yield data
+        if part["eof"]:
+            return
 
 
 def eventually(condition, what, seconds=10):

@@ -1,0 +1,42 @@
+internal import WatchwordCore
+
+/// The body of a response of which nobody knows yet what becomes: it asks for a log-in, or leads elsewhere. Lives on the engine's
+/// thread.
+final class BodyStore {
+    private static let block = 64 << 10
+
+    private var copy = BodyCopy(limit: EngineLimits.wholeBodyBytes)
+    private var fed = 0
+
+    init(start: [UInt8]) { start.withUnsafeBytes { copy.append($0) } }
+
+    var count: Int { copy.count }
+
+    /// `false` when it is too large, or there is no room for it.
+    func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        copy.append(bytes)
+        return !copy.isLost
+    }
+
+    /// Gives what there is room for. `false` when that was all, or nobody wants more.
+    func feed(_ flow: BodyFlow) -> Bool {
+        while flow.hasRoom {
+            var count = 0
+            let part = [UInt8](unsafeUninitializedCapacity: Self.block) { buffer, initialized in
+                count = copy.read(from: fed, into: UnsafeMutableRawBufferPointer(buffer))
+                initialized = count
+            }
+            guard count > 0 else {
+                flow.end(fed == copy.count ? .success(()) : .failure(.unreadable))
+                return false
+            }
+            fed += count
+            _ = part.withUnsafeBytes { flow.append($0) }
+        }
+        return flow.outcome == nil
+    }
+}
+
+extension TransferFailure {
+    fileprivate static let unreadable = TransferFailure(.internalError, "What was kept of the body cannot be read.")
+}
