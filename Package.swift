@@ -29,6 +29,8 @@ let package = Package(
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
         .target(name: "CPlatform"),
         .target(name: "CProtocolDocument"),
+        // Replaces free(3) in whatever program links it.
+        .target(name: "CWipingHeap"),
         // C++ behind a C header: toml++ is a header of libtomlplusplus-dev, and nothing to link.
         .target(name: "CToml"),
 
@@ -76,7 +78,7 @@ let package = Package(
             name: "watchwordd",
             dependencies: [
                 "Broker", "BrokerSocket", "Configuration", "Keyring", "Transfers", "WatchwordCore", "WatchwordProtocol",
-                "JSONText", "CPlatform",
+                "JSONText", "CPlatform", "CWipingHeap",
                 "CProtocolDocument",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

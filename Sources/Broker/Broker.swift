@@ -68,7 +68,8 @@ public actor Broker {
     }
 
     /// Ends the service: tells the clients, lets running fetches, bodies on their way, and what is being written into the
-    /// keyring, finish for at most `grace`, then cancels what is left and closes every connection. New requests are refused from the first moment on.
+    /// keyring, finish for at most `grace`, then cancels what is left, closes every connection and forgets the session. New
+    /// requests are refused from the first moment on.
     public func shutDown(reason: String, grace: Duration) async {
         isClosing = true
         log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(fetches.count)"])
@@ -82,6 +83,7 @@ public actor Broker {
         for fetch in Array(fetches.values) { cancel(fetch) }
         for connection in connections.values { cancelBodies(of: connection) }
         for connection in connections.values { connection.close() }
+        forgetSession(because: "the broker ends")
     }
 
     private var isBusy: Bool {

@@ -1,5 +1,6 @@
 import BrokerSocket
 import CPlatform
+import CWipingHeap
 import Glibc
 
 /// What the process does to itself before it opens anything or starts a library.
@@ -13,6 +14,9 @@ enum ProcessSetup {
         guard error == 0 else {
             throw StartFailure(
                 "The process cannot be protected against its neighbours: \(String(cString: strerror(error))).")
+        }
+        guard watchword_heap_wipes() != 0 else {
+            throw StartFailure("Memory is not wiped when it is freed: another allocator was loaded into the process.")
         }
         umask(0o077)
         signal(SIGPIPE, SIG_IGN)

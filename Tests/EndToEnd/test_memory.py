@@ -1,0 +1,162 @@
+"""What is left of a password in the broker's memory: nothing, once nobody needs it any more."""
+import os
+import signal
+import time
+
+import pytest
+
+from rig import memory
+from rig.client import password_answer
+from rig.scripted import DigestCheck, basic_server, ScriptedServer, response
+
+if os.geteuid() != 0:
+    pytest.fail("only root may look into another process", pytrace=False)
+
+
+def places_after(broker, secret, seconds=3):
+    """After a moment: what ends a fetch for its client is not the last thing that is done for it."""
+    end = time.monotonic() + seconds
+    while (found := memory.places(broker.process.pid, secret)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
+def servers_for(scheme, password):
+    return basic_server("bob", password) if scheme == "basic" else ScriptedServer(DigestCheck("bob", password, algorithm="SHA-256"))
+
+
+@pytest.fixture(params=["basic", "digest"])
+def logged_in(stage, request):
+    """A session that knows a password."""
+    password = stage.secret()
+    server = stage.server(servers_for(request.param, password))
+    stage.allow(password, server)
+    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="forSession"))
+    assert client.fetch(server.url + "/a", allowInsecureAuth=True)["result"]["status"] == 200
+    assert memory.places(stage.brokers[0].process.pid, password), "the scan finds what is there"
+    return stage.brokers[0], client, server, password
+
+
+def test_once_it_is_forgotten(stage, logged_in):
+    broker, client, server, password = logged_in
+    assert client.call("session/clear", {})["result"]["removed"] == 1
+    assert places_after(broker, password) == []
+
+
+def test_once_the_broker_is_locked(logged_in):
+    broker, client, server, password = logged_in
+    assert "result" in client.call("broker/lock", {})
+    assert places_after(broker, password) == []
+
+
+def test_once_a_signal_says_so(logged_in):
+    broker, client, server, password = logged_in
+    broker.process.send_signal(signal.SIGUSR1)
+    assert places_after(broker, password) == []
+
+
+def test_at_the_end_of_the_process(logged_in):
+    broker, _, _, password = logged_in
+    tracer = memory.Tracer(broker.process.pid)
+    broker.process.send_signal(signal.SIGTERM)
+    tracer.wait_for_end()
+    try:
+        assert memory.places(broker.process.pid, password) == []
+    finally:
+        tracer.release()
+
+
+def test_once_its_time_is_over(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    broker = stage.configured("[limits]\nsession-idle-s = 1\n")
+    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="forSession"), broker=broker)
+    assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
+    # The broker looks every five seconds.
+    assert places_after(broker, password, seconds=10) == []
+
+
+def fetched(stage, password, **params):
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="none"))
+    url = params.pop("url", server.url)
+    assert client.fetch(url.replace("PORT", str(server.port)), allowInsecureAuth=True, **params)["result"]["status"] == 200
+    return stage.brokers[0], client, server
+
+
+def test_once_the_fetch_is_done(stage):
+    password = stage.secret()
+    broker, _, _ = fetched(stage, password)
+    assert places_after(broker, password) == []
+
+
+def test_once_a_fetch_with_it_in_its_url_is_done(stage):
+    password = stage.secret()
+    broker, client, _ = fetched(stage, password, url=f"http://bob:{password}@127.0.0.1:PORT/")
+    client.call("session/clear", {})
+    assert places_after(broker, password) == []
+
+
+@pytest.mark.parametrize("framing", ["lines", "headers"])
+@pytest.mark.parametrize("ends", ["cancel", "leave", "refused", "unfinished"])
+def test_once_what_it_was_for_is_over(stage, framing, ends):
+    password = stage.secret()
+    server = stage.server(ScriptedServer(
+        lambda request: None if request.authorization and ends != "refused" else response(401, b"", 'WWW-Authenticate: Basic realm="r"')))
+    stage.allow(password, server)
+    client = stage.client(framing=framing)
+    broker, call = stage.brokers[0], client.start("fetch/run", {"url": server.url, "allowInsecureAuth": True})
+    challenge = client.challenges.get(timeout=15)
+    answer = password_answer("bob", password, persistence="forSession")
+    if ends == "unfinished":
+        client.send_bytes(b'{"jsonrpc":"2.0","id":%d,"result":{"action":"credential","credential":{"password":"%s' % (
+            challenge["id"], password.encode()))
+        time.sleep(0.2)
+        assert memory.places(broker.process.pid, password) or framing == "headers"
+        client.close()
+    else:
+        client.reply(challenge, answer)
+        if ends == "refused":
+            client.reply(client.challenges.get(timeout=15), {"action": "cancel"})
+        else:
+            while len(server.requests) < 2:
+                time.sleep(0.02)
+            assert memory.places(broker.process.pid, password)
+            client.close() if ends == "leave" else client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
+    assert places_after(broker, password) == []
+
+
+@pytest.mark.parametrize("path", ["/staff/page.txt", "/private/"])
+def test_once_it_was_sent_over_tls(stage, nginx_tls, account, tls, path):
+    """With HTTP/2: libcurl's, nghttp2's and OpenSSL's own memory."""
+    user, password = account
+    broker = stage.broker("--ca-file", str(tls / "ca.pem"))
+    client = stage.client(answer=lambda challenge: password_answer(user, password, persistence="forSession"), broker=broker)
+    for _ in range(3):
+        assert client.fetch(f"https://localhost:{nginx_tls.port}/staff/page.txt")["result"]["status"] == 200
+    assert memory.places(broker.process.pid, password)
+    client.call("session/clear", {})
+    assert places_after(broker, password) == []
+
+
+def test_once_it_was_for_ntlm(stage, ntlm, ntlm_users):
+    broker = stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')
+    client = stage.client(answer=lambda challenge: password_answer("TESTDOM\\alice", ntlm_users["alice"], persistence="forSession"), broker=broker)
+    for _ in range(2):
+        assert client.fetch(ntlm.url)["result"]["status"] == 200
+    client.call("session/clear", {})
+    assert places_after(broker, ntlm_users["alice"]) == []
+
+
+def test_once_it_is_in_the_keyring(stage, gnome):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    broker = stage.broker(environment=gnome.environment)
+    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="permanent"), broker=broker)
+    assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
+    time.sleep(1)
+    client.call("broker/lock", {})
+    assert places_after(broker, password) == []
