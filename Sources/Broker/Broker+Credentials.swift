@@ -38,6 +38,12 @@ extension Broker {
     ) throws -> JSON? {
         try refuseWhenLocked()
         guard params.credential.persistence == .permanent else {
+            guard params.credential.secret.isLocked else {
+                throw RPCError(
+                    .internalError,
+                    "The credential is not kept: the kernel does not lock more memory for this user. Raise the limit (ulimit -l), or clear the session."
+                )
+            }
             let (number, orders) = table.give(
                 params.credential, for: params.pattern, of: connection.id.tag, now: clock.now)
             perform(orders)

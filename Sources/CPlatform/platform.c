@@ -60,6 +60,13 @@ int watchword_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBL
 
 int watchword_close_from(unsigned first) { return close_range(first, ~0U, 0) == 0 ? 0 : errno; }
 
+void watchword_raise_locked_memory_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
 int watchword_interrupt_descriptor(void) {
     sigset_t signals;
     sigemptyset(&signals);

@@ -31,6 +31,8 @@ enum ProcessSetup {
         openStandardDescriptors()
         EnvironmentCleaning.apply()
         raiseDescriptorLimit()
+        // As far as the user may: secrets that are not locked are not remembered.
+        watchword_raise_locked_memory_limit()
         return inherited
     }
 

@@ -1,7 +1,7 @@
 import Testing
-import WatchwordProtocol
 
 @testable import WatchwordCore
+@testable import WatchwordProtocol
 
 @Suite struct SessionCacheTests {
     private let bob = LoginCredential(user: "bob", password: secret("one"))
@@ -19,6 +19,18 @@ import WatchwordProtocol
             cache.remember(bob, for: space(realm), at: try url(path), digest: nil, now: .zero)
         }
         return cache
+    }
+
+    @Test func whatIsNotKeptFromSwapIsNotRemembered() throws {
+        let unlocked = Secret(capacity: 3, in: SecretMemory(lock: { _, _ in false })) { block in
+            block.copyBytes(from: "one".utf8)
+            return 3
+        }
+        var cache = SessionCache()
+        let isNews = cache.remember(
+            LoginCredential(user: "bob", password: unlocked), for: space("r"), at: try url("/"), digest: nil, now: .zero)
+        #expect(!isNews && cache.count == 0)
+        #expect(unlocked == secret("one"))
     }
 
     /// RFC 7617 section 2.2, with its own examples.

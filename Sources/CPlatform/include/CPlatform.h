@@ -20,6 +20,9 @@ int watchword_is_listening_unix_socket(int descriptor);
 /// file, no new privileges. Returns 0, or an error number.
 int watchword_harden_process(void);
 
+/// Lets the process lock as much memory (mlock(2)) as its user may: the soft limit becomes the hard one.
+void watchword_raise_locked_memory_limit(void);
+
 /// Blocks SIGINT, SIGTERM and SIGHUP in this thread, and returns a descriptor that becomes readable when one of them comes
 /// (signalfd(2)), or -1.
 int watchword_interrupt_descriptor(void);

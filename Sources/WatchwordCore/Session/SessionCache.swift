@@ -81,12 +81,14 @@ public struct SessionCache: Sendable {
 
     // MARK: Writing
 
-    /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news.
+    /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news. What the
+    /// kernel does not keep from swap is not remembered.
     @discardableResult
     mutating func remember(
         _ credential: LoginCredential, for space: ProtectionSpace, owner: ClientTag? = nil,
         path: String, digest: DigestChallenge?, now: Duration
     ) -> Bool {
+        guard credential.secret.isLocked else { return false }
         let directory = URLComponentText.directory(of: path)
         let challenger = Challenger(space)
         var list = entries[challenger] ?? []

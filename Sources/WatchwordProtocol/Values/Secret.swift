@@ -1,8 +1,6 @@
-internal import CPlatform
-
 /// Bytes that must not be seen: a password, a token, a header that carries one.
 ///
-/// The bytes live in one heap block that is shared by all copies of the value and wiped when the last copy goes. There
+/// The bytes live in one block of `SecretMemory` that is shared by all copies of the value and wiped when the last copy goes. There
 /// is no way to turn a secret into a `String`, it prints and reflects as `(secret)`, it is not `Codable`, and two secrets
 /// compare in constant time.
 public struct Secret: Sendable {
@@ -18,19 +16,20 @@ public struct Secret: Sendable {
 
     /// Makes a secret of at most `capacity` bytes, written in place by `fill`, which returns how many it wrote.
     public init(capacity: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows {
-        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: max(capacity, 1), alignment: 1)
-        block.initializeMemory(as: UInt8.self, repeating: 0)
-        let count: Int
-        do {
-            count = try fill(UnsafeMutableRawBufferPointer(rebasing: block[..<capacity]))
-        } catch {
-            watchword_wipe(block.baseAddress, block.count)
-            block.deallocate()
-            throw error
-        }
+        try self.init(capacity: capacity, in: .shared, fill: fill)
+    }
+
+    init(
+        capacity: Int, in memory: SecretMemory, fill: (UnsafeMutableRawBufferPointer) throws -> Int
+    ) rethrows {
+        let block = SecretBlock(byteCount: capacity, in: memory)
+        let count = try fill(UnsafeMutableRawBufferPointer(rebasing: block.bytes[..<capacity]))
         precondition(count >= 0 && count <= capacity, "a secret cannot be longer than its block")
         self.storage = Storage(block: block, count: count)
     }
+
+    /// Whether it is kept from swap: what is not should not be kept for long.
+    public var isLocked: Bool { storage.block.isLocked }
 
     /// The number of bytes.
     public var count: Int { storage.count }
@@ -41,7 +40,7 @@ public struct Secret: Sendable {
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(UnsafeRawBufferPointer(rebasing: storage.block[..<storage.count]))
+        try body(UnsafeRawBufferPointer(rebasing: storage.block.bytes[..<storage.count]))
     }
 }
 
@@ -68,19 +67,13 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 extension Secret {
     /// The owner of the block. Immutable once made, so that it can be read from every thread.
     private final class Storage: Sendable {
-        // `nonisolated(unsafe)`: written only before the storage is made, and freed only here.
-        nonisolated(unsafe) let block: UnsafeRawBufferPointer
+        // `nonisolated(unsafe)`: written only before the storage is made.
+        nonisolated(unsafe) let block: SecretBlock
         let count: Int
 
-        init(block: UnsafeMutableRawBufferPointer, count: Int) {
-            self.block = UnsafeRawBufferPointer(block)
+        init(block: consuming SecretBlock, count: Int) {
+            self.block = block
             self.count = count
-        }
-
-        deinit {
-            let block = UnsafeMutableRawBufferPointer(mutating: block)
-            watchword_wipe(block.baseAddress, block.count)
-            block.deallocate()
         }
     }
 }
