@@ -10,6 +10,8 @@ import pytest
 
 from rig.bodies import Attached, Download, eventually
 from rig.client import password_answer
+from rig.scripted import response
+from rig.streams import StreamServer
 
 BLOCK = os.urandom(1 << 16)
 
@@ -85,6 +87,8 @@ def send(path, token, count):
             while left:
                 left -= attached.socket.send(BLOCK[:min(left, len(BLOCK))])
             attached.socket.shutdown(socket.SHUT_WR)
+            # Who leaves before the broker has seen the end has not said that this was all.
+            attached.socket.recv(1)
         except OSError:
             pass
         finally:
@@ -170,6 +174,55 @@ def test_one_that_ends_too_early_is_a_failure(stage):
     send(client.socket.getpeername(), upload.token, 3)
     assert upload.failure() == "bodyIncomplete"
     server.shutdown()
+
+
+class Scripted(StreamServer):
+    """Remembers what each connection has said, whatever it was, and answers its header with `answer(number, head)`."""
+
+    def __init__(self, answer):
+        self.answer, self.heard = answer, {}
+        super().__init__(None)
+
+    def _serve(self, connection, number):
+        self.heard[number] = b""
+        try:
+            while data := connection.recv(1 << 16):
+                heads = self.heard[number].count(b"\r\n\r\n")
+                self.heard[number] += data
+                if not heads and b"\r\n\r\n" in self.heard[number]:
+                    connection.sendall(self.answer(number, self.heard[number]))
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+
+def test_what_goes_beyond_the_announced_size_is_not_sent(stage):
+    """The server would take it for another request, on a connection that may be somebody else's next."""
+    server, client = stage.server(Scripted(lambda number, head: b"")), stage.client()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 5})
+    attached = Attached(client.socket.getpeername(), upload.token, side="request")
+    attached.socket.sendall(b"12345GET /another HTTP/1.1\r\nHost: h\r\n\r\n")
+    attached.socket.shutdown(socket.SHUT_WR)
+    eventually(lambda: server.heard.get(1, b"").endswith(b"\r\n\r\n12345"), lambda: server.heard)
+    time.sleep(0.2)
+    assert server.heard[1].endswith(b"\r\n\r\n12345")
+
+
+def test_a_writer_that_dies_leaves_nothing_that_looks_whole(stage):
+    """The kernel closes what a client had open: of unknown size, its body must not get an end on the wire."""
+    server = stage.server(Scripted(lambda number, head: b"HTTP/1.1 100 Continue\r\n\r\n"))
+    stage.client().call("ping")
+    for number in range(1, 21):
+        client = stage.client()
+        upload = Download(client, server.url, method="PUT", body={"type": "attach"})
+        attached = Attached(client.socket.getpeername(), upload.token, side="request")
+        attached.socket.sendall(b"the start")
+        eventually(lambda: b"the start" in server.heard.get(number, b""), "nothing has come")
+        attached.close()
+        client.close()
+    eventually(lambda: stage.client().call("server/status")["result"]["engine"]["running"] == 0, "transfers run")
+    assert [number for number, heard in server.heard.items() if heard.endswith(b"\r\n0\r\n\r\n")] == []
 
 
 @pytest.mark.parametrize("way", ["cancel", "leave"])
