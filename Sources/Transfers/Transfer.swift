@@ -173,11 +173,13 @@ final class Transfer {
     /// What is handed over complete is in memory until then.
     private func hasRoom(_ count: Int) -> Bool { body.count + count <= EngineLimits.wholeBodyBytes || isFinal }
 
-    /// Nothing that asks for a log-in or leads elsewhere.
+    /// Nothing that asks for a log-in or leads elsewhere, or that refuses the announcement of a body: after that libcurl sends the
+    /// request again without it.
     private var isFinal: Bool {
         guard request.delivery != .whole, headers.isComplete, headers.status >= 200 else { return false }
         let isOrigins = !request.isTunnelled || originTLS != nil
         return isOrigins && ![401, 407].contains(headers.status) && !(300...399).contains(headers.status)
+            && !(headers.status == 417 && request.announcesBody)
     }
 
     private func startFlow() {

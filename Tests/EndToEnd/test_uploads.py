@@ -225,6 +225,30 @@ def test_a_writer_that_dies_leaves_nothing_that_looks_whole(stage):
     assert [number for number, heard in server.heard.items() if heard.endswith(b"\r\n0\r\n\r\n")] == []
 
 
+def test_a_server_that_does_not_know_expectations_gets_the_body_without(stage):
+    def handle(request):
+        return response(417, b"no") if request.header("Expect") else response(200, b"stored")
+
+    class Server(StreamServer):
+        """A request that is announced has no body yet."""
+
+        def _serve(self, connection, number):
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += connection.recv(1)
+            connection.sendall(response(417, b"no"))
+            super()._serve(connection, number)
+
+    server, client = stage.server(Server(handle)), stage.client()
+    count = 2 << 20
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": count})
+    send(client.socket.getpeername(), upload.token, count)
+    assert upload.headers()["status"] == 200
+    assert upload.attach().read() == b"stored"
+    assert upload.completed()["status"] == 200
+    assert [len(request.body) for request in server.requests] == [count]
+
+
 @pytest.mark.parametrize("way", ["cancel", "leave"])
 def test_who_gives_up_leaves_nothing_behind(stage, way):
     server = UploadServer("never")
