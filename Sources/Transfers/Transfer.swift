@@ -182,6 +182,9 @@ final class Transfer {
             && !(headers.status == 417 && request.announcesBody)
     }
 
+    /// The server has answered in a way that makes libcurl send no more of the body.
+    var isRefused: Bool { headers.isComplete && headers.status >= 300 }
+
     private func startFlow() {
         flow = BodyFlow(start: body)
         body = []

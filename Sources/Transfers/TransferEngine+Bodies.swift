@@ -105,6 +105,11 @@ extension TransferEngine {
         }
     }
 
+    /// libcurl sends nothing more to who has refused, but goes on waiting for a body that it was told to wait for.
+    func resumeRefused() {
+        for (id, source) in sources where source.isPaused && user(of: source)?.isRefused == true { resumeSource(id) }
+    }
+
     private func user(of source: BodySource) -> Transfer? { transfers.values.first { $0.source === source } }
 
     private func resumeSource(_ id: BodySourceID) {

@@ -165,6 +165,7 @@ public actor TransferEngine: TransferPort {
         multi.perform()
         pools.act()
         handOverResponses()
+        resumeRefused()
         while let (easy, code) = multi.nextFinished() ?? pools.nextFinished() {
             let transfer = Transfer.at(easy.owner)
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
@@ -204,6 +205,7 @@ public actor TransferEngine: TransferPort {
             counts.running -= 1
             counts.finished += 1
         }
+        transfer.source?.isPaused = false
         // Who waits does not wait for the tidying.
         if transfer.isHandedOver { transfer.flow?.end(outcome.map { _ in }) } else { transfer.completion(outcome) }
         if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }

@@ -225,6 +225,26 @@ def test_a_writer_that_dies_leaves_nothing_that_looks_whole(stage):
     assert [number for number, heard in server.heard.items() if heard.endswith(b"\r\n0\r\n\r\n")] == []
 
 
+def test_a_refusal_does_not_wait_for_a_body_that_has_not_come(stage):
+    """And a body that comes while the question is open is no work for anybody."""
+    def answer(number, head):
+        return response(201 if b"Authorization" in head else 401, b"", 'WWW-Authenticate: Basic realm="r"')
+
+    server, client = stage.server(Scripted(answer)), stage.client()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 10})
+    attached = Attached(client.socket.getpeername(), upload.token, side="request")
+    challenge = client.challenges.get(timeout=10)
+    attached.socket.sendall(b"0123456789")
+    attached.socket.shutdown(socket.SHUT_WR)
+    before = stage.brokers[0].processor_seconds
+    time.sleep(1)
+    assert stage.brokers[0].processor_seconds - before < 0.3
+    client.reply(challenge, password_answer("bob", "secret", persistence="none"))
+    assert upload.headers()["status"] == 201
+    assert server.heard[2].endswith(b"\r\n\r\n0123456789")
+    assert upload.attach().read() == b"" and upload.completed()["exchanges"] == 2
+
+
 def test_a_server_that_does_not_know_expectations_gets_the_body_without(stage):
     def handle(request):
         return response(417, b"no") if request.header("Expect") else response(200, b"stored")
