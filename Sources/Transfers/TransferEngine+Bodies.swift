@@ -78,6 +78,7 @@ extension TransferEngine {
                 response.openBody = OpenBody(transfer: transfer.id, announcedBytes: transfer.announcedBytes)
                 flows.add(flow, transfer.id)
                 transfer.isHandedOver = true
+                multi(of: transfer).hold(1)
                 transfer.completion(.success(response))
             }
         }

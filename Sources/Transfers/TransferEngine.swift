@@ -207,11 +207,18 @@ public actor TransferEngine: TransferPort {
         }
         transfer.source?.isPaused = false
         // Who waits does not wait for the tidying.
-        if transfer.isHandedOver { transfer.flow?.end(outcome.map { _ in }) } else { transfer.completion(outcome) }
+        if transfer.isHandedOver {
+            transfer.flow?.end(outcome.map { _ in })
+            multi(of: transfer).hold(-1)
+        } else {
+            transfer.completion(outcome)
+        }
         if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
         transfer.close()
         if !pools.isEmpty { pools.closeUnused(at: .now) }
     }
+
+    func multi(of transfer: Transfer) -> MultiHandle { transfer.pool?.multi ?? multi }
 
     private func endTransfers() {
         isClosed = true
