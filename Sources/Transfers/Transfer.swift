@@ -182,6 +182,11 @@ final class Transfer {
             && !(headers.status == 417 && request.announcesBody)
     }
 
+    /// RFC 9110 section 6.4.1.
+    private var hasBody: Bool {
+        headers.isComplete && headers.status >= 200 && ![204, 304].contains(headers.status) && request.method != "HEAD"
+    }
+
     /// The server has answered in a way that makes libcurl send no more of the body.
     var isRefused: Bool { headers.isComplete && headers.status >= 300 }
 
@@ -226,6 +231,10 @@ final class Transfer {
             let record = TLSRecord.of(OpaquePointer(connection)), record.peer == .origin
         {
             originTLS = record
+        }
+        if request.decompresses, hasBody, !headers.isModestlyCoded {
+            stopped = .malformedResponse
+            return false
         }
         if request.delivery == .fromHeader, flow == nil, isFinal { startFlow() }
         return true

@@ -120,6 +120,8 @@ extension Transfer {
         switch kind {
         case .requestBodyIncomplete:
             source?.problem ?? ""
+        case .malformedResponse:
+            "The response of \(request.url.origin.text) comes in a content coding that was not asked for."
         case .headersTooLarge:
             "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
         default:

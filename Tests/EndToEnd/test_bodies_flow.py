@@ -1,5 +1,6 @@
 """Who reads slowly slows the server down, and nobody else; and the broker keeps little meanwhile."""
 import base64
+import gzip
 import itertools
 import statistics
 import threading
@@ -238,3 +239,27 @@ def test_handles_that_nobody_reads_leave_connections_for_others(stage, since):
     if since == "after":
         small = other.start("fetch/run", {"url": server.url + "/small"})
     assert other.wait(small, 5)["result"]["body"]["value"] == "small"
+
+
+# 128 MiB of zeros.
+BROTLI_BOMB = base64.b64decode(
+    "z///fwAkAOKxQHLv//n//w+ABEAcFoDu/T////8BkACIwwLQvf/n//8/ABIAcVgAuvf//P//B0ACIA4LQPf+n////wBIAMRhAeje"
+    "//P//x8ACYA4LADd+//8//8HIAEQhwWge/8P")
+TWOFOLD = gzip.compress(gzip.compress(bytes(128 * MEGABYTE)))
+
+
+@pytest.mark.parametrize("coding, body", [("br", BROTLI_BOMB), ("gzip, gzip", TWOFOLD)], ids=["brotli", "twofold"])
+def test_what_would_be_much_of_very_little_is_refused(stage, coding, body):
+    def handle(request):
+        return response(200, gzip.compress(b"warm"), "Content-Encoding: gzip") if request.target == "/warm" \
+            else response(200, body, f"Content-Encoding: {coding}")
+
+    server = stage.server(handle)
+    broker = stage.broker()
+    client = stage.client(broker=broker)
+    assert Download(client, server.url + "/warm", decompress=True).attach().read() == b"warm"
+    peak = broker.peak_kilobytes
+    assert Download(client, server.url, decompress=True).failure() == "malformedResponse"
+    assert client.fetch(server.url, decompress=True)["error"]["data"]["kind"] == "malformedResponse"
+    assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
+    assert Download(client, server.url).attach().read() == body, "as it came, where nothing is to be undone"
