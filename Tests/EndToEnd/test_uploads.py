@@ -168,16 +168,10 @@ def test_a_response_may_begin_before_the_request_has_ended(stage):
     assert upload.completed()["bodyBytes"] == 1
 
 
-def test_one_that_ends_too_early_is_a_failure(stage):
-    server, client = UploadServer("never"), stage.client()
-    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 10})
-    send(client.socket.getpeername(), upload.token, 3)
-    assert upload.failure() == "bodyIncomplete"
-    server.shutdown()
-
-
 class Scripted(StreamServer):
     """Remembers what each connection has said, whatever it was, and answers its header with `answer(number, head)`."""
+
+    requests_to_a_connection = None
 
     def __init__(self, answer):
         self.answer, self.heard = answer, {}
@@ -189,12 +183,39 @@ class Scripted(StreamServer):
             while data := connection.recv(1 << 16):
                 heads = self.heard[number].count(b"\r\n\r\n")
                 self.heard[number] += data
+                if self.requests_to_a_connection and self.heard[number].count(b"PUT /") > self.requests_to_a_connection:
+                    return
                 if not heads and b"\r\n\r\n" in self.heard[number]:
                     connection.sendall(self.answer(number, self.heard[number]))
         except OSError:
             pass
         finally:
             connection.close()
+
+
+@pytest.mark.parametrize("again", ["copy", "needBody"])
+def test_a_kept_connection_that_dies_under_it(stage, again):
+    """The server closes it when the second request comes, as it may at any time."""
+    server, client = stage.server(Scripted(lambda number, head: response(201, b""))), stage.client()
+    client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
+    path, body = client.socket.getpeername(), {"type": "attach", "sizeBytes": 10}
+    client.give_body = lambda params: ({"body": body}, lambda: send(path, upload.token, 10))
+    server.requests_to_a_connection = 1
+    for _ in range(2):
+        upload = Download(client, server.url, method="PUT", body=body)
+        send(path, upload.token, 10)
+        assert upload.headers()["status"] == 201
+        assert upload.attach().read() == b"" and upload.completed()["status"] == 201
+    assert server.heard[1].count(b"PUT /") == 2, "the connection was kept"
+    assert server.heard[max(server.heard)].endswith(b"\r\n\r\n" + BLOCK[:10])
+
+
+def test_one_that_ends_too_early_is_a_failure(stage):
+    server, client = UploadServer("never"), stage.client()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 10})
+    send(client.socket.getpeername(), upload.token, 3)
+    assert upload.failure() == "bodyIncomplete"
+    server.shutdown()
 
 
 def test_what_goes_beyond_the_announced_size_is_not_sent(stage):

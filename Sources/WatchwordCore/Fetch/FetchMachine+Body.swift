@@ -20,6 +20,17 @@ extension FetchMachine {
         return FetchStep(.needBody)
     }
 
+    /// The connection has ended before the server said anything, and the body is spent.
+    mutating func sendAgain(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
+        rounds += 1
+        guard rounds <= Limits.authenticationRounds else {
+            let text = "\(server.text) has ended too many connections before it answered. The fetch has ended."
+            return fail(FetchFailure(.connectionLost, text), &memory)
+        }
+        bodyState = .spent
+        return transfer(environment, &memory)
+    }
+
     /// The client has given the body again; `nil` when it has not.
     mutating func given(
         _ body: RequestBody?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
