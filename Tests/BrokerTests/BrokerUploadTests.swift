@@ -184,11 +184,15 @@ import WatchwordProtocol
         #expect(heard.contains { $0["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable" })
     }
 
-    @Test func aDigestThatCoversTheBodyNeedsItInline() throws {
+    @Test(arguments: [false, true]) func aDigestThatCoversTheBodyNeedsItInline(isProxys: Bool) throws {
         let client = stage.connect(.request)
-        _ = try start(client)
-        stage.transfers.respond(
-            401, [HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")])
+        _ = try start(client, #"{"type":"attach","sizeBytes":9},"proxy":{"url":"http://p:3128"}"#)
+        let name = isProxys ? "Proxy-Authenticate" : "WWW-Authenticate"
+        var response = TransferResponse(
+            status: isProxys ? 407 : 401,
+            headers: [HeaderField(name, "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")])
+        response.isFromProxy = isProxys
+        stage.transfers.complete(.success(response))
         let heard = client.answer(
             client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
         #expect(heard.map(\.method) == ["fetch/completed"])

@@ -5,9 +5,11 @@ extension FetchMachine {
     /// What has to be done before the body can be sent; `nil` when it can be sent now.
     mutating func bodyObstacle(_ memory: inout CredentialMemory) -> FetchStep? {
         guard case .stream? = hop.body else { return nil }
-        if case .digest(let challenge)? = outgoing.server?.challenge, challenge.protection == .authInt {
+        let logins = [outgoing.server, isTunnel ? nil : outgoing.proxy].compactMap { $0 }
+        let covering = logins.first { $0.challenge.digest?.protection == .authInt }
+        if let covering {
             let text =
-                "\(server.text) wants a log-in that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
+                "\(covering.challenger.text) wants a log-in that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
             return fail(FetchFailure(.notSupported, text), &memory)
         }
         guard bodyState == .spent else { return nil }
