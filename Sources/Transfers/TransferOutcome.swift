@@ -54,6 +54,8 @@ extension Transfer {
     /// As the server has announced it, where that says what comes out.
     var announcedBytes: Int? {
         guard !request.decompresses || headers.fields.firstValue(of: "Content-Encoding") == nil else { return nil }
+        // RFC 9112 section 6.3: then the length means nothing.
+        guard headers.fields.firstValue(of: "Transfer-Encoding") == nil else { return nil }
         return headers.fields.firstValue(of: "Content-Length").flatMap { Int($0) }
     }
 

@@ -160,6 +160,14 @@ def test_small_and_odd_bodies(stage, name, way):
     check_completed(download, (None, len(body)), 204 if name == "no-content" else 200)
 
 
+def test_a_length_beside_chunks_means_nothing(stage):
+    text = b"HTTP/1.1 200 X\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    download = Download(stage.client(), stage.server(StreamServer(lambda request: text)).url)
+    assert download.headers()["bodyBytes"] is None
+    assert download.attach().read() == b"hello"
+    assert download.completed()["bodyBytes"] == 5
+
+
 def test_a_head_request_has_headers_and_no_body(stage, nginx):
     wanted = published(nginx, "", 1)
     download = Download(stage.client(), f"http://127.0.0.1:{nginx.port}/large.bin", method="HEAD")
