@@ -21,7 +21,7 @@ extension Broker {
             loop.post { self.assumeIsolated { $0.bodyEnded(name, delivery, of: id) } }
         }
         if let socket = steps?.socket { transfers.attach(transfer, socket: socket) }
-        if let read = steps?.read { self.read(transfer, read.maxBytes, read.call, of: connection) }
+        if let read = steps?.read { self.read(name, transfer, read.maxBytes, read.call, of: connection) }
     }
 
     func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
@@ -47,7 +47,8 @@ extension Broker {
 
     func read(_ params: FetchReadParams, _ call: ConnectionMachine.CallID, of connection: ClientConnection) throws {
         if let entry = connection.bodies[params.fetchID] {
-            return read(entry.transfer, params.maxBytes, call, of: connection)
+            guard !entry.isBeingRead else { throw RPCError.beingRead }
+            return read(params.fetchID, entry.transfer, params.maxBytes, call, of: connection)
         }
         guard let id = FetchID(params.fetchID), connection.fetches.contains(id), let fetch = fetches[id],
             fetch.steps != nil
@@ -58,24 +59,28 @@ extension Broker {
             )
         }
         guard fetch.steps?.read == nil, fetch.steps?.socket == nil else {
-            throw RPCError(.busy, "Somebody reads the body of this fetch already. Wait for that reply.")
+            throw RPCError.beingRead
         }
         fetch.steps?.read = (call, params.maxBytes)
     }
 
     private func read(
-        _ transfer: TransferID, _ maxBytes: Int, _ call: ConnectionMachine.CallID, of connection: ClientConnection
+        _ name: String, _ transfer: TransferID, _ maxBytes: Int, _ call: ConnectionMachine.CallID,
+        of connection: ClientConnection
     ) {
         let id = connection.id
+        connection.bodies.setBeingRead(true, name)
         transfers.read(transfer, maxBytes: maxBytes) { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.hasRead(result, call, of: id) } }
+            loop.post { self.assumeIsolated { $0.hasRead(name, result, call, of: id) } }
         }
     }
 
     private func hasRead(
-        _ result: Result<BodyPart, TransferFailure>, _ call: ConnectionMachine.CallID, of id: ConnectionID
+        _ name: String, _ result: Result<BodyPart, TransferFailure>, _ call: ConnectionMachine.CallID,
+        of id: ConnectionID
     ) {
         guard let connection = connections[id] else { return }
+        connection.bodies.setBeingRead(false, name)
         switch result {
         case .success(let part):
             let result = FetchReadResult(data: part.bytes, offsetBytes: part.offset, isAtEnd: part.isAtEnd)
@@ -112,7 +117,8 @@ extension Broker {
         switch params.side {
         case .response:
             let steps = fetches[reference.fetch]?.steps
-            guard steps?.socket == nil, steps?.read == nil else {
+            let isBeingRead = owner.bodies[reference.fetch.description]?.isBeingRead ?? false
+            guard steps?.socket == nil, steps?.read == nil, !isBeingRead else {
                 throw RPCError(.busy, "Somebody reads the body of this fetch already.")
             }
         case .request:
@@ -204,4 +210,9 @@ extension Broker {
         transfers.cancel(entry.transfer)
         return true
     }
+}
+
+extension RPCError {
+    fileprivate static let beingRead = RPCError(
+        .busy, "Somebody reads the body of this fetch already. Wait for that reply.")
 }

@@ -12,6 +12,8 @@ struct OpenBodies {
         var token: String?
         /// Of the request, which may still be on its way: a response may begin before its request has ended.
         var source: BodySourceID?
+        /// A `fetch/read` of it is not answered yet.
+        var isBeingRead = false
     }
 
     private var entries: [String: Entry] = [:]
@@ -25,6 +27,9 @@ struct OpenBodies {
     subscript(fetchID: String) -> Entry? { entries[fetchID] }
 
     mutating func add(_ entry: Entry, for fetchID: String) { entries[fetchID] = entry }
+
+    /// Unless it has ended.
+    mutating func setBeingRead(_ isBeingRead: Bool, _ fetchID: String) { entries[fetchID]?.isBeingRead = isBeingRead }
 
     mutating func remove(_ fetchID: String) -> Entry? { entries.removeValue(forKey: fetchID) }
 }

@@ -114,6 +114,7 @@ final class BodyFlow {
     private func drain() {
         if waitingCount > 0 {
             let sent = buffer.withUnsafeBytes { send(UnsafeRawBufferPointer(rebasing: $0[taken...])) }
+            guard let sent else { return settle(.failure(.readerGone)) }
             isBlocked = sent < waitingCount
             taken += sent
             compact(beyond: EngineLimits.sentChunkBytes)
@@ -122,16 +123,15 @@ final class BodyFlow {
         settle(source.map { offset })
     }
 
-    /// How many bytes have gone out; settles when nobody is there.
-    private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+    /// How many bytes have gone out; `nil` when nobody is there.
+    private func send(_ bytes: UnsafeRawBufferPointer) -> Int? {
         switch socket?.send(bytes) {
         case .bytes(let count)?:
             if count > 0 { lastProgress = .now }
             offset += count
             return count
         case .peerGone?, nil:
-            settle(.failure(.readerGone))
-            return bytes.count
+            return nil
         }
     }
 

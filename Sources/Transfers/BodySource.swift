@@ -19,6 +19,8 @@ final class BodySource {
     private var copy = BodyCopy()
     private var socket: BodySocket?
     private var hasEnded = false
+    /// Whoever wrote it has gone, and has not said that this was all.
+    private var isCutOff = false
     /// What has come through the socket.
     private var received = 0
     /// What this transfer has got.
@@ -51,15 +53,20 @@ final class BodySource {
         return keepsCopy && !copy.isLost && copy.count == received ? .copied : .spent
     }
 
+    /// Never more than was announced: what follows on the connection would be taken for another request.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Part {
         lastProgress = .now
+        isPaused = false
         if offset < received {
             let count = copy.read(from: offset, into: buffer)
             offset += count
             return count > 0 ? .bytes(count) : .broken
         }
-        if hasEnded { return end }
-        guard let result = socket?.receive(into: buffer) else { return pause() }
+        if hasEnded || received == size { return end }
+        let room = min(buffer.count, size.map { $0 - received } ?? buffer.count)
+        guard let result = socket?.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room])) else {
+            return pause()
+        }
         switch result {
         case .bytes(let count):
             if keepsCopy { copy.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
@@ -70,6 +77,7 @@ final class BodySource {
             return pause()
         case .end:
             hasEnded = true
+            isCutOff = socket?.isPeerGone ?? true
             socket = nil
             return end
         }
@@ -80,7 +88,7 @@ final class BodySource {
         return .wait
     }
 
-    private var end: Part { size.map { $0 == received } ?? true ? .end : .broken }
+    private var end: Part { size.map { $0 == received } ?? !isCutOff ? .end : .broken }
 
     // MARK: Waiting
 
@@ -94,6 +102,7 @@ final class BodySource {
 
     /// What is wrong with a body that is broken.
     var problem: String {
+        if isCutOff && size == nil { return "Whoever wrote the request's body has gone before its end." }
         guard let size, received < size else { return "What was kept of the request's body cannot be read." }
         return "The request's body ended after \(received) of \(size) bytes."
     }

@@ -19,6 +19,7 @@ extension TransferFailure {
                 CURLE_HTTP2:
                 .connectionLost
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING: .malformedResponse
+            case CURLE_SEND_FAIL_REWIND: .requestBodyGone
             case CURLE_OUT_OF_MEMORY: .outOfMemory
             default: .internalError
             }
@@ -39,6 +40,7 @@ extension TransferFailure.Kind {
         case .connectionLost: "The connection to \(origin.host), port \(origin.port), ended too early."
         case .malformedResponse: "\(origin.text) sent something that is not HTTP."
         case .headersTooLarge: "The header of the response of \(origin.text) is too large."
+        case .requestBodyGone: "\(origin.text) has to be sent the request again, and its body is gone."
         case .bodyTooLarge, .requestBodyIncomplete, .cancelled, .outOfMemory, .internalError:
             "The transfer from \(origin.text) failed."
         }

@@ -70,7 +70,7 @@ struct HeaderLines {
 
 extension TransferRequest {
     /// It is worth to wait for a challenge, or for `100 Continue`, before the body is sent (RFC 9110 section 10.1.1).
-    fileprivate var announcesBody: Bool {
+    var announcesBody: Bool {
         switch body {
         case .bytes(let bytes)?: bytes.count > EngineLimits.announcedBodyBytes
         case .stream(let stream)?: stream.size.map { $0 > EngineLimits.announcedBodyBytes } ?? true

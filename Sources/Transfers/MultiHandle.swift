@@ -6,6 +6,8 @@ internal import WatchwordCore
 /// `@unchecked Sendable`: it is made, and closed at the end, on another thread than the engine's; all else is done on that.
 final class MultiHandle: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
+    private let connectionsPerHost: Int
+    private var heldConnections = 0
 
     /// - Parameter connectionsPerHost: further transfers wait for one of them; 0 for any number.
     /// - Throws: `TransferFailure` of kind `outOfMemory` or `internalError`.
@@ -14,6 +16,7 @@ final class MultiHandle: @unchecked Sendable {
             throw TransferFailure(.outOfMemory, "No memory for a transfer engine.")
         }
         self.pointer = pointer
+        self.connectionsPerHost = connectionsPerHost
         try set(CURLMOPT_MAXCONNECTS, EngineLimits.keptConnections)
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost)
         try set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
@@ -65,6 +68,23 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     func remove(_ easy: EasyHandle) { check(curl_multi_remove_handle(pointer, easy.pointer)) }
+
+    /// So many more connections wait for readers, and are not there for others: what these may have is not less for it.
+    func hold(_ count: Int) {
+        guard connectionsPerHost > 0 else { return }
+        heldConnections += count
+        check(
+            watchword_curl_multi_set_long(
+                pointer, CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost + heldConnections))
+        if count > 0 { wakeWaiting() }
+    }
+
+    /// Who waits for a connection is looked at again only when a transfer goes.
+    private func wakeWaiting() {
+        guard let easy = curl_easy_init() else { return }
+        if curl_multi_add_handle(pointer, easy) == CURLM_OK { check(curl_multi_remove_handle(pointer, easy)) }
+        curl_easy_cleanup(easy)
+    }
 
     /// The next transfer that has ended.
     func nextFinished() -> (easy: EasyHandle, code: CURLcode)? {

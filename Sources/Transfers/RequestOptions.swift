@@ -51,8 +51,7 @@ extension EasyHandle {
 
     /// How a body comes: in which coding, and how fast or slow.
     private func pace(_ request: TransferRequest) throws(TransferFailure) {
-        // An empty list stands for all that libcurl can undo.
-        if request.decompresses { try set(CURLOPT_ACCEPT_ENCODING, "") }
+        if request.decompresses { try set(CURLOPT_ACCEPT_ENCODING, ResponseHeaders.codings.joined(separator: ", ")) }
         if let limit = request.maxBytesPerSecond {
             try set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: limit)
             try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit)

@@ -10,6 +10,18 @@ struct ResponseHeaders {
     /// The empty line after the fields was seen: what follows is a body, another response, or trailers.
     private(set) var isComplete = false
 
+    /// Those that make a thousand bytes of one at most. libcurl undoes all of what it has read at once, and of Brotli and Zstandard,
+    /// or of two codings on each other, one kilobyte may be gigabytes.
+    static let codings = ["gzip", "deflate"]
+
+    /// Whether the body is in at most one coding, and that one of `codings`.
+    var isModestlyCoded: Bool {
+        let given = fields.values(of: "Content-Encoding").flatMap { $0.split(separator: ",") }
+            .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }
+            .filter { $0 != "identity" && $0 != "none" }
+        return given.count <= 1 && given.allSatisfy { Self.codings.contains($0) || $0 == "x-gzip" }
+    }
+
     /// Takes one line with its line end. `false` when there are too many bytes.
     mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {
         bytes += line.count

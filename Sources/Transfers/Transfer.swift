@@ -193,12 +193,22 @@ final class Transfer {
         body = []
     }
 
-    /// Nothing that asks for a log-in or leads elsewhere.
+    /// Nothing that asks for a log-in or leads elsewhere, or that refuses the announcement of a body: after that libcurl sends the
+    /// request again without it.
     private var isFinal: Bool {
         guard request.delivery != .whole, headers.isComplete, headers.status >= 200 else { return false }
         let isOrigins = !request.isTunnelled || originTLS != nil
         return isOrigins && ![401, 407].contains(headers.status) && !(300...399).contains(headers.status)
+            && !(headers.status == 417 && request.announcesBody)
     }
+
+    /// RFC 9110 section 6.4.1.
+    private var hasBody: Bool {
+        headers.isComplete && headers.status >= 200 && ![204, 304].contains(headers.status) && request.method != "HEAD"
+    }
+
+    /// The server has answered in a way that makes libcurl send no more of the body.
+    var isRefused: Bool { headers.isComplete && headers.status >= 300 }
 
     private func startFlow() {
         flow = BodyFlow(start: body)
@@ -241,6 +251,10 @@ final class Transfer {
             let record = TLSRecord.of(OpaquePointer(connection)), record.peer == .origin
         {
             originTLS = record
+        }
+        if request.decompresses, hasBody, !headers.isModestlyCoded {
+            stopped = .malformedResponse
+            return false
         }
         if request.delivery == .fromHeader, flow == nil, isFinal { startFlow() }
         return true

@@ -78,6 +78,7 @@ extension TransferEngine {
                 response.openBody = OpenBody(transfer: transfer.id, announcedBytes: transfer.announcedBytes)
                 flows.add(flow, transfer.id)
                 transfer.isHandedOver = true
+                multi(of: transfer).hold(1)
                 transfer.completion(.success(response))
             }
         }
@@ -103,6 +104,11 @@ extension TransferEngine {
             source.isPaused = false
             if let transfer = user(of: source) { end(transfer.id, .failure(.noMoreBody)) }
         }
+    }
+
+    /// libcurl sends nothing more to who has refused, but goes on waiting for a body that it was told to wait for.
+    func resumeRefused() {
+        for (id, source) in sources where source.isPaused && user(of: source)?.isRefused == true { resumeSource(id) }
     }
 
     private func user(of source: BodySource) -> Transfer? { transfers.values.first { $0.source === source } }

@@ -165,6 +165,7 @@ public actor TransferEngine: TransferPort {
         multi.perform()
         pools.act()
         handOverResponses()
+        resumeRefused()
         while let (easy, code) = multi.nextFinished() ?? pools.nextFinished() {
             let transfer = Transfer.at(easy.owner)
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
@@ -205,12 +206,20 @@ public actor TransferEngine: TransferPort {
             counts.finished += 1
         }
         if case .success = outcome, let store = transfer.store { flows.add(BodyFlow(start: []), from: store, id) }
+        transfer.source?.isPaused = false
         // Who waits does not wait for the tidying.
-        if transfer.isHandedOver { transfer.flow?.end(outcome.map { _ in }) } else { transfer.completion(outcome) }
+        if transfer.isHandedOver {
+            transfer.flow?.end(outcome.map { _ in })
+            multi(of: transfer).hold(-1)
+        } else {
+            transfer.completion(outcome)
+        }
         if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
         transfer.close()
         if !pools.isEmpty { pools.closeUnused(at: .now) }
     }
+
+    func multi(of transfer: Transfer) -> MultiHandle { transfer.pool?.multi ?? multi }
 
     private func endTransfers() {
         isClosed = true

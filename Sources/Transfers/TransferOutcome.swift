@@ -55,6 +55,8 @@ extension Transfer {
     /// As the server has announced it, where that says what comes out.
     var announcedBytes: Int? {
         guard !request.decompresses || headers.fields.firstValue(of: "Content-Encoding") == nil else { return nil }
+        // RFC 9112 section 6.3: then the length means nothing.
+        guard headers.fields.firstValue(of: "Transfer-Encoding") == nil else { return nil }
         return headers.fields.firstValue(of: "Content-Length").flatMap { Int($0) }
     }
 
@@ -121,6 +123,8 @@ extension Transfer {
         switch kind {
         case .requestBodyIncomplete:
             source?.problem ?? ""
+        case .malformedResponse:
+            "The response of \(request.url.origin.text) comes in a content coding that was not asked for."
         case .headersTooLarge:
             "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
         case .outOfMemory:

@@ -98,6 +98,31 @@ import WatchwordProtocol
         #expect(stage.transfers.requests[1].authorization != nil)
     }
 
+    /// libcurl had to begin anew on another connection.
+    @Test(arguments: [true, false]) func soIsOneThatTheEndOfAKeptConnectionHasTaken(isAsked: Bool) throws {
+        let client = stage.connect(.request)
+        subscribe(client, asksNeedBody: isAsked)
+        _ = try start(client)
+        var failure = TransferFailure(.requestBodyGone, "gone")
+        failure.requestBody = .spent
+        var asked = 0
+        while asked < 100 {
+            stage.transfers.complete(.failure(failure))
+            let heard = client.hear()
+            guard heard.map(\.method) == ["fetch/needBody"] else {
+                #expect(heard.map(\.method) == ["fetch/completed"])
+                let kind = heard.first?["params"]?["error"]?["data"]?["kind"]?.string
+                #expect(kind == (isAsked ? "connectionLost" : "bodyNotReplayable"))
+                break
+            }
+            asked += 1
+            _ = client.answer(heard[0], #"{"body":{"type":"attach","sizeBytes":9}}"#)
+            #expect(stage.transfers.requests.count == asked + 1)
+        }
+        #expect(asked == (isAsked ? Limits.authenticationRounds : 0))
+        #expect(stage.transfers.sources.isEmpty)
+    }
+
     @Test func aResponseMayBeginBeforeItsRequestIsAttached() throws {
         let client = stage.connect()
         let token = try start(client)
@@ -159,11 +184,15 @@ import WatchwordProtocol
         #expect(heard.contains { $0["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable" })
     }
 
-    @Test func aDigestThatCoversTheBodyNeedsItInline() throws {
+    @Test(arguments: [false, true]) func aDigestThatCoversTheBodyNeedsItInline(isProxys: Bool) throws {
         let client = stage.connect(.request)
-        _ = try start(client)
-        stage.transfers.respond(
-            401, [HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")])
+        _ = try start(client, #"{"type":"attach","sizeBytes":9},"proxy":{"url":"http://p:3128"}"#)
+        let name = isProxys ? "Proxy-Authenticate" : "WWW-Authenticate"
+        var response = TransferResponse(
+            status: isProxys ? 407 : 401,
+            headers: [HeaderField(name, "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")])
+        response.isFromProxy = isProxys
+        stage.transfers.complete(.success(response))
         let heard = client.answer(
             client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
         #expect(heard.map(\.method) == ["fetch/completed"])

@@ -232,6 +232,19 @@ def test_the_second_connection_has_a_framing_of_its_own(stage, framing, other):
     assert download.completed()["bodyBytes"] == 2 << 20
 
 
+def test_what_is_being_read_is_not_attached(stage):
+    server = stage.server(StreamServer(lambda request: iter([head(length=5), StreamServer.WAIT])))
+    client = stage.client()
+    download = Download(client, server.url)
+    download.headers()
+    call = client.start("fetch/read", {"fetchId": download.id})
+    assert client.call("fetch/read", {"fetchId": download.id})["error"]["data"]["kind"] == "busy"
+    assert Attached(client.socket.getpeername(), download.token).reply["error"]["data"]["kind"] == "busy"
+    assert download.cancel() is True
+    assert client.wait(call)["error"]["data"]["kind"] == "cancelled"
+    assert download.failure() == "cancelled"
+
+
 # What bounds a download.
 
 

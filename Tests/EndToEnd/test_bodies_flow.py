@@ -1,10 +1,15 @@
 """Who reads slowly slows the server down, and nobody else; and the broker keeps little meanwhile."""
+import base64
+import gzip
+import itertools
 import statistics
+import threading
 import time
 
 import pytest
 
 from rig.bodies import Download, digest_of, eventually, sha256
+from rig.scripted import response
 from rig.streams import BLOCK, SlowReader, StreamServer, chunked, gzip_bomb, head, repeated
 
 MEGABYTE = 1 << 20
@@ -176,7 +181,7 @@ def test_a_bomb_is_too_large(stage, way):
         name = Download(client, server.url, **params).id if way == "read" else client.fetch(server.url, **params)["result"]["fetchId"]
         while "result" in (reply := client.call("fetch/read", {"fetchId": name, "maxBytes": 1 << 16})):
             assert reply["result"]["eof"] is False
-            count += len(reply["result"]["data"]["value"])
+            count += len(base64.b64decode(reply["result"]["data"]["value"]))
         assert reply["error"]["data"]["kind"] == "tooLarge"
     assert limit - 2 * MEGABYTE < count <= limit
     assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
@@ -208,3 +213,53 @@ def test_a_bomb_for_a_slow_reader_is_too_large(stage):
     assert broker.peak_kilobytes - peak < 8192
     reader.join(10)
     assert reader.count <= MEGABYTE
+
+
+@pytest.mark.parametrize("since", ["before", "after"])
+def test_handles_that_nobody_reads_leave_connections_for_others(stage, since):
+    """They have as many as a server may have in all; others have come before the first of them was a handle, or after the last."""
+    gate = threading.Event()
+
+    def handle(request):
+        if request.target == "/small":
+            return response(200, b"small")
+        return itertools.chain([head(length=64 * MEGABYTE)], (BLOCK for _ in range(64) if gate.wait(30)))
+
+    server = stage.server(StreamServer(handle))
+    reader, other = stage.client(), stage.client()
+    calls = [reader.start("fetch/run", {"url": server.url, "maxInlineBodyBytes": 0}) for _ in range(64)]
+    eventually(lambda: server.connections == 64, lambda: f"{server.connections} connections")
+    if since == "before":
+        small = other.start("fetch/run", {"url": server.url + "/small"})
+        other.call("ping")
+        time.sleep(0.2)
+    gate.set()
+    for call in calls:
+        assert reader.wait(call)["result"]["body"]["type"] == "handle"
+    if since == "after":
+        small = other.start("fetch/run", {"url": server.url + "/small"})
+    assert other.wait(small, 5)["result"]["body"]["value"] == "small"
+
+
+# 128 MiB of zeros.
+BROTLI_BOMB = base64.b64decode(
+    "z///fwAkAOKxQHLv//n//w+ABEAcFoDu/T////8BkACIwwLQvf/n//8/ABIAcVgAuvf//P//B0ACIA4LQPf+n////wBIAMRhAeje"
+    "//P//x8ACYA4LADd+//8//8HIAEQhwWge/8P")
+TWOFOLD = gzip.compress(gzip.compress(bytes(128 * MEGABYTE)))
+
+
+@pytest.mark.parametrize("coding, body", [("br", BROTLI_BOMB), ("gzip, gzip", TWOFOLD)], ids=["brotli", "twofold"])
+def test_what_would_be_much_of_very_little_is_refused(stage, coding, body):
+    def handle(request):
+        return response(200, gzip.compress(b"warm"), "Content-Encoding: gzip") if request.target == "/warm" \
+            else response(200, body, f"Content-Encoding: {coding}")
+
+    server = stage.server(handle)
+    broker = stage.broker()
+    client = stage.client(broker=broker)
+    assert Download(client, server.url + "/warm", decompress=True).attach().read() == b"warm"
+    peak = broker.peak_kilobytes
+    assert Download(client, server.url, decompress=True).failure() == "malformedResponse"
+    assert client.fetch(server.url, decompress=True)["error"]["data"]["kind"] == "malformedResponse"
+    assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
+    assert Download(client, server.url).attach().read() == body, "as it came, where nothing is to be undone"

@@ -13,6 +13,7 @@ from rig import ntlm as rig_ntlm
 from rig import uploads
 from rig.client import password_answer
 from rig.scripted import DigestCheck, response
+from rig.streams import StreamServer
 
 BLOCK = os.urandom(1 << 16)
 # 4096 for the whole of it: as much as may be challenged without being held anywhere.
@@ -90,6 +91,8 @@ def send(path, token, count):
             while left:
                 left -= attached.socket.send(BLOCK[:min(left, len(BLOCK))])
             attached.socket.shutdown(socket.SHUT_WR)
+            # Who leaves before the broker has seen the end has not said that this was all.
+            attached.socket.recv(1)
         except OSError:
             pass
         finally:
@@ -195,12 +198,126 @@ def test_a_response_may_begin_before_the_request_has_ended(stage):
     assert upload.completed()["bodyBytes"] == 1
 
 
+class Scripted(StreamServer):
+    """Remembers what each connection has said, whatever it was, and answers its header with `answer(number, head)`."""
+
+    requests_to_a_connection = None
+
+    def __init__(self, answer):
+        self.answer, self.heard = answer, {}
+        super().__init__(None)
+
+    def _serve(self, connection, number):
+        self.heard[number] = b""
+        try:
+            while data := connection.recv(1 << 16):
+                heads = self.heard[number].count(b"\r\n\r\n")
+                self.heard[number] += data
+                if self.requests_to_a_connection and self.heard[number].count(b"PUT /") > self.requests_to_a_connection:
+                    return
+                if not heads and b"\r\n\r\n" in self.heard[number]:
+                    connection.sendall(self.answer(number, self.heard[number]))
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+
+@pytest.mark.parametrize("again", ["copy", "needBody"])
+def test_a_kept_connection_that_dies_under_it(stage, again):
+    """The server closes it when the second request comes, as it may at any time."""
+    server, client = stage.server(Scripted(lambda number, head: response(201, b""))), stage.client()
+    client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
+    path, body = client.socket.getpeername(), {"type": "attach", "sizeBytes": 10}
+    client.give_body = lambda params: ({"body": body}, lambda: send(path, upload.token, 10))
+    server.requests_to_a_connection = 1
+    for _ in range(2):
+        upload = Download(client, server.url, method="PUT", body=body)
+        send(path, upload.token, 10)
+        assert upload.headers()["status"] == 201
+        assert upload.attach().read() == b"" and upload.completed()["status"] == 201
+    assert server.heard[1].count(b"PUT /") == 2, "the connection was kept"
+    assert server.heard[max(server.heard)].endswith(b"\r\n\r\n" + BLOCK[:10])
+
+
 def test_one_that_ends_too_early_is_a_failure(stage):
     server, client = UploadServer("never"), stage.client()
     upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 10})
     send(client.socket.getpeername(), upload.token, 3)
     assert upload.failure() == "bodyIncomplete"
     server.shutdown()
+
+
+def test_what_goes_beyond_the_announced_size_is_not_sent(stage):
+    """The server would take it for another request, on a connection that may be somebody else's next."""
+    server, client = stage.server(Scripted(lambda number, head: b"")), stage.client()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 5})
+    attached = Attached(client.socket.getpeername(), upload.token, side="request")
+    attached.socket.sendall(b"12345GET /another HTTP/1.1\r\nHost: h\r\n\r\n")
+    attached.socket.shutdown(socket.SHUT_WR)
+    eventually(lambda: server.heard.get(1, b"").endswith(b"\r\n\r\n12345"), lambda: server.heard)
+    time.sleep(0.2)
+    assert server.heard[1].endswith(b"\r\n\r\n12345")
+
+
+def test_a_writer_that_dies_leaves_nothing_that_looks_whole(stage):
+    """The kernel closes what a client had open: of unknown size, its body must not get an end on the wire."""
+    server = stage.server(Scripted(lambda number, head: b"HTTP/1.1 100 Continue\r\n\r\n"))
+    stage.client().call("ping")
+    for number in range(1, 21):
+        client = stage.client()
+        upload = Download(client, server.url, method="PUT", body={"type": "attach"})
+        attached = Attached(client.socket.getpeername(), upload.token, side="request")
+        attached.socket.sendall(b"the start")
+        eventually(lambda: b"the start" in server.heard.get(number, b""), "nothing has come")
+        attached.close()
+        client.close()
+    eventually(lambda: stage.client().call("server/status")["result"]["engine"]["running"] == 0, "transfers run")
+    assert [number for number, heard in server.heard.items() if heard.endswith(b"\r\n0\r\n\r\n")] == []
+
+
+def test_a_refusal_does_not_wait_for_a_body_that_has_not_come(stage):
+    """And a body that comes while the question is open is no work for anybody."""
+    def answer(number, head):
+        return response(201 if b"Authorization" in head else 401, b"", 'WWW-Authenticate: Basic realm="r"')
+
+    server, client = stage.server(Scripted(answer)), stage.client()
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 10})
+    attached = Attached(client.socket.getpeername(), upload.token, side="request")
+    challenge = client.challenges.get(timeout=10)
+    attached.socket.sendall(b"0123456789")
+    attached.socket.shutdown(socket.SHUT_WR)
+    before = stage.brokers[0].processor_seconds
+    time.sleep(1)
+    assert stage.brokers[0].processor_seconds - before < 0.3
+    client.reply(challenge, password_answer("bob", "secret", persistence="none"))
+    assert upload.headers()["status"] == 201
+    assert server.heard[2].endswith(b"\r\n\r\n0123456789")
+    assert upload.attach().read() == b"" and upload.completed()["exchanges"] == 2
+
+
+def test_a_server_that_does_not_know_expectations_gets_the_body_without(stage):
+    def handle(request):
+        return response(417, b"no") if request.header("Expect") else response(200, b"stored")
+
+    class Server(StreamServer):
+        """A request that is announced has no body yet."""
+
+        def _serve(self, connection, number):
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += connection.recv(1)
+            connection.sendall(response(417, b"no"))
+            super()._serve(connection, number)
+
+    server, client = stage.server(Server(handle)), stage.client()
+    count = 2 << 20
+    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": count})
+    send(client.socket.getpeername(), upload.token, count)
+    assert upload.headers()["status"] == 200
+    assert upload.attach().read() == b"stored"
+    assert upload.completed()["status"] == 200
+    assert [len(request.body) for request in server.requests] == [count]
 
 
 @pytest.mark.parametrize("way", ["cancel", "leave"])

@@ -194,6 +194,16 @@ import WatchwordProtocol
         }
     }
 
+    /// With as much waiting as is given back at once.
+    @Test(arguments: [1, EngineLimits.sentChunkBytes, 1 << 20]) func aReaderThatHasGoneGetsNothing(_ count: Int) {
+        let flow = BodyFlow(start: [UInt8](repeating: 1, count: count))
+        let (mine, reader) = socketPair()
+        close(reader)
+        flow.attach(BodySocket(owning: mine))
+        #expect(flow.outcome?.failureKind == .cancelled)
+        #expect(flow.watched == nil)
+    }
+
     @Test func aReaderMayShutDownItsWritingSide() async throws {
         let server = ScriptedServer([
             .answer { _ in

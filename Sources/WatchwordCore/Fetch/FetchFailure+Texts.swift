@@ -29,6 +29,7 @@ extension TransferFailure.Kind {
         case .bodyTooLarge, .headersTooLarge: .tooLarge
         case .malformedResponse: .malformedResponse
         case .requestBodyIncomplete: .bodyIncomplete
+        case .requestBodyGone: .bodyNotReplayable
         case .cancelled: .cancelled
         case .outOfMemory, .internalError: .internalError
         }

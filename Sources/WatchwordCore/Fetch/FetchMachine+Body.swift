@@ -5,9 +5,11 @@ extension FetchMachine {
     /// What has to be done before the body can be sent; `nil` when it can be sent now.
     mutating func bodyObstacle(_ memory: inout CredentialMemory) -> FetchStep? {
         guard case .stream? = hop.body else { return nil }
-        if case .digest(let challenge)? = outgoing.server?.challenge, challenge.protection == .authInt {
+        let logins = [outgoing.server, isTunnel ? nil : outgoing.proxy].compactMap { $0 }
+        let covering = logins.first { $0.challenge.digest?.protection == .authInt }
+        if let covering {
             let text =
-                "\(server.text) wants a log-in that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
+                "\(covering.challenger.text) wants a log-in that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
             return fail(FetchFailure(.notSupported, text), &memory)
         }
         guard bodyState == .spent else { return nil }
@@ -18,6 +20,17 @@ extension FetchMachine {
         }
         state = .needingBody
         return FetchStep(.needBody)
+    }
+
+    /// The connection has ended before the server said anything, and the body is spent.
+    mutating func sendAgain(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
+        rounds += 1
+        guard rounds <= Limits.authenticationRounds else {
+            let text = "\(server.text) has ended too many connections before it answered. The fetch has ended."
+            return fail(FetchFailure(.connectionLost, text), &memory)
+        }
+        bodyState = .spent
+        return transfer(environment, &memory)
     }
 
     /// The client has given the body again; `nil` when it has not.

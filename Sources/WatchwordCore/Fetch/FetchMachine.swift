@@ -142,6 +142,7 @@ struct FetchMachine: Sendable {
         networkTime += environment.now - since
         bodyState = failure.requestBody
         noteTunnel(failure, environment.now, &memory)
+        if failure.kind == .requestBodyGone, case .stream? = hop.body { return sendAgain(environment, &memory) }
         return question(about: failure, environment, &memory) ?? fail(FetchFailure(failure), &memory)
     }
 

@@ -83,6 +83,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case bodyTooLarge, headersTooLarge, malformedResponse
         /// The request's body ended too early, or did not come.
         case requestBodyIncomplete
+        /// It would have to be sent again, on another connection: the one that was kept from before has ended. Nothing was kept of it.
+        case requestBodyGone
         /// The task that waited was cancelled, or the engine was shut down.
         case cancelled
         case outOfMemory, internalError

@@ -2,12 +2,29 @@ public import JSONText
 
 /// A run of bytes inside a message: `{"type":"string"|"base64","value":…}`.
 public enum BodyValue {
-    /// A string where the bytes are UTF-8, base64 where they are not.
+    /// So many bytes may grow as they like when they are escaped.
+    private static let shortBytes = 4096
+
+    /// A string where the bytes are UTF-8, base64 where they are not, or would grow by more than half when they are escaped: else
+    /// a message could become six times as large as its body.
     public static func json(_ bytes: [UInt8]) -> JSON {
         bytes.withUnsafeBytes { bytes in
-            if let text = JSON.string(utf8: bytes) { return ["type": "string", "value": text] }
+            if staysSmall(bytes), let text = JSON.string(utf8: bytes) { return ["type": "string", "value": text] }
             return ["type": "base64", "value": .string(Base64.encode(bytes))]
         }
+    }
+
+    private static func staysSmall(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if bytes.count <= shortBytes { return true }
+        var growth = 0
+        for byte in bytes {
+            switch byte {
+            case 0x08, 0x09, 0x0A, 0x0C, 0x0D, UInt8(ascii: "\""), UInt8(ascii: "\\"): growth += 1
+            case ..<0x20: growth += 5
+            default: break
+            }
+        }
+        return growth <= bytes.count / 2
     }
 
     /// `nil` when `json` is no such value.

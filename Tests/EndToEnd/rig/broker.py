@@ -73,3 +73,10 @@ class Broker:
         """The most that was ever resident."""
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+    @property
+    def processor_seconds(self):
+        """What it has used of the processors, in all."""
+        with open(f"/proc/{self.process.pid}/stat") as stat:
+            user, system = stat.read().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

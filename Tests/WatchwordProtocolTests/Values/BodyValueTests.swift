@@ -16,6 +16,23 @@ struct BodyValueTests {
         #expect(try BodyValue.bytes(JSON.parse(text)) == bytes)
     }
 
+    @Test(
+        arguments: [(0x01, "base64"), (0x0A, "base64"), (0x22, "base64"), (0x5C, "base64"), (0x61, "string")]
+            as [(UInt8, String)])
+    func aLargeOneStaysSmall(byte: UInt8, type: String) {
+        let bytes = [UInt8](repeating: byte, count: 1 << 20)
+        let json = BodyValue.json(bytes)
+        #expect(json["type"]?.string == type)
+        #expect(json.text.utf8.count < bytes.count * 3 / 2)
+        let isSame = BodyValue.bytes(json) == bytes
+        #expect(isSame)
+    }
+
+    @Test func ordinaryTextStaysAString() {
+        let lines = String(repeating: "{\"name\": \"value\"},\n", count: 10_000)
+        #expect(BodyValue.json(Array(lines.utf8))["type"]?.string == "string")
+    }
+
     @Test(arguments: [
         "{}", #"{"type":"string"}"#, #"{"value":"x"}"#, #"{"type":"base64","value":"x"}"#,
         #"{"type":"string","value":1}"#,
