@@ -66,6 +66,7 @@ int watchword_interrupt_descriptor(void) {
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGQUIT);
     if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) return -1;
     return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -20,8 +20,8 @@ int watchword_is_listening_unix_socket(int descriptor);
 /// file, no new privileges. Returns 0, or an error number.
 int watchword_harden_process(void);
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in this thread, and returns a descriptor that becomes readable when one of them comes
-/// (signalfd(2)), or -1.
+/// Blocks SIGINT, SIGQUIT, SIGTERM and SIGHUP in this thread, and returns a descriptor that becomes readable when one of them
+/// comes (signalfd(2)), or -1.
 int watchword_interrupt_descriptor(void);
 
 /// The signal that has come, or 0.
