@@ -8,7 +8,18 @@ struct Main {
     static func main() {
         let arguments = SecretArguments.take()
         prepareProcess()
+        guard argumentsAreText else {
+            complain("An argument is not UTF-8. Put what is to be sent into a file, and give its name.")
+            WatchwordCommand.exit(withError: ExitCode.validationFailure)
+        }
         WatchwordCommand.main(arguments)
+    }
+
+    /// Something else than what was given would be sent, or written to: Swift's texts hold nothing but UTF-8.
+    private static var argumentsAreText: Bool {
+        (0..<Int(CommandLine.argc)).allSatisfy { index in
+            CommandLine.unsafeArgv[index].map { String(validatingCString: $0) != nil } ?? true
+        }
     }
 
     private static func prepareProcess() {

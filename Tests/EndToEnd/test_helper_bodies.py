@@ -95,6 +95,13 @@ def test_what_is_sent_looks_like_an_option_or_a_url(shell, echo):
     assert echo.requests[-1].header("X") == "http://bob:word@h/" and parts(echo.requests[-1])[0].get_payload() == "http://bob:word@h/"
 
 
+def test_what_is_no_text_is_refused_and_not_changed(shell, echo, tmp_path):
+    for arguments in [["-d", b"a\xffb"], ["-o", b"a\xffb"], ["-F", b"a=\xff"]]:
+        done = shell.run("fetch", *arguments, echo.url, cwd=tmp_path)
+        assert done.returncode == 64 and b"not UTF-8" in done.stderr
+    assert echo.requests == [] and not [path for path in tmp_path.iterdir() if path.is_file()]
+
+
 def test_a_file_that_does_not_tell_its_size(shell, echo):
     """Those of proc(5) say that they are empty."""
     version = open("/proc/version", "rb").read()
