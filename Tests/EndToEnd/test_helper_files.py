@@ -61,6 +61,19 @@ def test_a_broker_that_hangs_does_not_hold_up_the_end(stage, shell, tmp_path):
         broker.send_signal(signal.SIGCONT)
 
 
+def test_a_helper_that_is_killed_while_much_comes_leaves_the_broker_alive(stage, shell, tmp_path):
+    url = stage.server(lambda request: response(200, b"x" * (32 << 20))).url
+    for number in range(10):
+        running = start(shell, "-o", f"f{number}", url, cwd=tmp_path)
+        end = time.monotonic() + 10
+        while not any(path.stat().st_size for path in tmp_path.glob(f"f{number}.*")) and time.monotonic() < end:
+            time.sleep(0.0005)
+        running.kill()
+        running.wait(10)
+    assert stage.brokers[0].process.poll() is None, stage.brokers[0].log[-2000:]
+    assert shell.run("fetch", stage.server(named).url).stdout == b"body of /"
+
+
 def test_a_reader_that_has_seen_enough_takes_no_other_file_with_it(stage, shell, tmp_path):
     url = stage.server(lambda request: response(200, b"x" * 300_000)).url
     slow = stage.server(Slow(b"y" * 1000, at=500))
