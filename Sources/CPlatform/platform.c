@@ -51,7 +51,13 @@ int watchword_harden_process(void) {
     if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return errno;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+    watchword_keep_crashes_silent();
     return 0;
+}
+
+void watchword_keep_crashes_silent(void) {
+    static const int crashes[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+    for (size_t index = 0; index < sizeof crashes / sizeof *crashes; index++) signal(crashes[index], SIG_DFL);
 }
 
 int watchword_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
@@ -73,6 +79,7 @@ int watchword_interrupt_descriptor(void) {
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGQUIT);
     if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) return -1;
     return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }

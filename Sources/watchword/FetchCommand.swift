@@ -28,8 +28,10 @@ struct FetchCommand: ParsableCommand {
 
     func run() throws {
         if options.pace.silent && !options.pace.showError { StandardError.beSilent() }
+        // Still without a hold on signals: reading can wait, for a person or for another program.
+        let requests = try options.body.requests(for: options.urls)
         let interrupt = watchword_interrupt_descriptor()
-        let items = try options.items(interrupt: interrupt)
+        let items = try options.items(requests, interrupt: interrupt)
         var code = ExitCode.success
         do {
             let connection = try broker.connect()

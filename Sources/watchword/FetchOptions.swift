@@ -48,7 +48,7 @@ struct FetchOptions: ParsableArguments {
     @OptionGroup(title: "TLS") var tls: TLSOptions
 
     /// What is to be fetched. Passwords that are missing are asked for at the terminal.
-    func items(interrupt: Int32) throws -> [FetchItem] {
+    func items(_ requests: [BodyOptions.Request], interrupt: Int32) throws -> [FetchItem] {
         var common = FetchRunParams(url: "")
         common.maxRedirects = location ? maxRedirs : 0
         if let maxTime { common.timeoutMs = max(1, Int((maxTime * 1000).rounded(.up))) }
@@ -59,19 +59,20 @@ struct FetchOptions: ParsableArguments {
         common.methods = login.methods
         common.proxy = try proxy.choice(taken, interrupt: interrupt)
         common.tls = try tls.params(taken, keep: login.keep)
-        return try urls.indices.map { try item(at: $0, common, taken) }
+        return try urls.indices.map { try item(at: $0, requests[$0], common, taken) }
     }
 
-    private func item(at index: Int, _ common: FetchRunParams, _ taken: SecretArguments.Taken) throws -> FetchItem {
+    private func item(
+        at index: Int, _ request: BodyOptions.Request, _ common: FetchRunParams, _ taken: SecretArguments.Taken
+    ) throws -> FetchItem {
         let url = urls[index]
         var params = common
-        params.url = try body.url(url, at: index)
+        params.url = request.url
         params.userInfo = taken.userInfo(url, number: urls[..<index].count { $0 == url })
-        let content = try body.content(at: index)
-        params.method = request ?? (head ? "HEAD" : body.method(at: index) ?? "GET")
+        params.method = self.request ?? (head ? "HEAD" : body.method(at: index) ?? "GET")
         params.headers = try header.map(Self.field)
-        Self.setContentType(&params.headers, content)
-        var item = FetchItem(params: params, content: content, name: RemoteName.of(url) ?? url)
+        Self.setContentType(&params.headers, request.content)
+        var item = FetchItem(params: params, content: request.content, name: RemoteName.of(url) ?? url)
         switch files.place(at: index) {
         case .standardOutput: break
         case .file(let name): item.file = name
@@ -115,6 +116,7 @@ struct FetchOptions: ParsableArguments {
                 throw ValidationError("-C goes without a body, -I, -i, --json and --compressed.")
             }
         }
+        guard !head || body.method(at: 0) == nil else { throw ValidationError("-I goes without a body.") }
         if let maxTime, !(maxTime > 0 && maxTime <= 86_400) {
             throw ValidationError("-m takes seconds above 0, and at most 86400.")
         }

@@ -60,6 +60,7 @@ enum SecretArguments {
     /// The same for a list that is given.
     static func take(from arguments: [UnsafeMutableRawBufferPointer]) -> (texts: [String], taken: Taken) {
         var (taken, awaited, areOptions) = (Taken(), Option?.none, true)
+        var isValue = false
         let texts = arguments.flatMap { bytes in
             if bytes.elementsEqual("--".utf8) { areOptions = false }
             if let option = awaited {
@@ -67,8 +68,13 @@ enum SecretArguments {
                 keep(bytes, for: option, &taken)
                 return [placeholder]
             }
+            if isValue {
+                isValue = false
+                return [String(decoding: bytes, as: UTF8.self)]
+            }
             if areOptions, let texts = joined(bytes, &taken) { return texts }
             if areOptions { awaited = option(asking: bytes) }
+            isValue = areOptions && awaited == nil && takesData(bytes)
             return [withoutUserInfo(bytes, &taken)]
         }
         return (texts, taken)
@@ -76,6 +82,17 @@ enum SecretArguments {
 
     /// The letters of the options that take a value: what follows one of them in its argument is that value.
     private static let lettersWithValue = Set("oXHdmFTCuUxEYy".utf8)
+
+    /// What follows these is sent or written as it is, whatever it looks like.
+    private static let dataOptions: Set = [
+        "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--form", "--form-string",
+        "--upload-file", "--header", "--output",
+    ]
+
+    private static func takesData(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
+        let letter = letterWithValue(bytes).flatMap { $0 + 1 == bytes.count ? bytes[$0] : nil }
+        return letter.map("dFTHo".utf8.contains) ?? dataOptions.contains(String(decoding: bytes, as: UTF8.self))
+    }
 
     /// An option with its value in one argument, as the parser of the options takes them; `nil` for anything else.
     private static func joined(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> [String]? {

@@ -1,10 +1,38 @@
 import ArgumentParser
+import CPlatform
+import Glibc
 import WatchwordProtocol
 
 @main
 struct Main {
     /// Passwords leave the argument list before anything else looks at it.
-    static func main() { WatchwordCommand.main(SecretArguments.take()) }
+    static func main() {
+        let arguments = SecretArguments.take()
+        prepareProcess()
+        guard argumentsAreText else {
+            complain("An argument is not UTF-8. Put what is to be sent into a file, and give its name.")
+            WatchwordCommand.exit(withError: ExitCode.validationFailure)
+        }
+        WatchwordCommand.main(arguments)
+    }
+
+    /// Something else than what was given would be sent, or written to: Swift's texts hold nothing but UTF-8.
+    private static var argumentsAreText: Bool {
+        (0..<Int(CommandLine.argc)).allSatisfy { index in
+            CommandLine.unsafeArgv[index].map { String(validatingCString: $0) != nil } ?? true
+        }
+    }
+
+    private static func prepareProcess() {
+        watchword_keep_crashes_silent()
+        // A reader that goes away and a file that may not grow are errors of one write: what else is written has to be tidied up.
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+        // Where one is missing, the next file or socket would be taken for it. These fail when they are used.
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
 }
 
 struct WatchwordCommand: ParsableCommand {

@@ -73,9 +73,47 @@ def test_data_reaches_the_server_byte_by_byte(shell, echo, tmp_path):
     shell.run("fetch", "--data-raw", "@x", "--data-urlencode", "a=ü b", "-d", "c", echo.url)
     shell.run("fetch", "-G", "-d", "a=b", echo.url + "/x")
     shell.run("fetch", "--data-binary", "@-", echo.url, input=b"from\nthe pipe")
-    assert [request.body for request in echo.requests] == [bytes_of_all_kinds, b"@x&a=%C3%BC%20b&c", b"", b"from\nthe pipe"]
+    assert [request.body for request in echo.requests] == [bytes_of_all_kinds, b"@x&a=%C3%BC+b&c", b"", b"from\nthe pipe"]
     assert [request.method for request in echo.requests] == ["POST", "POST", "GET", "POST"]
     assert echo.requests[2].target == "/x?a=b"
+
+
+def test_standard_input_is_for_all_urls(shell, echo):
+    shell.run("fetch", "-d", "@-", echo.url + "/1", echo.url + "/2", input=b"piped")
+    shell.run("fetch", "-F", "a=<-", echo.url + "/1", echo.url + "/2", input=b"piped")
+    assert [request.body for request in echo.requests[:2]] == [b"piped"] * 2
+    assert [parts(request)[0].get_payload() for request in echo.requests[2:]] == ["piped"] * 2
+
+
+def test_what_is_sent_looks_like_an_option_or_a_url(shell, echo):
+    """Passwords are looked for in the arguments, and not in what is to be sent."""
+    for value in ["http://bob:word@h/", "-u", "-x", "--user"]:
+        for option in ["-d", "--data-raw", "--data-binary"]:
+            assert shell.run("fetch", option, value, echo.url).stdout == b"taken"
+            assert echo.requests[-1].body == value.encode()
+    shell.run("fetch", "-H", "X: http://bob:word@h/", "-F", "a=http://bob:word@h/", echo.url)
+    assert echo.requests[-1].header("X") == "http://bob:word@h/" and parts(echo.requests[-1])[0].get_payload() == "http://bob:word@h/"
+
+
+def test_what_is_no_text_is_refused_and_not_changed(shell, echo, tmp_path):
+    for arguments in [["-d", b"a\xffb"], ["-o", b"a\xffb"], ["-F", b"a=\xff"]]:
+        done = shell.run("fetch", *arguments, echo.url, cwd=tmp_path)
+        assert done.returncode == 64 and b"not UTF-8" in done.stderr
+    assert echo.requests == [] and not [path for path in tmp_path.iterdir() if path.is_file()]
+
+
+def test_a_file_that_does_not_tell_its_size(shell, echo):
+    """Those of proc(5) say that they are empty."""
+    version = open("/proc/version", "rb").read()
+    shell.run("fetch", "--data-binary", "@/proc/version", echo.url)
+    shell.run("fetch", "-T", "/proc/version", echo.url + "/x")
+    assert [request.body for request in echo.requests] == [version] * 2
+
+
+def test_no_body_with_a_question_for_the_header(shell, echo, tmp_path):
+    for arguments in [["-d", "x"], ["-F", "a=b"], ["-T", "/etc/hostname"]]:
+        assert shell.run("fetch", "-I", *arguments, echo.url + "/x").returncode == 64
+    assert echo.requests == []
 
 
 def parts(request):
@@ -119,6 +157,9 @@ def test_put_a_file(shell, echo, tmp_path):
     assert [(request.method, request.target, request.header("Content-Type")) for request in echo.requests] == [("PUT", "/folder/a%20b", None)]
     assert echo.requests[0].body == b"content"
     assert shell.run("fetch", "-T", "/nonexistent", echo.url).returncode == 26
+    shell.run("fetch", "-T", str(tmp_path / "a b"), echo.url + "/folder/?q=1")
+    assert echo.requests[-1].target == "/folder/a%20b?q=1"
+    assert shell.run("fetch", "-T", str(tmp_path), echo.url + "/x").returncode == 26 and len(echo.requests) == 2
 
 
 def test_a_form_is_sent_again_with_the_log_in(stage, shell):
@@ -157,6 +198,22 @@ def test_standard_input_is_streamed_chunked(shell, httpbin):
     done = shell.run("fetch", "-T", "-", f"http://127.0.0.1:{httpbin.port}/put", input=b"piped " * 50_000)
     answer = json.loads(done.stdout)
     assert answer["data"] == "piped " * 50_000 and "Content-Length" not in answer["headers"], answer["headers"]
+
+
+def test_a_pipe_is_streamed_as_it_comes(stage, shell, tmp_path):
+    """What writes to it need not have an end."""
+    server = stage.server(ScriptedServer(lambda request: None))
+    os.mkfifo(tmp_path / "pipe")
+    running = subprocess.Popen([program("watchword"), "fetch", "-T", str(tmp_path / "pipe"), server.url + "/x"], env=shell.environment,
+                               start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(tmp_path / "pipe", "wb", buffering=0) as pipe:
+        pipe.write(b"first")
+        end = time.monotonic() + 10
+        while b"first" not in server.wire and time.monotonic() < end:
+            time.sleep(0.02)
+        assert b"first" in server.wire
+        running.send_signal(signal.SIGINT)
+        assert running.wait(10) == 130
 
 
 def test_standard_input_that_takes_its_time(stage, shell):

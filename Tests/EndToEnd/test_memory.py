@@ -160,3 +160,14 @@ def test_once_it_is_in_the_keyring(stage, gnome):
     time.sleep(1)
     client.call("broker/lock", {})
     assert places_after(broker, password) == []
+
+
+@pytest.mark.parametrize("crash", [signal.SIGSEGV, signal.SIGTRAP, signal.SIGQUIT])
+def test_a_crash_shows_nothing(stage, crash):
+    """Swift's runtime would write down registers, and the memory that they point to."""
+    broker = stage.broker()
+    before = broker.log
+    broker.process.send_signal(crash)
+    assert broker.process.wait(20) == -crash
+    assert broker.log == before
+    assert not list(broker.folder.glob("**/core*"))

@@ -28,7 +28,8 @@ import Testing
         }
         var cache = SessionCache()
         let isNews = cache.remember(
-            LoginCredential(user: "bob", password: unlocked), for: space("r"), at: try url("/"), digest: nil, now: .zero)
+            LoginCredential(user: "bob", password: unlocked), for: space("r"), at: try url("/"), digest: nil, now: .zero
+        )
         #expect(!isNews && cache.count == 0)
         #expect(unlocked == secret("one"))
     }

@@ -19,13 +19,17 @@ import Testing
     }
 
     private func body(_ arguments: [String]) throws -> String? {
-        try text(BodyOptions.parse(arguments).content(at: 0))
+        try text(content(arguments))
+    }
+
+    private func content(_ arguments: [String]) throws -> RequestContent? {
+        try BodyOptions.parse(arguments).requests(for: ["http://h/x"]).first?.content
     }
 
     @Test func dataIsJoinedInTheOrderOfTheCommand() throws {
         let path = try file("one\r\ntwo\n")
         #expect(
-            try body(["--data-raw", "@a", "-d", "b=c", "--data-urlencode", "d= &", "-d", "e"]) == "@a&b=c&d=%20%26&e")
+            try body(["--data-raw", "@a", "-d", "b=c", "--data-urlencode", "d= &", "-d", "e"]) == "@a&b=c&d=+%26&e")
         #expect(try body(["-d", "@\(path)"]) == "onetwo")
         #expect(try body(["--data-binary", "@\(path)"]) == "one\r\ntwo\n")
         #expect(try body(["--data-binary", "x", "--data-binary", "@\(path)"]) == "x&one\r\ntwo\n")
@@ -38,19 +42,20 @@ import Testing
 
     @Test func filesStayWhereTheyAreUntilTheyAreSent() throws {
         let path = try file("content")
-        let content = try #require(
-            try BodyOptions.parse(["--data-binary", "a", "--data-binary", "@\(path)"]).content(at: 0))
+        let content = try #require(try self.content(["--data-binary", "a", "--data-binary", "@\(path)"]))
         #expect(content.parts == [.bytes(Array("a&".utf8)), .file(path: path, sizeBytes: 7)])
         #expect(content.sizeBytes == 9 && content.isRepeatable)
         #expect(try text(content) == "a&content" && text(content) == "a&content")
         try Data("short".utf8).write(to: URL(filePath: path))
         #expect(throws: (any Error).self) { try content.bytes() }
-        let stream = try #require(try BodyOptions.parse(["-T", "-"]).content(at: 0))
+        let stream = try #require(try self.content(["-T", "-"]))
         #expect(stream.sizeBytes == nil && !stream.isRepeatable)
     }
 
     private static let fields: [(argument: String, fields: [FormField])] = [
         ("a=b", [FormField(name: "a", source: .text("b"))]), ("a=", [FormField(name: "a", source: .text(""))]),
+        ("a= b \n", [FormField(name: "a", source: .text("b"))]),
+        ("a=@ f ; type=t/u", [FormField(name: "a", source: .upload(path: "f"), type: "t/u")]),
         ("a=b,c", [FormField(name: "a", source: .text("b,c"))]),
         ("a=b;type=text/x", [FormField(name: "a", source: .text("b"), type: "text/x")]),
         ("a=\"b;c\\\"\\\\\\d\"", [FormField(name: "a", source: .text("b;c\"\\\\d"))]),
@@ -60,7 +65,7 @@ import Testing
             "a=@f;filename=g;type=text/plain; charset=x;headers=\"X-A: b\"",
             [
                 FormField(
-                    name: "a", source: .upload(path: "f"), type: "text/plain;charset=x", fileName: "g",
+                    name: "a", source: .upload(path: "f"), type: "text/plain; charset=x", fileName: "g",
                     headers: ["X-A: b"])
             ]
         ),
@@ -114,14 +119,17 @@ import Testing
 
     @Test func theURLGetsWhatBelongsToIt() throws {
         let get = try BodyOptions.parse(["-G", "-d", "a=b", "--data-urlencode", "c=d e"])
-        #expect(try get.url("http://h/x", at: 0) == "http://h/x?a=b&c=d%20e")
-        #expect(try get.url("http://h/x?y#z", at: 0) == "http://h/x?y&a=b&c=d%20e#z" && get.method(at: 0) == nil)
+        let urls = try get.requests(for: ["http://h/x", "http://h/x?y#z"]).map(\.url)
+        #expect(urls == ["http://h/x?a=b&c=d+e", "http://h/x?y&a=b&c=d+e#z"] && get.method(at: 0) == nil)
+        #expect(try BodyOptions.parse(["-G", "-d", ""]).requests(for: ["http://h/x"]).map(\.url) == ["http://h/x"])
         #expect(BodyOptions.named("http://h/x/", file: "a/b c") == "http://h/x/b%20c")
         #expect(
             BodyOptions.named("http://h", file: "b") == "http://h/b"
                 && BodyOptions.named("http://h/x", file: "b") == "http://h/x")
         #expect(
             BodyOptions.named("http://h/", file: "-") == "http://h/"
-                && BodyOptions.named("http://h/?q/", file: "b") == "http://h/?q/")
+                && BodyOptions.named("http://h/?q/", file: "b") == "http://h/b?q/"
+                && BodyOptions.named("http://h/x?q/", file: "b") == "http://h/x?q/"
+                && BodyOptions.named("http://h/", file: ".") == "http://h/")
     }
 }

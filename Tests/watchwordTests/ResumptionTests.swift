@@ -50,7 +50,10 @@ import WatchwordProtocol
             #expect(found == code)
         }
         let dated = try resumption(.whereItEnded, validator: "Sun, 06 Nov 1994 08:49:37 GMT")
-        #expect(dated.verdict(head(206, ["Content-Range": rest])) == .write(from: 10))
+        // A redirect to another server keeps Range and loses If-Range.
+        #expect(dated.verdict(head(206, ["Content-Range": rest])) == .startOver)
+        let same = ["Content-Range": rest, "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"]
+        #expect(dated.verdict(head(206, same)) == .write(from: 10))
         #expect(
             dated.verdict(head(206, ["Content-Range": rest, "Last-Modified": "Sun, 06 Nov 1994 08:49:38 GMT"]))
                 == .startOver)

@@ -44,6 +44,14 @@ import WatchwordProtocol
         #expect(!found.left.joined().contains("secret"))
     }
 
+    /// What is to be sent may look like anything.
+    @Test(arguments: ["-d", "--data-raw", "-H", "-F", "--form-string", "-T", "-o", "-Ld"])
+    func whatIsSentIsLeftAsItIs(option: String) {
+        for value in ["http://a:b@h/", "-u", "--user", "-x"] {
+            #expect(take(["fetch", option, value, "http://h/"]).texts == ["fetch", option, value, "http://h/"])
+        }
+    }
+
     /// Joined to its letter a value can end with another one.
     @Test(arguments: ["-ubobu", "-ubobx", "-Efilex", "-xhostE", "-da=u", "-Fname=u", "-XPUTU", "-LoutputE"])
     func whatIsJoinedAsksForNothingMore(argument: String) {

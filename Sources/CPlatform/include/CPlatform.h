@@ -17,14 +17,17 @@ int watchword_set_close_on_exec(int descriptor);
 int watchword_is_listening_unix_socket(int descriptor);
 
 /// Makes the process unreadable for others of its user: not dumpable (so no ptrace, no /proc/PID/mem, no core), no core
-/// file, no new privileges. Returns 0, or an error number.
+/// file, no new privileges, no account of a crash. Returns 0, or an error number.
 int watchword_harden_process(void);
+
+/// Lets the process end by a crash as by any signal: Swift's runtime would write down what is in registers and behind them.
+void watchword_keep_crashes_silent(void);
 
 /// Lets the process lock as much memory (mlock(2)) as its user may: the soft limit becomes the hard one.
 void watchword_raise_locked_memory_limit(void);
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in this thread, and returns a descriptor that becomes readable when one of them comes
-/// (signalfd(2)), or -1.
+/// Blocks SIGINT, SIGQUIT, SIGTERM and SIGHUP in this thread, and returns a descriptor that becomes readable when one of them
+/// comes (signalfd(2)), or -1.
 int watchword_interrupt_descriptor(void);
 
 /// The signal that has come, or 0.

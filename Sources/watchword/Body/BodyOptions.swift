@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import WatchwordProtocol
 
 /// What to send.
@@ -71,13 +72,27 @@ struct BodyOptions: ParsableArguments {
         }
     }
 
-    /// The body for the URL of this number; `nil` for none.
-    func content(at index: Int) throws -> RequestContent? {
-        if get { return nil }
-        if !uploadFile.isEmpty { return try index < uploadFile.count ? Self.upload(uploadFile[index]) : nil }
+    /// What is sent where.
+    struct Request: Equatable {
+        var url: String
+        var content: RequestContent?
+    }
+
+    /// One for each URL. Each file is read once, whatever their number: standard input has no second time.
+    func requests(for urls: [String]) throws -> [Request] {
+        if !uploadFile.isEmpty {
+            return try urls.enumerated().map { index, url in
+                guard index < uploadFile.count else { return Request(url: url) }
+                return Request(
+                    url: Self.named(url, file: uploadFile[index]), content: try Self.upload(uploadFile[index]))
+            }
+        }
         let fields = try formFields()
-        if !fields.isEmpty { return try Multipart.content(fields, boundary: Multipart.randomBoundary()) }
-        return try DataArgument.joined(allData)
+        let content =
+            try fields.isEmpty
+            ? DataArgument.joined(allData) : Multipart.content(fields, boundary: Multipart.randomBoundary())
+        guard get, let query = try content?.bytes() else { return urls.map { Request(url: $0, content: content) } }
+        return urls.map { Request(url: Self.adding(query, to: $0)) }
     }
 
     /// The method that the options mean.
@@ -86,27 +101,34 @@ struct BodyOptions: ParsableArguments {
         return get || (allData.isEmpty && fields.isEmpty) ? nil : "POST"
     }
 
-    /// The URL with what the options add to it: `-G` the data, `-T` the file's name.
-    func url(_ url: String, at index: Int) throws -> String {
-        if index < uploadFile.count { return Self.named(url, file: uploadFile[index]) }
-        guard get, let data = try DataArgument.joined(allData)?.bytes() else { return url }
+    /// `-G`.
+    private static func adding(_ query: [UInt8], to url: String) -> String {
+        guard !query.isEmpty else { return url }
         let fragment = url.firstIndex(of: "#") ?? url.endIndex
         let separator = url[..<fragment].contains("?") ? "&" : "?"
-        return url[..<fragment] + separator + String(decoding: data, as: UTF8.self) + url[fragment...]
+        return url[..<fragment] + separator + String(decoding: query, as: UTF8.self) + url[fragment...]
     }
 
+    /// `-T` to a folder.
     static func named(_ url: String, file: String) -> String {
-        guard let name = file.split(separator: "/").last, file != "-" else { return url }
+        guard let name = file.split(separator: "/").last, file != "-", file != "." else { return url }
         let place = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
-        guard !place.contains("?"), !place.contains("#") else { return url }
-        if !place.contains("/") { return "\(url)/\(DataArgument.percentEncoded(name.utf8))" }
-        return place.hasSuffix("/") ? url + DataArgument.percentEncoded(name.utf8) : url
+        let path = place.prefix { $0 != "?" && $0 != "#" }
+        guard path.hasSuffix("/") || !path.contains("/") else { return url }
+        let separator = path.hasSuffix("/") ? "" : "/"
+        return url[..<path.endIndex] + separator + DataArgument.percentEncoded(name.utf8) + url[path.endIndex...]
     }
 
     private static func upload(_ file: String) throws -> RequestContent {
         var content = RequestContent()
         // `.` is standard input for curl, too.
-        if file == "-" || file == "." { content.parts = [.standardInput] } else { try content.append(file: file) }
+        if file == "-" || file == "." {
+            content.parts = [.stream(descriptor: STDIN_FILENO)]
+        } else if try InputFile.size(file) == nil {
+            content.parts = [.stream(descriptor: try InputFile.open(file))]
+        } else {
+            try content.append(file: file)
+        }
         return content
     }
 }

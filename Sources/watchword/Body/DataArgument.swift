@@ -52,11 +52,17 @@ struct DataArgument: Sendable, Equatable {
     /// As curl's manual has it for `--data-urlencode`: `content`, `=content`, `name=content`, `@file`, `name@file`.
     private func encoded() throws -> String {
         guard let index = text.firstIndex(where: { $0 == "=" || $0 == "@" }) else {
-            return Self.percentEncoded(text.utf8)
+            return Self.formEncoded(text.utf8)
         }
         let (name, value) = (text[..<index], String(text[text.index(after: index)...]))
         let content = text[index] == "@" ? try InputFile.content(of: value) : Array(value.utf8)
-        return (name.isEmpty ? "" : "\(name)=") + Self.percentEncoded(content)
+        return (name.isEmpty ? "" : "\(name)=") + Self.formEncoded(content)
+    }
+
+    /// As forms are: a plus sign for each space.
+    private static func formEncoded(_ bytes: some Sequence<UInt8>) -> String {
+        bytes.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false).map { percentEncoded($0) }
+            .joined(separator: "+")
     }
 
     /// All but the unreserved characters of RFC 3986 section 2.3.

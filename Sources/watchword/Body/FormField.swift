@@ -57,6 +57,8 @@ struct FormField: Equatable {
 
 /// Takes the words of one `-F` apart.
 struct FormScanner {
+    private static let spaces = Set(" \t\n\u{0B}\u{0C}\r".utf8)
+
     private var rest: ArraySlice<UInt8>
     private let separatesFiles: Bool
 
@@ -70,6 +72,7 @@ struct FormScanner {
         var isInType = false
         while rest.first == UInt8(ascii: ";") {
             rest = rest.dropFirst()
+            let parameter = rest
             skipSpaces()
             if field.type == nil && skip("type=") {
                 field.type = upToSeparator()
@@ -82,6 +85,7 @@ struct FormScanner {
                 isInType = false
             } else if isInType {
                 // A parameter of the type, such as charset.
+                rest = parameter
                 field.type = (field.type ?? "") + ";" + upToSeparator()
             } else {
                 throw ValidationError(
@@ -107,8 +111,7 @@ struct FormScanner {
 
     private mutating func word() -> String {
         skipSpaces()
-        if let quoted = quoted() { return quoted }
-        return upToSeparator(trimming: false)
+        return quoted() ?? upToSeparator()
     }
 
     /// `nil` for what is not between quotation marks; a backslash there escapes itself and quotation marks.
@@ -128,12 +131,12 @@ struct FormScanner {
         return nil
     }
 
-    private mutating func upToSeparator(trimming: Bool = true) -> String {
+    private mutating func upToSeparator() -> String {
         let end =
             rest.firstIndex { $0 == UInt8(ascii: ";") || (separatesFiles && $0 == UInt8(ascii: ",")) } ?? rest.endIndex
         var text = rest[..<end]
         rest = rest[end...]
-        while trimming, text.last == UInt8(ascii: " ") { text = text.dropLast() }
+        while let last = text.last, Self.spaces.contains(last) { text = text.dropLast() }
         return String(decoding: text, as: UTF8.self)
     }
 
@@ -143,5 +146,5 @@ struct FormScanner {
         return true
     }
 
-    private mutating func skipSpaces() { rest = rest.drop { $0 == UInt8(ascii: " ") } }
+    private mutating func skipSpaces() { rest = rest.drop { Self.spaces.contains($0) } }
 }

@@ -15,12 +15,14 @@ enum InputFile {
 
     static func close(_ descriptor: Int32) { if descriptor != STDIN_FILENO { Glibc.close(descriptor) } }
 
-    /// `nil` for what is no regular file: only reading it tells how long it is.
+    /// `nil` for what is no regular file: only reading it tells how long it is. A pipe is not opened: that is possible once.
     static func size(_ path: String) throws -> Int? {
-        let descriptor = try open(path)
-        defer { close(descriptor) }
         var facts = stat()
-        guard path != "-", fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard path != "-", stat(path, &facts) != 0 || facts.st_mode & S_IFMT == S_IFREG else {
+            if facts.st_mode & S_IFMT == S_IFDIR { throw failure("The file \(path) cannot be read: It is a folder.") }
+            return nil
+        }
+        close(try open(path))
         return Int(facts.st_size)
     }
 

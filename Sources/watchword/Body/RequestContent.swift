@@ -6,8 +6,8 @@ struct RequestContent: Equatable {
     enum Part: Equatable {
         case bytes([UInt8])
         case file(path: String, sizeBytes: Int)
-        /// Of unknown length.
-        case standardInput
+        /// Of unknown length: standard input, a pipe. It can be read once.
+        case stream(descriptor: Int32)
     }
 
     var parts: [Part] = []
@@ -21,18 +21,18 @@ struct RequestContent: Equatable {
             switch part {
             case .bytes(let bytes): sum += bytes.count
             case .file(_, let size): sum += size
-            case .standardInput: return nil
+            case .stream: return nil
             }
         }
         return sum
     }
 
     /// Whether it can be sent a second time.
-    var isRepeatable: Bool { !parts.contains(.standardInput) }
+    var isRepeatable: Bool { !parts.contains { if case .stream = $0 { true } else { false } } }
 
-    /// Files that have a size stay where they are; anything else is read now.
+    /// Files that have a size stay where they are; anything else is read now. Those of proc(5) say that they are empty.
     mutating func append(file path: String) throws {
-        if let size = try InputFile.size(path) {
+        if let size = try InputFile.size(path), size > 0 {
             parts.append(.file(path: path, sizeBytes: size))
         } else {
             append(try InputFile.content(of: path))
@@ -71,8 +71,8 @@ final class ContentReader {
 
     deinit { if descriptor >= 0 { InputFile.close(descriptor) } }
 
-    /// Whether the next bytes come from standard input, which can take its time.
-    var isAtStandardInput: Bool { parts.first == .standardInput }
+    /// Where the next bytes come from, if it is something that can take its time.
+    var stream: Int32? { if case .stream(let descriptor)? = parts.first { descriptor } else { nil } }
 
     /// 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -95,8 +95,9 @@ final class ContentReader {
             if descriptor < 0 { descriptor = try InputFile.open(path) }
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - offset)])
             return room.isEmpty ? 0 : try InputFile.read(descriptor, into: room, path)
-        case .standardInput:
-            return try InputFile.read(STDIN_FILENO, into: buffer, "standard input")
+        case .stream(let descriptor):
+            return try InputFile.read(
+                descriptor, into: buffer, descriptor == STDIN_FILENO ? "standard input" : "what is to be sent")
         }
     }
 

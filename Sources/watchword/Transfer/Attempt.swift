@@ -29,7 +29,7 @@ final class Attempt {
         location = connection.location
         part =
             try item.resume == nil
-            ? nil : item.file.map { try PartialFile(for: $0, createsFolders: item.createsFolders) }
+            ? nil : item.file.flatMap { try PartialFile(for: $0, createsFolders: item.createsFolders) }
         resumption = try item.resume.map { [part] in try Resumption($0, part: part) }
         if item.printsJSON && item.file == nil {
             output = .inMemory()
@@ -131,6 +131,14 @@ final class Attempt {
         case .failure: true
         case .success: problem != nil || download?.isAtEnd ?? true
         }
+    }
+
+    /// Whether a range goes to the end: a server may send less of it than it was asked for (RFC 9110 section 15.3.7).
+    var reachesEnd: Bool {
+        guard case .write(let offset) = verdict, head?.status == 206, let total = head?.contentRange?.total else {
+            return true
+        }
+        return offset + receivedBytes == total
     }
 
     /// Whether all bytes have come that the broker has sent.

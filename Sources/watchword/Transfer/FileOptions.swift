@@ -41,6 +41,7 @@ struct FileOptions: ParsableArguments {
         if let continueAt, continueAt != "-", Int(continueAt).map({ $0 < 0 }) ?? true {
             throw ValidationError("-C takes a number of bytes, or - for what is there.")
         }
+        if output.contains(where: { $0.text.isEmpty }) { throw ValidationError("-o takes the name of a file.") }
         if remoteName > 0 && !output.isEmpty && Self.order(of: CommandLine.arguments) == nil {
             throw ValidationError("Which of -o and -O is for which URL cannot be told here. Give only one of them.")
         }

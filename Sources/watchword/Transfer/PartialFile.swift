@@ -16,23 +16,40 @@ final class PartialFile {
 
     private var validatorPath: String { path + ".validator" }
 
-    init(for name: String, createsFolders: Bool) throws {
+    /// `nil` for a device or a pipe: there is nothing to go on with, and nothing that could take its place.
+    init?(for name: String, createsFolders: Bool) throws {
+        if ResponseOutput.isSpecial(name) { return nil }
         if createsFolders { try ResponseOutput.createFolders(of: name) }
         final = ResponseOutput.target(of: name)
         path = final + ".part"
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw ResponseOutput.notWritable(path) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            complain("The file \(path) is being written by another fetch.")
-            throw ExitCode(ExitStatus.writeError)
-        }
-        var facts = stat()
-        sizeBytes = fstat(descriptor, &facts) == 0 ? Int(facts.st_size) : 0
+        guard access(final, F_OK) != 0 || access(final, W_OK) == 0 else { throw ResponseOutput.notWritable(name) }
+        (descriptor, sizeBytes) = try Self.open(path)
+        ResponseOutput.setOwner(of: descriptor, as: final)
         validator = Self.read(path + ".validator")
     }
 
+    /// Locked: nobody else writes to it.
+    private static func open(_ path: String) throws -> (descriptor: Int32, sizeBytes: Int) {
+        while true {
+            let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+            guard descriptor >= 0 else { throw ResponseOutput.notWritable(path) }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                close(descriptor)
+                complain("The file \(path) is being written by another fetch.")
+                throw ExitCode(ExitStatus.writeError)
+            }
+            // Between the two calls another fetch may have given it its final name.
+            var (facts, named) = (stat(), stat())
+            let isKnown = fstat(descriptor, &facts) == 0
+            if isKnown, stat(path, &named) == 0, facts.st_ino == named.st_ino, facts.st_dev == named.st_dev {
+                return (descriptor, Int(facts.st_size))
+            }
+            close(descriptor)
+        }
+    }
+
     private static func read(_ path: String) -> String? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
+        let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: longestValidator)
@@ -52,20 +69,25 @@ final class PartialFile {
     func keep(_ validator: String?) {
         unlink(validatorPath)
         guard let validator, validator.utf8.count < Self.longestValidator else { return }
-        let file = open(validatorPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let file = Glibc.open(validatorPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { return }
         defer { close(file) }
         let bytes = Array(validator.utf8)
         if write(file, bytes, bytes.count) != bytes.count { unlink(validatorPath) }
     }
 
-    func forgetValidator() { unlink(validatorPath) }
+    /// Gives it its final name. It is locked until then.
+    func finish() throws {
+        guard rename(path, final) == 0 else { throw ResponseOutput.notWritable(final) }
+        unlink(validatorPath)
+        close(descriptor)
+    }
 
     /// After a failure. What can be continued stays; the sentence says so.
     func leave() -> String? {
         var facts = stat()
         let size = fstat(descriptor, &facts) == 0 ? facts.st_size : 0
-        close(descriptor)
+        defer { close(descriptor) }
         guard size > 0 else {
             unlink(path)
             unlink(validatorPath)

@@ -7,6 +7,8 @@ final class ResponseOutput {
         /// Standard output, or what is no regular file: a device, a pipe.
         case stream
         case file(temporary: String, final: String)
+        /// It takes care of itself.
+        case part(PartialFile)
         case memory
     }
 
@@ -23,8 +25,7 @@ final class ResponseOutput {
     /// For `-o` and `-O`.
     convenience init(file name: String, createsFolders: Bool) throws {
         if createsFolders { try Self.createFolders(of: name) }
-        var facts = stat()
-        if stat(name, &facts) == 0, facts.st_mode & S_IFMT != S_IFREG {
+        if Self.isSpecial(name) {
             // Giving its name to another file would take a device away.
             let descriptor = open(name, O_WRONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw Self.notWritable(name) }
@@ -32,26 +33,67 @@ final class ResponseOutput {
             return
         }
         let final = Self.target(of: name)
-        var template = Array((final + ".XXXXXX").utf8CString)
+        let isNew = access(final, F_OK) != 0
+        guard isNew || access(final, W_OK) == 0 else { throw Self.notWritable(name) }
+        var template = Array((Self.shortened(final) + ".XXXXXX").utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw Self.notWritable(name) }
-        let mask = umask(0)
-        umask(mask)
-        fchmod(descriptor, 0o666 & ~mask)
+        if isNew {
+            let mask = umask(0)
+            umask(mask)
+            fchmod(descriptor, 0o666 & ~mask)
+        } else {
+            Self.setOwner(of: descriptor, as: final)
+        }
         let temporary = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         self.init(.file(temporary: temporary, final: final), descriptor)
     }
 
     /// For `-C`: a file that stays where it is until it is complete.
-    convenience init(_ part: PartialFile) {
-        self.init(.file(temporary: part.path, final: part.final), part.descriptor)
+    convenience init(_ part: PartialFile) { self.init(.part(part), part.descriptor) }
+
+    /// Whether there is something of that name that is no regular file.
+    static func isSpecial(_ name: String) -> Bool {
+        var facts = stat()
+        return stat(name, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG
     }
 
-    /// The file itself, where `name` is a symbolic link to one.
+    /// The file itself, where `name` is a symbolic link to one; also to one that is not there yet.
     static func target(of name: String) -> String {
-        guard let path = realpath(name, nil) else { return name }
-        defer { free(path) }
-        return String(cString: path)
+        if let path = realpath(name, nil) {
+            defer { free(path) }
+            return String(cString: path)
+        }
+        var name = name
+        for _ in 0..<40 {
+            var link = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink(name, &link, link.count)
+            guard count > 0 else { break }
+            let next = String(decoding: link[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            name = next.hasPrefix("/") ? next : folder(of: name) + next
+        }
+        return name
+    }
+
+    /// With the slash at its end.
+    private static func folder(of name: String) -> Substring {
+        name.lastIndex(of: "/").map { name[...$0] } ?? ""
+    }
+
+    /// Leaves room for the seven characters that a temporary file's name has more.
+    private static func shortened(_ name: String) -> String {
+        let folder = folder(of: name)
+        var last = name[folder.endIndex...]
+        while last.utf8.count + 7 > Int(NAME_MAX) { last.removeLast() }
+        return String(folder + last)
+    }
+
+    /// As though the file that is replaced were written to: it belongs to whom it belonged to, and who may read it stays as it was.
+    static func setOwner(of descriptor: Int32, as name: String) {
+        var facts = stat()
+        guard stat(name, &facts) == 0 else { return }
+        _ = fchown(descriptor, facts.st_uid, facts.st_gid)
+        fchmod(descriptor, facts.st_mode & 0o777)
     }
 
     func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
@@ -72,6 +114,7 @@ final class ResponseOutput {
 
     /// Gives the file its name.
     func finish() throws {
+        if case .part(let part) = place { return try part.finish() }
         guard case .file(let temporary, let final) = place else { return closeStream() }
         let isWritten = close(descriptor) == 0
         descriptor = -1

@@ -69,9 +69,8 @@ struct Resumption {
     /// A redirect to another server loses `If-Range`, and some servers do not know it.
     private func isSameVersion(_ head: ResponseHead) -> Bool {
         guard let validator else { return true }
-        let tag = head.headers.firstValue(of: "ETag")
-        if validator.hasPrefix("\"") { return tag == validator || (tag == nil && head.status == 416) }
-        return (head.headers.firstValue(of: "Last-Modified") ?? validator) == validator
+        let found = head.headers.firstValue(of: validator.hasPrefix("\"") ? "ETag" : "Last-Modified")
+        return found == validator || (found == nil && head.status == 416)
     }
 
     private static func refusal(_ text: String) -> Verdict { .refuse(code: ExitStatus.rangeError, text: text) }

@@ -194,6 +194,9 @@ final class Transfer {
         case .refuse(let code, let text):
             complain(text)
             return end(attempt, ExitCode(code))
+        case .write where item.resume != nil && !attempt.reachesEnd:
+            complain("The server has sent a part of what is missing, and not all of it.")
+            return end(attempt, ExitCode(ExitStatus.partialFile))
         case .write, .isComplete: break
         }
         end(attempt, code(of: attempt, result, status), result)
@@ -225,7 +228,6 @@ final class Transfer {
         do {
             if item.printsJSON { try printJSON(attempt, result) }
             try attempt.output?.finish()
-            attempt.part?.forgetValidator()
             state = .ended(code ?? .success)
         } catch {
             leave(attempt)
@@ -254,10 +256,9 @@ final class Transfer {
         state = .waiting(until: .now + pause)
     }
 
-    /// The user interrupts.
+    /// The user interrupts, or the broker is gone. It hears of it by the end of the connection: one that hangs is not waited for.
     func abandon() {
         guard let attempt else { return }
-        _ = try? connection.call(.fetchCancel, ["fetchId": .string(attempt.fetchID)])
         leave(attempt)
         state = .ended(ExitCode(128 + SIGINT))
     }

@@ -25,10 +25,10 @@ final class Upload {
 
     deinit { block.deallocate() }
 
-    /// Standard input is waited for, when nothing is left to send: it may be a person who types.
+    /// A stream is waited for, when nothing is left to send: it may be a person who types.
     var watch: Watch? {
         if isDone { return nil }
-        if rest.isEmpty && reader.isAtStandardInput { return Watch(STDIN_FILENO) { [self] in work() } }
+        if rest.isEmpty, let input = reader.stream { return Watch(input) { [self] in work() } }
         return Watch(stream.descriptor, isForWriting: true) { [self] in work() }
     }
 
@@ -37,7 +37,7 @@ final class Upload {
         while !isDone && sentBytes - start < Self.turnBytes {
             do {
                 if rest.isEmpty {
-                    if sentBytes > start && reader.isAtStandardInput { return }
+                    if sentBytes > start && reader.stream != nil { return }
                     let count = try reader.read(into: block)
                     rest = UnsafeRawBufferPointer(rebasing: block[..<count])
                     if count == 0 { return end() }

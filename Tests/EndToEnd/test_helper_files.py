@@ -1,0 +1,179 @@
+"""What becomes of files, and of what the helper leaves behind, when something is not as it should be."""
+import os
+import resource
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+from rig.broker import program
+from rig.scripted import response
+from rig.terminal import Shell
+from test_helper_downloads import Cut, Ranges, Slow, named, names
+
+
+@pytest.fixture
+def shell(stage):
+    return Shell(stage.broker())
+
+
+def start(shell, *arguments, **more):
+    return subprocess.Popen(
+        [program("watchword"), "fetch", *arguments], env=shell.environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        **more)
+
+
+# Ends
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_leaves_no_file(stage, shell, tmp_path, number):
+    server = stage.server(Slow(b"x" * 1000, at=600))
+    running = start(shell, "-o", "f", server.url, cwd=tmp_path)
+    assert server.has_begun.wait(10)
+    running.send_signal(number)
+    assert running.wait(10) == 128 + number and not list(tmp_path.glob("f*"))
+
+
+def test_a_signal_ends_it_while_it_waits_for_what_it_is_to_send(stage, shell, tmp_path):
+    """Neither a person who types nor a program that writes has to finish first."""
+    os.mkfifo(tmp_path / "pipe")
+    url = stage.server(named).url
+    for arguments in [["-d", "@-"], ["--data-urlencode", "@-"], ["-F", "a=<-"], ["-T", str(tmp_path / "pipe")]]:
+        running = start(shell, *arguments, url + "/x", stdin=subprocess.PIPE)
+        time.sleep(0.5)
+        running.terminate()
+        assert running.wait(10) in (-signal.SIGTERM, 128 + signal.SIGTERM), arguments
+
+
+def test_a_broker_that_hangs_does_not_hold_up_the_end(stage, shell, tmp_path):
+    server = stage.server(Slow(b"x" * 1000, at=600))
+    running = start(shell, "-o", "f", server.url, cwd=tmp_path)
+    assert server.has_begun.wait(10)
+    broker = stage.brokers[0].process
+    broker.send_signal(signal.SIGSTOP)
+    try:
+        running.send_signal(signal.SIGINT)
+        assert running.wait(10) == 130 and not list(tmp_path.glob("f*"))
+    finally:
+        broker.send_signal(signal.SIGCONT)
+
+
+def test_a_helper_that_is_killed_while_much_comes_leaves_the_broker_alive(stage, shell, tmp_path):
+    url = stage.server(lambda request: response(200, b"x" * (32 << 20))).url
+    for number in range(10):
+        running = start(shell, "-o", f"f{number}", url, cwd=tmp_path)
+        end = time.monotonic() + 10
+        while not any(path.stat().st_size for path in tmp_path.glob(f"f{number}.*")) and time.monotonic() < end:
+            time.sleep(0.0005)
+        running.kill()
+        running.wait(10)
+    assert stage.brokers[0].process.poll() is None, stage.brokers[0].log[-2000:]
+    assert shell.run("fetch", stage.server(named).url).stdout == b"body of /"
+
+
+def test_a_reader_that_has_seen_enough_takes_no_other_file_with_it(stage, shell, tmp_path):
+    url = stage.server(lambda request: response(200, b"x" * 300_000)).url
+    slow = stage.server(Slow(b"y" * 1000, at=500))
+    running = start(shell, "-Z", "-o", "f", slow.url, url, cwd=tmp_path)
+    assert slow.has_begun.wait(10) and running.stdout.read(1) == b"x"
+    running.stdout.close()
+    time.sleep(0.3)
+    slow.may_end.set()
+    assert running.wait(10) == 23 and running.stderr.read() == b""
+    assert (tmp_path / "f").read_bytes() == b"y" * 1000 and names(tmp_path)[-1] == "f"
+
+
+@pytest.mark.parametrize("more", [[], ["-C", "-"]])
+def test_a_file_that_may_not_grow(stage, shell, tmp_path, more):
+    """For the program a limit of the user is like a full disk, but for the signal that comes with it."""
+    body = os.urandom(40_000)
+    server = stage.server(Ranges(body))
+    running = start(
+        shell, *more, "-o", "f", server.url, cwd=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)))
+    assert running.communicate(timeout=20)[0] == b"" and running.returncode == 23
+    assert not (tmp_path / "f").exists()
+    if not more:
+        assert not list(tmp_path.glob("f*"))
+        return
+    assert (tmp_path / "f.part").read_bytes() == body[:10_000]
+    assert shell.run("fetch", "-C", "-", "-o", "f", server.url, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "f").read_bytes() == body and server.requests[-1].header("Range") == "bytes=10000-"
+
+
+def test_descriptors_that_are_missing_are_not_mistaken(stage, shell, tmp_path):
+    url = stage.server(named).url
+
+    def run(closed, *arguments):
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", program("watchword"), "fetch", *arguments], env=shell.environment, cwd=tmp_path,
+            capture_output=True, timeout=20, start_new_session=True)
+        return done.returncode
+
+    assert run(">&-", url) == 23 and run(">&- 2>&-", url) == 23 and run("<&- >&- 2>&-", "-o", "f", url) == 0
+    assert (tmp_path / "f").read_bytes() == b"body of /"
+    assert run("<&-", "-T", "-", url + "/x") == 26 and run("<&-", "-d", "@-", url) == 26
+
+
+# Names, modes, kinds
+
+
+def test_a_file_that_is_replaced_stays_as_secret_as_it_was(stage, shell, tmp_path):
+    url = stage.server(named).url
+    for more in [[], ["-C", "-"]]:
+        (tmp_path / "f").write_bytes(b"old")
+        (tmp_path / "f").chmod(0o600)
+        assert shell.run("fetch", *more, "-o", "f", url, cwd=tmp_path).returncode == 0
+        assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600 and (tmp_path / "f").read_bytes() == b"body of /"
+
+
+def test_a_link_to_a_file_that_is_not_there_yet(stage, shell, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder/other")
+    (tmp_path / "folder/other").symlink_to("target")
+    assert shell.run("fetch", "-o", "link", stage.server(named).url, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "folder/target").read_bytes() == b"body of /"
+
+
+def test_names_of_every_length(stage, shell, tmp_path):
+    url = stage.server(named).url
+    for name in ["n" * 255, "ü" * 127, "n" * 249]:
+        assert shell.run("fetch", "-o", name, url, cwd=tmp_path).returncode == 0
+        assert (tmp_path / name).read_bytes() == b"body of /"
+    assert shell.run("fetch", "-o", "n" * 256, url, cwd=tmp_path).returncode == 23
+    assert shell.run("fetch", "-o", "", url, cwd=tmp_path).returncode == 64
+
+
+def test_a_folder_that_takes_the_name_meanwhile(stage, shell, tmp_path):
+    for more in [[], ["-C", "-"]]:
+        server = stage.server(Slow(b"x" * 1000, 'ETag: "v1"', at=600))
+        running = start(shell, *more, "-o", "f", server.url, cwd=tmp_path)
+        assert server.has_begun.wait(10)
+        (tmp_path / "f").mkdir()
+        server.may_end.set()
+        assert running.communicate(timeout=10)[1].count(b"\n") == (2 if more else 1) and running.returncode == 23
+        # What has come is not lost with -C.
+        assert [name for name in names(tmp_path) if name.startswith("f")] == (["f.part", "f.part.validator"] if more else [])
+        (tmp_path / "f").rmdir()
+    assert shell.run("fetch", "-C", "-", "-o", "f", stage.server(Ranges(b"x" * 1000)).url, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "f").read_bytes() == b"x" * 1000
+
+
+def test_going_on_with_a_pipe_does_not_replace_it(stage, shell, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
+    assert shell.run("fetch", "-C", "-", "-o", "pipe", stage.server(named).url, cwd=tmp_path).returncode == 0
+    assert reader.communicate(timeout=10)[0] == b"body of /" and (tmp_path / "pipe").is_fifo()
+
+
+def test_a_range_that_ends_early_is_not_the_end(stage, shell, tmp_path):
+    """A server may send less of a range than was asked for."""
+    body = os.urandom(1000)
+    assert shell.run("fetch", "-C", "-", "-o", "f", stage.server(Cut(body, 'ETag: "v1"', at=600)).url, cwd=tmp_path).returncode == 18
+    server = stage.server(lambda request: response(206, body[600:700], "Content-Range: bytes 600-699/1000", 'ETag: "v1"'))
+    done = shell.run("fetch", "-C", "-", "-o", "f", server.url, cwd=tmp_path)
+    assert done.returncode == 18 and b"700 bytes are in" in done.stderr and not (tmp_path / "f").exists()
+    assert shell.run("fetch", "-C", "-", "-o", "f", stage.server(Ranges(body)).url, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "f").read_bytes() == body

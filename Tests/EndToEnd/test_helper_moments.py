@@ -1,0 +1,200 @@
+"""The helper, the server and the broker are ended at random moments of up- and downloads, and the disk fills up."""
+import hashlib
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from rig.broker import Broker, program
+from rig.scripted import Request, response
+
+SIZE = 3 << 20
+BODY = random.Random(1).randbytes(SIZE)
+DIGEST = hashlib.sha256(BODY).digest()
+SECONDS = 0.4
+
+
+class Paced:
+    """Takes and gives bodies in steps that last `SECONDS` together, and can be ended in the middle of one."""
+
+    def __init__(self):
+        self.whole, self.connections, self.lock = [], [], threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/x"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        try:
+            with connection, connection.makefile("rb") as stream:
+                head = b"".join(iter(stream.readline, b"\r\n"))
+                if not head:
+                    return
+                request = Request(0, head, b"")
+                if request.method == "PUT":
+                    self._take(connection, stream, int(request.header("Content-Length")))
+                else:
+                    connection.sendall(response(200, BODY, 'ETag: "v1"')[:-SIZE])
+                    for part in range(0, SIZE, SIZE // 40):
+                        connection.sendall(BODY[part:part + SIZE // 40])
+                        time.sleep(SECONDS / 40)
+        except OSError:
+            pass
+
+    def _take(self, connection, stream, length):
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = b""
+        while len(body) < length and (part := stream.read(min(length - len(body), SIZE // 40))):
+            body += part
+            time.sleep(SECONDS / 40)
+        if len(body) == length:
+            self.whole.append(hashlib.sha256(body).digest())
+            connection.sendall(response(200, b"taken"))
+
+    def end(self):
+        """As when its machine goes away."""
+        self.listener.close()
+        with self.lock:
+            for connection in self.connections:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """2 MiB, which is less than the body."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True)
+    assert done.returncode == 0, f"run the tests as a user who may mount: {done.stderr!r}"
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+class Case:
+    """One transfer, and what ends it."""
+
+    def __init__(self, number, folder, random):
+        self.folder = folder / f"case{number}"
+        self.folder.mkdir()
+        self.way = ["down", "down on", "up"][number % 3]
+        self.cause = ["helper KILL", "helper TERM", "server", "broker KILL", "broker TERM"][number // 3 % 5]
+        self.delay = random.uniform(0, SECONDS * 1.2)
+        self.server, self.broker = Paced(), None
+        (self.folder / "old").write_bytes(b"as before")
+
+    def __repr__(self):
+        return f"{self.way}, {self.cause} after {self.delay:.3f} s"
+
+    def run(self, broker):
+        is_own = self.cause.startswith("broker")
+        if is_own:
+            (self.folder / "broker").mkdir()
+            broker = Broker(self.folder / "broker").start()
+        files = self.folder / "files"
+        files.mkdir()
+        (files / "f").write_bytes(b"as before")
+        (files / "source").write_bytes(BODY)
+        arguments = {"down": ["-o", "f"], "down on": ["-C", "-", "-o", "f"], "up": ["-o", "f", "-T", "source"]}[self.way]
+        process = subprocess.Popen(
+            [program("watchword"), "fetch", *arguments, self.server.url], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket}, cwd=files,
+            start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(self.delay)
+        if self.cause == "server":
+            self.server.end()
+        else:
+            who, how = self.cause.split()
+            (process if who == "helper" else broker.process).send_signal(signal.Signals[f"SIG{how}"])
+        output, errors = process.communicate(timeout=20)
+        if is_own:
+            broker.process.wait(20)
+        self.server.end()
+        self.check(files, process.returncode, errors)
+        return process.returncode
+
+    def check(self, files, code, errors):
+        wanted = b"taken" if self.way == "up" else BODY
+        found = (files / "f").read_bytes()
+        # Whoever comes too late finds it done.
+        assert found == (wanted if code == 0 else b"as before"), (self, code, len(found), errors)
+        assert all(digest == DIGEST for digest in self.server.whole), (self, "half a body that looked whole")
+        left = {path.name for path in files.iterdir()} - {"f", "source"}
+        if self.cause == "helper KILL":
+            assert all(name.startswith("f.") for name in left), (self, left)
+        elif self.way == "down on":
+            assert left <= {"f.part", "f.part.validator"}, (self, left)
+        else:
+            assert left == set(), (self, left)
+        if left and self.way == "down on" and (files / "f.part").exists():
+            part = (files / "f.part").read_bytes()
+            assert part == BODY[:len(part)], (self, len(part))
+        if code > 0:
+            assert errors.count(b"\n") == 1 + errors.count(b"-C - goes on") or code > 128, (self, code, errors)
+
+
+def test_fifty_moments(stage, tmp_path):
+    """A file under its final name is whole, nothing temporary is left, and every end but success has its code."""
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    source = random.Random(seed)
+    broker = stage.broker()
+    cases = [Case(number, tmp_path, source) for number in range(50)]
+    codes, failures = [], []
+
+    def run(some):
+        for case in some:
+            try:
+                codes.append(case.run(broker))
+            except Exception as problem:
+                failures.append((case, problem))
+
+    threads = [threading.Thread(target=run, args=(cases[first::4],)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, (seed, failures)
+    assert broker.process.poll() is None, broker.log[-3000:]
+    # A broker that is asked to end waits for bodies that are on their way.
+    assert sum(code != 0 for code in codes) > 15, codes
+
+
+def test_a_full_disk(stage, small_disk):
+    """At whatever byte: it is full from the start, nearly, or in the end."""
+    broker = stage.broker()
+    for free in [0, 5000, 1 << 20, 2 << 20]:
+        for more in [[], ["-C", "-"]]:
+            server = Paced()
+            (small_disk / "filler").write_bytes(bytes((2 << 20) - free - (64 << 10)) if free < 2 << 20 else b"")
+            done = subprocess.run(
+                [program("watchword"), "fetch", *more, "-o", "f", server.url], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket},
+                cwd=small_disk, capture_output=True, timeout=20, start_new_session=True)
+            server.end()
+            assert done.returncode == 23 and done.stderr.count(b"\n") == 1 + done.stderr.count(b"-C - goes on"), (free, more, done)
+            assert not (small_disk / "f").exists()
+            left = sorted(path.name for path in small_disk.iterdir() if path.name != "filler")
+            assert left == [] if not more else set(left) <= {"f.part", "f.part.validator"}, left
+            if left:
+                part = (small_disk / "f.part").read_bytes()
+                assert part == BODY[:len(part)]
+            for name in left:
+                (small_disk / name).unlink()
