@@ -53,10 +53,7 @@ extension Broker {
         guard let id = FetchID(params.fetchID), connection.fetches.contains(id), let fetch = fetches[id],
             fetch.steps != nil
         else {
-            throw RPCError(
-                .unknownFetch,
-                "No body is held for the fetch \"\(params.fetchID.shortened)\": it was read to its end, or waited too long."
-            )
+            throw noBody(params.fetchID)
         }
         guard fetch.steps?.read == nil, fetch.steps?.socket == nil else {
             throw RPCError.beingRead
@@ -85,10 +82,20 @@ extension Broker {
         case .success(let part):
             let result = FetchReadResult(data: part.bytes, offsetBytes: part.offset, isAtEnd: part.isAtEnd)
             connection.complete(call, .success(result.json))
+            // Not a moment later: the client may ask for more at once.
+            if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }
+        case .failure where connection.bodies[name] == nil:
+            connection.complete(call, .failure(noBody(name)))
         case .failure(let failure):
             let failure = FetchFailure(failure)
             connection.complete(call, .failure(RPCError(failure.kind, failure.text)))
         }
+    }
+
+    private func noBody(_ name: String) -> RPCError {
+        RPCError(
+            .unknownFetch,
+            "No body is held for the fetch \"\(name.shortened)\": it was read to its end, or waited too long.")
     }
 
     // MARK: A connection of its own

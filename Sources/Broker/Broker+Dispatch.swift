@@ -33,6 +33,12 @@ extension Broker {
                 throw RPCError(
                     .methodNotFound, "there is no method \"\(method.shortened)\"; rpc.discover lists them all")
             }
+            guard connection.peer.entrance == .main || known.isForEverybody else {
+                throw RPCError(
+                    .denied,
+                    "\(known.rawValue) is not offered on the restricted socket, which is for fetches and their own challenges."
+                )
+            }
             if let result = try run(known, params, call, from: connection) {
                 connection.complete(call, .success(result))
             }
@@ -112,20 +118,18 @@ extension Broker {
         case .credentialSetDefault:
             return try setDefaultCredential(CredentialReference(params), call, from: connection)
         case .sessionClear: return try clearSession(SessionClearParams(params))
+        case .brokerLock: return try lock(LockParams(params))
+        case .brokerUnlock: return try unlock(LockParams(params))
         default: break
         }
         _ = try Members(params)
-        switch method {
-        case .keyringStatus:
+        guard method == .keyringUnlock else {
             checkKeyring(call, from: connection)
             return nil
-        case .keyringUnlock:
-            try refuseWhenLocked()
-            try unlockKeyring(call, from: connection)
-            return nil
-        case .brokerLock: return lock()
-        default: return unlock()
         }
+        try refuseWhenLocked()
+        try unlockKeyring(call, from: connection)
+        return nil
     }
 
     private func initialize(_ connection: ClientConnection, _ params: InitializeParams) throws -> JSON {
@@ -136,5 +140,19 @@ extension Broker {
         connection.name = params.clientName.shortened
         connection.subscription = params.delivery.map { Subscription(delivery: $0) }
         return InitializeResult.json(version: options.version)
+    }
+}
+
+extension MethodName {
+    /// Whether it is offered on the restricted socket as well: what concerns a client's own fetches, and nothing else.
+    fileprivate var isForEverybody: Bool {
+        switch self {
+        case .initialize, .ping, .discover, .fetchRun, .fetchStart, .fetchRead, .fetchAttach, .fetchCancel, .fetchList,
+            .authSubscribe, .authUnsubscribe, .authRespond, .authListPending, .cancelRequest:
+            true
+        case .serverStatus, .agentRegister, .agentUnregister, .credentialList, .credentialStore, .credentialForget,
+            .credentialSetDefault, .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock:
+            false
+        }
     }
 }

@@ -111,7 +111,7 @@ extension Broker {
             "user": change.user.map { .string($0) },
         ])
         if let space = change.space { params = params.adding(["protectionSpace": space.json]) }
-        for connection in connections.values where connection.isInitialized {
+        for connection in connections.values where connection.isInitialized && connection.peer.entrance == .main {
             connection.notify(.credentialChanged, params)
         }
     }

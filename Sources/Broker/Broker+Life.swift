@@ -49,13 +49,27 @@ extension Broker {
         perform(table.tick(environment))
     }
 
-    func lock() -> JSON {
+    func lock(_ params: LockParams) throws -> JSON {
+        // Whatever becomes of the passphrase: who locks means it.
         log.notice("locked")
         perform(table.lock())
+        guard passphraseLock.set(params.passphrase) else {
+            throw RPCError(.locked, "The broker is locked already, with another passphrase, which remains.")
+        }
         return ["locked": true]
     }
 
-    func unlock() -> JSON {
+    func unlock(_ params: LockParams) throws -> JSON {
+        switch passphraseLock.tryToOpen(with: params.passphrase, now: clock.now) {
+        case .open: break
+        case .wanted: throw RPCError(.locked, "The broker was locked with a passphrase, which is needed to unlock it.")
+        case .wrong(let wait):
+            log.warning("a wrong passphrase to unlock")
+            throw RPCError(.locked, "The passphrase is wrong. The next try is possible in \(wait.wholeSecondsUp) s.")
+        case .tooSoon(let wait):
+            throw RPCError(
+                .busy, "The last passphrase was wrong. The next try is possible in \(wait.wholeSecondsUp) s.")
+        }
         log.notice("unlocked")
         table.unlock()
         return ["locked": false]
@@ -68,4 +82,8 @@ extension Broker {
         perform(orders)
         return ["removed": .integer(removed)]
     }
+}
+
+extension Duration {
+    fileprivate var wholeSecondsUp: Int { (wholeMilliseconds + 999) / 1000 }
 }

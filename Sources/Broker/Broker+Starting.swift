@@ -45,6 +45,7 @@ extension Broker {
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")
         }
+        plan.isRestricted = connection.peer.entrance == .restricted
         try options.hosts.check(plan.url.origin)
         noteSuspension()
         plan.givesBodyAgain = connection.subscription?.asksNeedBody ?? false

@@ -21,6 +21,7 @@ public actor Broker {
 
     /// What is decided; everything else here is about acting on it.
     var table: FetchTable
+    var passphraseLock = PassphraseLock()
     var connections: [ConnectionID: ClientConnection] = [:]
     var fetches: [FetchID: RunningFetch] = [:]
     var questions: [String: OpenQuestion] = [:]

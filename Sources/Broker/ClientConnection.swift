@@ -42,7 +42,9 @@ final class ClientConnection {
     }
 
     var requester: Requester {
-        Requester(name: name, pid: Int(peer.pid), executable: peer.executable?.shortened)
+        Requester(
+            name: name, pid: Int(peer.pid), executable: peer.executable?.shortened,
+            isRestricted: peer.entrance == .restricted)
     }
 
     var hasOpenCalls: Bool { machine.openCallCount > 0 }

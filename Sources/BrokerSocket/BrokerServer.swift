@@ -10,8 +10,8 @@ public struct BrokerServer: Sendable {
 
     /// Adopts the descriptor of `socket`. `service` is called on `loop` only.
     public static func start(
-        on loop: any EventLoop, socket: borrowing ListeningSocket, service: any ConnectionService,
-        policy: PeerPolicy, limits: ServerLimits = ServerLimits(), log: Logger
+        on loop: any EventLoop, socket: borrowing ListeningSocket, entrance: Entrance = .main,
+        service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(), log: Logger
     ) async throws -> BrokerServer {
         let census = NIOLoopBoundBox.makeBoxSendingValue(0, eventLoop: loop)
         let bootstrap = ServerBootstrap(group: loop)
@@ -26,7 +26,8 @@ public struct BrokerServer: Sendable {
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let peer = try admit(channel, policy: policy, limits: limits, census: census, log: log)
+                    var peer = try admit(channel, policy: policy, limits: limits, census: census, log: log)
+                    peer.entrance = entrance
                     let handler = ConnectionHandler(service: service, peer: peer, limits: limits, log: log)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }

@@ -14,7 +14,7 @@ public struct ListeningSocket: ~Copyable, Sendable {
 
     /// A socket of our own: private folder, lock, a stale file removed, mode 0600.
     public init(at location: SocketLocation) throws(SocketFailure) {
-        guard location.path.utf8.count <= SocketLocation.longestPath else {
+        guard location.isShortEnough else {
             throw .pathTooLong(path: location.path, limit: SocketLocation.longestPath)
         }
         try SocketFolder.prepare(location.folder)

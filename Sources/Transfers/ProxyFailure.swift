@@ -25,10 +25,10 @@ extension Transfer {
     }
 
     /// How long it was allowed to take what it did not do in time.
-    var timeLimit: Duration { hasMetConnectLimit ? .milliseconds(EngineLimits.connectMilliseconds) : request.timeout }
+    var timeLimit: Duration { hasMetEarlierLimit ? .milliseconds(EngineLimits.connectMilliseconds) : request.timeout }
 
-    /// The time for connecting was over before that for the whole exchange.
-    private var hasMetConnectLimit: Bool { start.duration(to: .now) < request.timeout - .milliseconds(100) }
+    /// The time for connecting, or what is allowed to a slow transfer, was over before that for the whole exchange.
+    var hasMetEarlierLimit: Bool { start.duration(to: .now) < request.timeout - .milliseconds(100) }
 
     /// A connection was begun for this transfer, and the proxy has not made it a tunnel yet.
     private var isBeforeTunnel: Bool {
@@ -61,7 +61,7 @@ extension Transfer {
     /// Only the limit of its own makes it the proxy's failure: a fetch that gives little time has run out of it, wherever.
     private func lateness(_ proxy: ProxyRequest) -> TransferFailure {
         let text = "The proxy at \(proxy.place), did not answer within \(timeLimit.wholeMilliseconds) ms."
-        return TransferFailure(.timedOut, explained(text), cause: hasMetConnectLimit ? .proxyUnreachable : nil)
+        return TransferFailure(.timedOut, explained(text), cause: hasMetEarlierLimit ? .proxyUnreachable : nil)
     }
 
     private func explained(_ sentence: String) -> String {

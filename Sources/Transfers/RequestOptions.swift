@@ -61,8 +61,7 @@ extension EasyHandle {
         } else if request.delivery == .fromHeader {
             try set(CURLOPT_BUFFERSIZE, EngineLimits.streamedChunkBytes)
         }
-        let stall = LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds)
-        guard let slow = request.lowSpeed ?? (request.delivery == .fromHeader ? stall : nil) else { return }
+        guard let slow = request.slowest else { return }
         try set(CURLOPT_LOW_SPEED_LIMIT, slow.bytesPerSecond)
         try set(CURLOPT_LOW_SPEED_TIME, slow.seconds)
     }

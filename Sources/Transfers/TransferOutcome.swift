@@ -80,6 +80,11 @@ extension Transfer {
 
     private func failure(_ code: CURLcode) -> TransferFailure {
         if code == CURLE_OUT_OF_MEMORY && hasBegunToAnswer { return longLine }
+        if code == CURLE_OPERATION_TIMEDOUT, hasMetEarlierLimit, easy.number(CURLINFO_REQUEST_SIZE) > 0,
+            let slow = request.slowest
+        {
+            return tooSlow(slow)
+        }
         var failure =
             proxyFailure(code)
             ?? TransferFailure(code, for: request, limit: timeLimit, errorText: String(cString: errorText))
@@ -117,6 +122,13 @@ extension Transfer {
         TransferFailure(
             .headersTooLarge,
             "A header line of the response of \(request.url.origin.text) is longer than \(CURL_MAX_HTTP_HEADER) bytes.")
+    }
+
+    private func tooSlow(_ limit: LowSpeed) -> TransferFailure {
+        TransferFailure(
+            .timedOut,
+            "The transfer with \(request.url.origin.text) went slower than \(limit.bytesPerSecond) bytes per second for \(limit.seconds) seconds."
+        )
     }
 
     private func limitText(_ kind: TransferFailure.Kind) -> String {

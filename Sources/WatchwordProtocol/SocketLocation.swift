@@ -20,4 +20,11 @@ public struct SocketLocation: Sendable, Equatable {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
+
+    /// Beside it: the socket for those who get nothing that is stored.
+    public var restricted: SocketLocation { SocketLocation(path: "\(folder)/restricted.sock") }
+
+    public var isShortEnough: Bool { path.utf8.count <= Self.longestPath }
+
+    private init(path: String) { self.path = path }
 }

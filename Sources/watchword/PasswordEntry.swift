@@ -4,7 +4,7 @@ import Glibc
 import JSONText
 import WatchwordProtocol
 
-/// A password that is to be stored: typed twice, or read from standard input.
+/// A password that is to be stored, or the passphrase of a lock: typed, twice where it is new, or read from standard input.
 enum PasswordEntry {
     /// Each ends the program with one line when there is no password.
     static func atTerminal(for user: String, interrupt: Int32) throws -> Secret {
@@ -12,9 +12,25 @@ enum PasswordEntry {
             throw refusal(
                 "There is no terminal to ask for the password at. Write it to standard input, with --password-stdin.")
         }
-        let first = try line("Password for \(user.shortened): ", at: terminal, interrupt)
+        return try twice("Password for \(user.shortened): ", at: terminal, interrupt)
+    }
+
+    /// To lock with (typed twice), or to unlock.
+    static func passphrase(isNew: Bool, interrupt: Int32) throws -> Secret {
+        guard let terminal = Terminal() else {
+            throw refusal(
+                "There is no terminal to ask for the passphrase at. Write it to standard input, with --passphrase-stdin."
+            )
+        }
+        return try isNew
+            ? twice("New passphrase: ", at: terminal, interrupt)
+            : checked(line("Passphrase: ", at: terminal, interrupt))
+    }
+
+    private static func twice(_ prompt: String, at terminal: borrowing Terminal, _ interrupt: Int32) throws -> Secret {
+        let first = try line(prompt, at: terminal, interrupt)
         let second = try line("The same again: ", at: terminal, interrupt)
-        guard first == second else { throw refusal("The two are not the same, and nothing was stored. Try again.") }
+        guard first == second else { throw refusal("The two are not the same, and nothing was done. Try again.") }
         return try checked(first)
     }
 
@@ -23,7 +39,7 @@ enum PasswordEntry {
         case .text(let text): return text
         case .end:
             terminal.show("\n")
-            throw refusal("No password was given, and nothing was stored.")
+            throw refusal("No password was given, and nothing was done.")
         case .interrupted, .withdrawn:
             terminal.show("\n")
             throw ExitCode(128 + SIGINT)

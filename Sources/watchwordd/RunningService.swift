@@ -19,8 +19,8 @@ struct RunningService {
     private let engine: TransferEngine
     private let keyring: SecretServiceKeyring
     private let broker: Broker
-    private let server: BrokerServer
-    private let removeFile: @Sendable () -> Void
+    private let servers: [BrokerServer]
+    private let removeFiles: [@Sendable () -> Void]
     /// Given at the start: wins over the configuration, also when that is read anew.
     private let challengeDeadline: Duration?
     private let log: Logger
@@ -34,7 +34,10 @@ struct RunningService {
                 uid: getuid())
             let socket = try inheritedSocket.map { try ListeningSocket(inherited: $0) } ?? ListeningSocket(at: location)
             let engine = try TransferEngine(caFile: options.caFile, tokenModule: settings.tokenModule)
-            return try await start(options, settings, socket: socket, engine: engine, log: log)
+            // A service manager makes the sockets that there are to be.
+            let restricted = inheritedSocket == nil ? location.restricted : nil
+            return try await start(
+                options, settings, socket: socket, restricted: restricted, engine: engine, log: log)
         } catch let failure as SocketFailure {
             throw StartFailure(failure)
         } catch let failure as TransferFailure {
@@ -43,7 +46,8 @@ struct RunningService {
     }
 
     private static func start(
-        _ options: Daemon, _ settings: Settings, socket: borrowing ListeningSocket, engine: TransferEngine, log: Logger
+        _ options: Daemon, _ settings: Settings, socket: borrowing ListeningSocket,
+        restricted: SocketLocation?, engine: TransferEngine, log: Logger
     ) async throws -> RunningService {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -55,12 +59,24 @@ struct RunningService {
         let broker = Broker(
             loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, options: brokerOptions,
             log: log)
-        let server = try await BrokerServer.start(
-            on: loop, socket: socket, service: broker, policy: PeerPolicy(uid: getuid()), log: log)
+        let policy = PeerPolicy(uid: getuid())
+        var servers = [
+            try await BrokerServer.start(on: loop, socket: socket, service: broker, policy: policy, log: log)
+        ]
+        var removeFiles = [socket.fileRemoval]
+        if let restricted, restricted.isShortEnough {
+            let socket = try ListeningSocket(at: restricted)
+            servers.append(
+                try await BrokerServer.start(
+                    on: loop, socket: socket, entrance: .restricted, service: broker, policy: policy, log: log))
+            removeFiles.append(socket.fileRemoval)
+        } else if let restricted {
+            log.warning("there is no restricted socket: its path is too long", metadata: ["path": "\(restricted.path)"])
+        }
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
         return RunningService(
-            group: group, engine: engine, keyring: keyring, broker: broker, server: server,
-            removeFile: socket.fileRemoval, challengeDeadline: challengeDeadline, log: log)
+            group: group, engine: engine, keyring: keyring, broker: broker, servers: servers,
+            removeFiles: removeFiles, challengeDeadline: challengeDeadline, log: log)
     }
 
     /// Takes over the configuration as it is now. One with a mistake changes nothing.
@@ -79,8 +95,8 @@ struct RunningService {
 
     /// In the order in which nothing is lost: no new clients, then no new requests, then no transfers.
     func stop() async {
-        removeFile()
-        await server.stop()
+        for remove in removeFiles { remove() }
+        for server in servers { await server.stop() }
         await broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace)
         engine.shutDown()
         keyring.shutDown()

@@ -190,6 +190,22 @@ import WatchwordProtocol
         #expect(client.call("credential/list")?["result"]?["credentials"]?.elements == [])
     }
 
+    @Test func aPassphraseIsWantedAndNobodyElseWaitsForIt() {
+        let (client, other) = (stage.connect(.request), stage.connect(.request))
+        #expect(client.call("broker/lock", #"{"passphrase":"right"}"#)?["result"]?["locked"] == true)
+        #expect(other.call("broker/lock", #"{"passphrase":"mine"}"#)?.kind == "locked")
+        #expect(other.call("broker/lock")?["result"]?["locked"] == true)
+        #expect(other.call("broker/unlock")?.kind == "locked")
+        #expect(other.call("broker/unlock", #"{"passphrase":"mine"}"#)?.kind == "locked")
+        #expect(client.call("broker/unlock", #"{"passphrase":"right"}"#)?.kind == "busy")
+        #expect(client.call("server/status")?["result"]?["session"]?["locked"] == true)
+        #expect(client.call("ping")?["result"] != nil)
+        stage.clock.advance(by: .seconds(1))
+        #expect(client.call("broker/unlock", #"{"passphrase":"right"}"#)?["result"]?["locked"] == false)
+        #expect(client.call("broker/unlock", #"{"passphrase":""}"#)?.kind == "invalidParams")
+        #expect(client.call("credential/list")?["result"] != nil)
+    }
+
     @Test func hostsCanBeAllowedAndDenied() throws {
         let pattern = try HostPattern(".example.com")
         let denied = try HostPattern("evil.example.com")

@@ -30,6 +30,18 @@ import WatchwordProtocol
         stage.transfers.complete(.success(response))
     }
 
+    /// After the log-in the body is wanted once more: what its client hears then.
+    private func askedForTheBody() throws -> (client: StageClient, heard: [JSON]) {
+        let client = stage.connect(.request)
+        subscribe(client, asksNeedBody: true)
+        _ = try start(client)
+        challengeAfterBody()
+        return (client, client.answer(client.hear()[0], Self.login))
+    }
+
+    private static let login =
+        #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#
+
     private func subscribe(_ client: StageClient, asksNeedBody: Bool) {
         #expect(client.call("auth/subscribe", #"{"asksNeedBody":\#(asksNeedBody)}"#)?["result"] != nil)
     }
@@ -69,8 +81,7 @@ import WatchwordProtocol
         response.requestBody = .copied
         stage.transfers.complete(.success(response))
         let challenge = client.hear()[0]
-        _ = client.answer(
-            challenge, #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        _ = client.answer(challenge, Self.login)
         #expect(stage.transfers.requests.count == 2)
         #expect(stage.transfers.requests[1].body == stage.transfers.requests[0].body)
     }
@@ -82,8 +93,7 @@ import WatchwordProtocol
         #expect(stage.transfers.sources.values.map { $0 } == [!isAsked])
         #expect(feed(token)?["result"] == [:])
         challengeAfterBody()
-        let heard = client.answer(
-            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let heard = client.answer(client.hear()[0], Self.login)
         guard isAsked else {
             #expect(heard.map(\.method) == ["fetch/completed"])
             #expect(heard[0]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
@@ -138,12 +148,7 @@ import WatchwordProtocol
     }
 
     @Test func theBodyMayComeInline() throws {
-        let client = stage.connect(.request)
-        subscribe(client, asksNeedBody: true)
-        _ = try start(client)
-        challengeAfterBody()
-        let heard = client.answer(
-            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let (client, heard) = try askedForTheBody()
         _ = client.answer(heard[0], #"{"body":{"type":"string","value":"again"}}"#)
         #expect(stage.transfers.requests[1].body == .bytes(Array("again".utf8)))
         #expect(stage.transfers.sources.isEmpty)
@@ -154,12 +159,7 @@ import WatchwordProtocol
         #""error":{"code":-32601,"message":"no"}"#,
     ])
     func whatIsNoBodyEndsTheFetch(_ answer: String) throws {
-        let client = stage.connect(.request)
-        subscribe(client, asksNeedBody: true)
-        _ = try start(client)
-        challengeAfterBody()
-        let heard = client.answer(
-            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let (client, heard) = try askedForTheBody()
         let end = client.say(#"{"jsonrpc":"2.0","id":\#(heard[0]["id"]?.integer ?? 0),\#(answer)}"#)
         #expect(end.map(\.method) == ["fetch/completed"])
         #expect(end[0]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
@@ -167,12 +167,7 @@ import WatchwordProtocol
     }
 
     @Test func nobodyWaitsForABodyForEver() async throws {
-        let client = stage.connect(.request)
-        subscribe(client, asksNeedBody: true)
-        _ = try start(client)
-        challengeAfterBody()
-        _ = client.answer(
-            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let (client, _) = try askedForTheBody()
         await stage.settle { stage.clock.sleeperCount >= 1 }
         stage.clock.advance(by: Limits.challengeDeadline)
         var heard: [JSON] = []
@@ -193,19 +188,13 @@ import WatchwordProtocol
             headers: [HeaderField(name, "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")])
         response.isFromProxy = isProxys
         stage.transfers.complete(.success(response))
-        let heard = client.answer(
-            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let heard = client.answer(client.hear()[0], Self.login)
         #expect(heard.map(\.method) == ["fetch/completed"])
         #expect(heard[0]["params"]?["error"]?["data"]?["kind"]?.string == "notSupported")
     }
 
     @Test func aFetchThatIsCancelledAsksNoMore() throws {
-        let client = stage.connect(.request)
-        subscribe(client, asksNeedBody: true)
-        _ = try start(client)
-        challengeAfterBody()
-        _ = client.answer(
-            client.hear()[0], #"{"action":"credential","credential":{"type":"password","user":"u","password":"p"}}"#)
+        let (client, _) = try askedForTheBody()
         let heard = client.say(#"{"jsonrpc":"2.0","id":9,"method":"fetch/cancel","params":{"fetchId":"f1"}}"#)
         #expect(heard.contains { $0.method == "$/cancelRequest" })
         #expect(heard.contains { $0.method == "fetch/completed" })

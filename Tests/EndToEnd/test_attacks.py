@@ -8,7 +8,7 @@ import pytest
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.scripted import ScriptedServer, basic_server, response
-from rig.tls import PASSPHRASE, TlsServer
+from rig.tls import PASSPHRASE, BreakingOff, TlsServer
 
 
 def shown(certificates, certificate="client.pem", key="client.key", **more):
@@ -54,18 +54,6 @@ def test_a_wrong_passphrase_fails_after_a_right_one_that_is_remembered(stage, br
     assert "error" in reply, reply
 
 
-class OptionalServer(TlsServer):
-    """Asks for a certificate, does without, and closes after each request without a word."""
-
-    def _context(self):
-        context = super()._context()
-        context.verify_mode = ssl.CERT_OPTIONAL
-        return context
-
-    def _respond(self, connection, request, early):
-        return True
-
-
 def test_rule23_https_to_http_after_a_client_certificate(stage, broker, certificates, tls_server):
     plain = stage.server(lambda request: response(200, b"plain"))
     server = tls_server(handler=lambda request: response(302, b"", f"Location: {plain.url}/"), client_authority=certificates / "ca.pem")
@@ -96,7 +84,7 @@ def test_always_asks_each_client(stage, broker, tls_server):
 
 
 def test_a_fetch_that_may_not_use_certificates_shows_none(stage, broker, certificates, tls_server):
-    server = stage.server(OptionalServer(certificates, client_authority=certificates / "ca.pem"))
+    server = stage.server(BreakingOff(certificates, client_authority=certificates / "ca.pem"))
     server._respond = lambda *words: ScriptedServer._respond(server, *words) or True
     client = stage.client(broker=broker)
     assert client.fetch(server.url, tls={"certificate": shown(certificates)})["result"]["status"] == 200

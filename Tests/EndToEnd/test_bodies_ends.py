@@ -264,6 +264,8 @@ def test_what_bounds_a_download(stage, params, kind, handler):
     if "result" in attached.reply:
         assert len(attached.read()) <= 1 << 20
     assert download.failure() == kind
+    if "lowSpeed" in params:
+        assert "slower than 1000 bytes per second for 2 seconds" in download.completed()["error"]["message"]
     assert time.monotonic() - began < 10
     eventually(lambda: server.open_connections == 0, "the server goes on")
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from rig.forwarding import ForwardProxy
-from rig.tls import PASSPHRASE, TlsServer
+from rig.tls import PASSPHRASE, BreakingOff
 
 BOTH = ["TLSv1.2", "TLSv1.3"]
 
@@ -220,18 +220,6 @@ def test_a_refused_certificate_through_a_tunnel(stage, broker, certificates, tls
     own = shown(certificates, "stranger.pem", "stranger.key")["credential"]
     reply = stage.client(broker=broker).fetch(server.url, proxy=tunnel, tls={"certificate": own})
     assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and not server.requests
-
-
-class BreakingOff(TlsServer):
-    """Asks for a certificate, does without one, and closes after each request without a word."""
-
-    def _context(self):
-        context = super()._context()
-        context.verify_mode = ssl.CERT_OPTIONAL
-        return context
-
-    def _respond(self, connection, request, early):
-        return True
 
 
 @pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -329,3 +329,18 @@ def test_every_command_explains_itself(alone, command):
 def test_the_root_lists_all_commands(alone):
     shown = alone("--help").stdout.decode()
     assert all(f"\n  {command} " in shown for command in COMMANDS if command and " " not in command)
+
+
+def test_a_lock_with_a_passphrase(stage, shell):
+    passphrase = stage.secret()
+    terminal = shell.at_terminal("lock", "--passphrase")
+    for prompt in ["New passphrase: ", "The same again: "]:
+        terminal.expect(prompt)
+        terminal.type(passphrase + "\n")
+    assert terminal.end() == 0 and passphrase.encode() not in terminal.shown
+    assert says(shell.run("unlock"), 1, "was locked with a passphrase")
+    assert says(shell.run("unlock", "--passphrase-stdin", input=b"wrong\n"), 1, "The passphrase is wrong.", "in 1 s")
+    assert says(shell.run("unlock", "--passphrase-stdin", input=passphrase.encode()), 1, "in 1 s")
+    time.sleep(1.1)
+    assert shell.run("unlock", "--passphrase-stdin", input=passphrase.encode()).stdout == b"Unlocked.\n"
+    assert shell.run("unlock").returncode == 0

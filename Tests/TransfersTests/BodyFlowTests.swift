@@ -180,17 +180,25 @@ import WatchwordProtocol
     }
 
     @Test func aReaderThatGoesEndsTheTransfer() async throws {
+        try await withHalfABody { engine, reader, end in
+            try await Task.sleep(for: .milliseconds(20))
+            close(reader)
+            #expect(await end.value.failureKind == .cancelled)
+            try await until { engine.figures.running == 0 }
+        }
+    }
+
+    /// A reader has got two bytes of six, and the server says no more.
+    private func withHalfABody(
+        _ use: (TransferEngine, Int32, Task<TransferPort.Delivery, Never>) async throws -> Void
+    ) async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
         defer { server.stop() }
         try await withEngine { engine in
             let body = try opened(await engine.exchange(streamed(server.url)))
             let (mine, reader) = socketPair()
             engine.attach(body.transfer, socket: mine)
-            let end = delivery(engine, body.transfer)
-            try await Task.sleep(for: .milliseconds(20))
-            close(reader)
-            #expect(await end.value.failureKind == .cancelled)
-            try await until { engine.figures.running == 0 }
+            try await use(engine, reader, delivery(engine, body.transfer))
         }
     }
 
@@ -222,13 +230,7 @@ import WatchwordProtocol
     }
 
     @Test func aReaderThatWritesIsGivenUp() async throws {
-        let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
-        defer { server.stop() }
-        try await withEngine { engine in
-            let body = try opened(await engine.exchange(streamed(server.url)))
-            let (mine, reader) = socketPair()
-            engine.attach(body.transfer, socket: mine)
-            let end = delivery(engine, body.transfer)
+        try await withHalfABody { _, reader, end in
             _ = write(reader, "x", 1)
             #expect(await end.value.failureKind == .cancelled)
             close(reader)

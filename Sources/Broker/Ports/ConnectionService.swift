@@ -5,12 +5,21 @@ public struct ConnectionID: Hashable, Sendable {
     public init(value: Int) { self.value = value }
 }
 
+/// Through which of the broker's sockets a client came.
+public enum Entrance: Sendable {
+    case main
+    /// `restricted.sock`, for containers and other machines: whoever is there fetches and answers its own challenges, and gets
+    /// nothing of what is stored.
+    case restricted
+}
+
 /// Who is at the other end of a connection, as the kernel said when it was accepted.
 public struct PeerIdentity: Sendable, Equatable {
     public var pid: Int32
     public var uid: UInt32
     /// The program file, where the kernel tells.
     public var executable: String?
+    public var entrance = Entrance.main
 
     public init(pid: Int32, uid: UInt32, executable: String? = nil) {
         self.pid = pid

@@ -52,7 +52,7 @@ extension FetchMachine {
     /// Sends what `outgoing` holds.
     mutating func transfer(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
         dropStored(&memory)
-        if let obstacle = bodyObstacle(&memory) { return obstacle }
+        if let obstacle = bodyObstacle(&memory) ?? foreignCertificate(&memory) { return obstacle }
         let timeout = plan.timeout - networkTime
         guard timeout > .zero else {
             let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."

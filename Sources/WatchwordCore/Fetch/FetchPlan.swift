@@ -32,6 +32,10 @@ public struct FetchPlan: Sendable, Equatable {
     /// What its client said about challenges; `nil` when it did not subscribe.
     public var subscription: Subscription?
     public var useStorage: Bool
+    /// For somebody who gets nothing that is stored, and of the user's files and tokens nothing either.
+    public var isRestricted = false {
+        didSet { if isRestricted { useStorage = false } }
+    }
     public var preemptive: Bool
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
@@ -76,7 +80,7 @@ public struct FetchPlan: Sendable, Equatable {
         delivery = inSteps ? .fromHeader : .beyond(params.maxInlineBodyBytes)
         decompresses = params.decompress
         maxBytesPerSecond = params.maxBytesPerSecond
-        lowSpeed = params.lowSpeed.map { LowSpeed(bytesPerSecond: $0.bytesPerSecond, seconds: $0.seconds) }
+        lowSpeed = params.lowSpeed
         maxRedirects = params.maxRedirects
     }
 

@@ -50,17 +50,6 @@ public enum BodyDelivery: Sendable, Equatable {
     case fromHeader
 }
 
-/// A transfer ends when it is slower than `bytesPerSecond` for `seconds` in a row.
-public struct LowSpeed: Sendable, Equatable {
-    public var bytesPerSecond: Int
-    public var seconds: Int
-
-    public init(bytesPerSecond: Int, seconds: Int) {
-        self.bytesPerSecond = bytesPerSecond
-        self.seconds = seconds
-    }
-}
-
 /// A body that a port holds, and that has to be read, attached or cancelled.
 public struct OpenBody: Sendable, Equatable {
     public var transfer: TransferID

@@ -8,17 +8,21 @@ public struct Requester: Sendable, Equatable {
     /// The program file, as the kernel named it when the client connected. A hint: who may run a program may also change
     /// what it does.
     public var executable: String?
+    /// It came through the restricted socket: from a container or another machine, whose door `pid` may be.
+    public var isRestricted: Bool
 
-    public init(name: String?, pid: Int, executable: String?) {
+    public init(name: String?, pid: Int, executable: String?, isRestricted: Bool = false) {
         self.name = name
         self.pid = pid
         self.executable = executable
+        self.isRestricted = isRestricted
     }
 
     public var json: JSON {
         .object([
             "name": name.map { .string($0) } ?? .null, "pid": .integer(pid),
             "subject": .string(executable.map { "exe:\($0)" } ?? "unknown"),
+            "restricted": isRestricted ? true : nil,
         ])
     }
 }

@@ -45,7 +45,7 @@ public struct FetchRunParams: Sendable, Equatable {
     public var decompress = false
     /// Of either body; `nil` for no limit.
     public var maxBytesPerSecond: Int?
-    public var lowSpeed: LowSpeedParams?
+    public var lowSpeed: LowSpeed?
     public var notify: [FetchNotification] = []
 
     public init(url: String) { self.url = url }
@@ -83,7 +83,7 @@ extension FetchRunParams {
         maxBodyBytes = try members.integer("maxBodyBytes", in: 0...Limits.bodyBytes)
         decompress = try members.boolean("decompress") ?? decompress
         maxBytesPerSecond = try members.integer("maxBytesPerSecond", in: 1...Limits.bodyBytes)
-        lowSpeed = try members.object("lowSpeed").map { members throws(InvalidParams) in try LowSpeedParams(members) }
+        lowSpeed = try members.object("lowSpeed").map { members throws(InvalidParams) in try LowSpeed(members) }
     }
 
     private mutating func readAuth(_ auth: Members) throws(InvalidParams) {
@@ -176,7 +176,7 @@ public enum NeededBody: Sendable, Equatable {
 }
 
 /// A fetch ends when it is slower than `bytesPerSecond` for `seconds` in a row.
-public struct LowSpeedParams: Sendable, Equatable {
+public struct LowSpeed: Sendable, Equatable {
     public var bytesPerSecond: Int
     public var seconds: Int
 

@@ -37,3 +37,22 @@ public struct SessionClearParams: Sendable, Equatable {
 
     public var json: JSON { .object(["origin": origin.map { .string($0) }]) }
 }
+
+/// `broker/lock` and `broker/unlock`.
+public struct LockParams: Sendable, Equatable {
+    /// What is wanted to unlock; `nil` where nothing is.
+    public var passphrase: Secret?
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        passphrase = try members.secret("passphrase", maxBytes: Limits.credentialBytes)
+        if passphrase?.isEmpty == true { throw members.wrong("passphrase", "a string that is not empty") }
+    }
+
+    public init(passphrase: Secret?) { self.passphrase = passphrase }
+
+    /// May hold a secret: it must be written with `JSON.write(_:)`.
+    public var json: JSON {
+        .object(["passphrase": passphrase.flatMap { $0.withUnsafeBytes { JSON.string(utf8: $0) } }])
+    }
+}

@@ -135,7 +135,7 @@ struct PaceOptions: ParsableArguments {
         params.maxBytesPerSecond = limitRate.flatMap(ByteCount.parse).flatMap { $0 > 0 ? $0 : nil }
         params.maxBodyBytes = maxFilesize.flatMap(ByteCount.parse).flatMap { $0 > 0 ? $0 : nil }
         if speedLimit != nil || speedTime != nil {
-            params.lowSpeed = LowSpeedParams(bytesPerSecond: speedLimit ?? 1, seconds: speedTime ?? 30)
+            params.lowSpeed = LowSpeed(bytesPerSecond: speedLimit ?? 1, seconds: speedTime ?? 30)
         }
     }
 }

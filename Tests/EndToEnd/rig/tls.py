@@ -129,3 +129,15 @@ def _nginx(folder, certificates, leaf, extra, protocols="TLSv1.2 TLSv1.3"):
     server = Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
     server.url = f"https://localhost:{port}"
     return server
+
+
+class BreakingOff(TlsServer):
+    """Asks for a certificate, does without one, and closes after each request without a word."""
+
+    def _context(self):
+        context = super()._context()
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+    def _respond(self, connection, request, early):
+        return True

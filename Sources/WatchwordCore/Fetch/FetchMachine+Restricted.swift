@@ -1,0 +1,18 @@
+internal import WatchwordProtocol
+
+/// Fetches of clients that get nothing of the user's.
+extension FetchMachine {
+    /// A file or a token is the user's, whoever names it; what a client brings along as text is its own.
+    mutating func foreignCertificate(_ memory: inout CredentialMemory) -> FetchStep? {
+        guard plan.isRestricted, let own = outgoing.certificate.credential else { return nil }
+        let isText = ([own.certificate] + [own.privateKey].compactMap(\.self)).allSatisfy(\.isPEM)
+        if isText { return nil }
+        let text =
+            "A client on the restricted socket gives a certificate and its key as PEM text, and not as a file or a token."
+        return fail(FetchFailure(.denied, text), &memory)
+    }
+}
+
+extension Secret {
+    fileprivate var isPEM: Bool { withUnsafeBytes { $0.starts(with: "-----BEGIN ".utf8) } }
+}

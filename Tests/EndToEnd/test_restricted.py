@@ -1,0 +1,83 @@
+"""The second socket, for containers and other machines: fetches and one's own challenges, and nothing of the user's."""
+import os
+import stat
+
+import pytest
+
+from rig.client import Client, password_answer
+from rig.scripted import basic_server
+
+REFUSED = [
+    ("server/status", {}), ("agent/register", {"name": "a"}), ("agent/unregister", {}), ("credential/list", {}),
+    ("credential/store", {}), ("credential/forget", {"id": "session:1"}), ("credential/setDefault", {"id": "session:1"}),
+    ("session/clear", {}), ("keyring/status", {}), ("keyring/unlock", {}), ("broker/lock", {}), ("broker/unlock", {})]
+
+
+def path_of(broker):
+    return os.path.join(os.path.dirname(broker.socket), "restricted.sock")
+
+
+@pytest.fixture
+def both(stage):
+    """A client that has logged in on the main socket, one on the restricted one, and what that was asked."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    main, asked = stage.client(answer=lambda challenge: password_answer("bob", password)), []
+    answers = [password_answer("bob", password, persistence="permanent")] * 9
+    other = Client(path_of(stage.brokers[0]), answer=lambda challenge: asked.append(challenge) or answers.pop(0))
+    stage.clients.append(other)
+    assert main.fetch(server.url)["result"]["auth"]["source"] == "client"
+    assert main.fetch(server.url)["result"]["auth"]["source"] == "session"
+    return main, other, asked, server
+
+
+def test_what_is_stored_is_neither_used_nor_written(both):
+    main, other, asked, server = both
+    for times in [1, 2]:
+        assert other.fetch(server.url)["result"]["auth"]["source"] == "client"
+        assert len(asked) == times, "it is asked each time"
+        assert asked[-1]["requester"]["restricted"] is True
+    main.call("session/clear", {})
+    main.answer = lambda challenge: {"action": "continue"}
+    assert main.fetch(server.url)["result"]["status"] == 401, "what it has answered is for itself"
+
+
+def test_only_fetching_and_answering_is_offered(both):
+    main, other, _, _ = both
+    for method, params in REFUSED:
+        assert other.call(method, params)["error"]["data"]["kind"] == "denied", method
+    assert other.call("ping", {})["result"] == {}
+    assert main.call("server/status", {})["result"]["session"] == {"entries": 1, "locked": False}
+    main.call("session/clear", {})
+    assert main.call("ping")["result"] == {} and other.call("ping")["result"] == {}
+    told = [[message.get("method") for side, message in client.messages if side == "broker"] for client in (main, other)]
+    assert "credential/changed" in told[0] and "credential/changed" not in told[1]
+
+
+@pytest.mark.parametrize("given", ["with the fetch", "as an answer"])
+@pytest.mark.parametrize("named", ["file", "key file", "token", "text"])
+def test_the_users_files_are_not_for_it(stage, certificates, client_nginx, named, given):
+    broker, server = stage.broker("--ca-file", str(certificates / "ca.pem")), client_nginx("on", "TLSv1.3")
+    certificate, key = certificates / "client.pem", certificates / "client.key"
+    credential = {"type": "certificate", **{
+        "file": {"certificate": str(certificate), "privateKey": str(key)}, "token": {"certificate": "pkcs11:object=me"},
+        "key file": {"certificate": certificate.read_text(), "privateKey": str(key)},
+        "text": {"certificate": certificate.read_text(), "privateKey": key.read_text()}}[named]}
+    client = Client(path_of(broker), answer=lambda challenge: {"action": "credential", "credential": credential})
+    stage.clients.append(client)
+    client.can_authenticate = True
+    client.call("auth/subscribe", {"asksCanAuthenticate": True})
+    reply = client.fetch(server.url + "/page.txt", **({"tls": {"certificate": credential}} if given == "with the fetch" else {}))
+    if named == "text":
+        assert reply["result"]["status"] == 200, "what it brings along is its own"
+    else:
+        assert reply["error"]["data"]["kind"] == "denied", reply
+
+
+def test_its_file_comes_and_goes_with_the_broker(stage):
+    broker = stage.broker()
+    status = os.stat(path_of(broker))
+    assert stat.S_ISSOCK(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o600
+    assert broker.stop() == 0
+    assert not os.path.exists(path_of(broker))
