@@ -163,10 +163,10 @@ final class BodyFlow {
         // Closed before anybody is told: whoever is told finds the end of the stream.
         socket = nil
         (buffer, taken) = ([], 0)
-        follower?(result)
-        follower = nil
         if let read, case .failure(let failure) = result { read.completion(.failure(failure)) }
         read = nil
+        follower?(result)
+        follower = nil
     }
 
     // MARK: Waiting

@@ -52,12 +52,12 @@ extension EasyHandle {
     /// How a body comes: in which coding, and how fast or slow.
     private func pace(_ request: TransferRequest) throws(TransferFailure) {
         if request.decompresses { try set(CURLOPT_ACCEPT_ENCODING, ResponseHeaders.codings.joined(separator: ", ")) }
-        if let limit = request.maxBytesPerSecond {
-            try set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: limit)
-            try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit)
-        }
+        // For a body that libcurl has: see `Pace`.
+        if let limit = request.maxBytesPerSecond { try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit) }
         if request.decompresses {
             try set(CURLOPT_BUFFERSIZE, EngineLimits.compressedChunkBytes)
+        } else if let limit = request.maxBytesPerSecond {
+            try set(CURLOPT_BUFFERSIZE, min(max(limit / 16, EngineLimits.compressedChunkBytes), 16 << 10))
         } else if request.delivery == .fromHeader {
             try set(CURLOPT_BUFFERSIZE, EngineLimits.streamedChunkBytes)
         }
@@ -72,7 +72,7 @@ extension EasyHandle {
         let isLogin = !request.handshakes.isEmpty
         // And a body that waits for its reader would hold up the others on its connection: libcurl reads on for all streams of
         // one, and keeps megabytes for the one that waits.
-        let isAlone = isLogin || request.delivery == .fromHeader
+        let isAlone = isLogin || request.delivery == .fromHeader || request.maxBytesPerSecond != nil
         try set(CURLOPT_HTTP_VERSION, Int(isAlone ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
         // A resumed session shows no certificate.
         if hasIdentity || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }

@@ -41,6 +41,10 @@ final class Transfer {
     var isHandedOver = false
     /// Told when that is the case.
     private let handOver: HandOverList
+    /// Of the response's body, and of the request's where that comes through a socket.
+    private var pace: (down: Pace, up: Pace)?
+    /// It is no sooner to be resumed, which is then due.
+    var pausedUntil: ContinuousClock.Instant?
     /// Why a callback has stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
 
@@ -68,6 +72,10 @@ final class Transfer {
         self.lines = lines
         self.completion = completion
         self.handOver = handOver
+        if let limit = request.maxBytesPerSecond {
+            let pace = Pace(bytesPerSecond: limit, now: start)
+            self.pace = (pace, pace)
+        }
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         do throws(TransferFailure) {
@@ -129,14 +137,23 @@ final class Transfer {
 
     /// The next bytes of the request's body.
     private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        if waits(pace?.up) { return watchword_curl_pause_reading }
         switch source?.read(into: buffer) {
-        case .bytes(let count): return count
+        case .bytes(let count):
+            pace?.up.note(count, at: .now)
+            return count
         case .wait: return watchword_curl_pause_reading
         case .end, nil: return 0
         case .broken:
             stopped = .requestBodyIncomplete
             return watchword_curl_abort_reading
         }
+    }
+
+    private func waits(_ pace: Pace?) -> Bool {
+        guard let end = pace?.pause(at: .now) else { return false }
+        pausedUntil = min(pausedUntil ?? end, end)
+        return true
     }
 
     /// libcurl sends the body from its start again: after the rounds of a handshake.
@@ -156,6 +173,7 @@ final class Transfer {
 
     private func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
         if let flow, flow.outcome != nil { return .stop }
+        if waits(pace?.down) { return .none }
         guard bodyBytes + bytes.count <= largestBody else {
             stopped = .bodyTooLarge
             return .stop
@@ -172,6 +190,7 @@ final class Transfer {
             body.append(contentsOf: bytes)
         }
         bodyBytes += bytes.count
+        pace?.down.note(bytes.count, at: .now)
         return .all
     }
 

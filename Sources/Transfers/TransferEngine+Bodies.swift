@@ -120,6 +120,16 @@ extension TransferEngine {
         if code != CURLE_OK { end(transfer.id, transfer.outcome(code)) }
     }
 
+    /// Lets those go on whose time has come.
+    func resumePaced(at now: ContinuousClock.Instant) {
+        for id in pacedTransfers {
+            guard let transfer = transfers[id], let end = transfer.pausedUntil, end <= now else { continue }
+            transfer.pausedUntil = nil
+            let code = transfer.easy.resume()
+            if code != CURLE_OK { self.end(id, transfer.outcome(code)) }
+        }
+    }
+
     /// Lets those go on for whom there is room again, and ends what nobody reads.
     func serveFlows() {
         if flows.isEmpty { return }

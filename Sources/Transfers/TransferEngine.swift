@@ -15,6 +15,8 @@ public actor TransferEngine: TransferPort {
     let handOver = HandOverList()
     var flows = FlowTable()
     var sources: [BodySourceID: BodySource] = [:]
+    /// Those that may not go as fast as they can.
+    var pacedTransfers: Set<TransferID> = []
     private var pools: PoolTable
     private var preparations: PreparationTable
     private var quiet = QuietTime()
@@ -144,6 +146,7 @@ public actor TransferEngine: TransferPort {
                 throw error
             }
             transfers[id] = transfer
+            if request.maxBytesPerSecond != nil { pacedTransfers.insert(id) }
             counts.withLock { $0.running += 1 }
         } catch {
             completion(.failure(error))
@@ -181,17 +184,19 @@ public actor TransferEngine: TransferPort {
     /// Waits for the next thing to happen.
     private func sleep() {
         let limit = transfers.isEmpty ? EngineLimits.pollMilliseconds : quiet.limit
-        if pools.isEmpty && preparations.isEmpty && flows.isEmpty && sources.isEmpty {
+        if pools.isEmpty && preparations.isEmpty && flows.isEmpty && sources.isEmpty && pacedTransfers.isEmpty {
             return quiet.slept(somethingHappened: multi.sleep(thread.alarm, milliseconds: limit))
         }
         let waiting = sources.values.filter(\.isPaused)
         var others = flows.descriptors + waiting.compactMap(\.watched).map { Self.input(of: $0) }
-        let deadlines = [preparations.nextDeadline, flows.nextDeadline] + waiting.map(\.deadline)
+        let paces = pacedTransfers.map { transfers[$0]?.pausedUntil }
+        let deadlines = [preparations.nextDeadline, flows.nextDeadline] + waiting.map(\.deadline) + paces
         let deadline = deadlines.compactMap { $0 }.min()
         quiet.slept(
             somethingHappened: pools.sleep(in: multi, thread.alarm, with: &others, until: deadline, limit: limit))
         let now = ContinuousClock.now
         flows.act(on: others)
+        resumePaced(at: now)
         serveSources(ready: Set(others.filter { $0.revents != 0 }.map(\.fd)), at: now)
         flows.expire(at: now)
         pools.closeUnused(at: now)
@@ -207,6 +212,7 @@ public actor TransferEngine: TransferPort {
         }
         if case .success = outcome, let store = transfer.store { flows.add(BodyFlow(start: []), from: store, id) }
         transfer.source?.isPaused = false
+        pacedTransfers.remove(id)
         // Who waits does not wait for the tidying.
         if transfer.isHandedOver {
             transfer.flow?.end(outcome.map { _ in })

@@ -275,4 +275,4 @@ def test_no_faster_than_it_may(stage):
     began = time.monotonic()
     download = Download(stage.client(), server.url, maxBytesPerSecond=1 << 19)
     assert len(download.attach().read()) == 2 << 20
-    assert 2 < time.monotonic() - began < 12
+    assert 3.5 < time.monotonic() - began < 12
