@@ -202,6 +202,15 @@ import WatchwordProtocol
         }
     }
 
+    /// Nobody may take it before it is decided what becomes of its response, which may take as long as somebody thinks.
+    @Test func itWaitsForItsReaderOnlyOnceItMayBeRead() {
+        let flow = BodyFlow(start: [1])
+        flow.end(.success(()))
+        #expect(flow.deadline == nil)
+        flow.follow { _ in }
+        #expect(flow.deadline != nil)
+    }
+
     /// With as much waiting as is given back at once.
     @Test(arguments: [1, EngineLimits.sentChunkBytes, 1 << 20]) func aReaderThatHasGoneGetsNothing(_ count: Int) {
         let flow = BodyFlow(start: [UInt8](repeating: 1, count: count))
