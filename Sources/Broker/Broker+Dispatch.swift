@@ -37,6 +37,7 @@ extension Broker {
                 connection.complete(call, .success(result))
             }
         } catch let error as RPCError {
+            if error.kind == .locked { recordDenial(.locked, connection.cause) }
             connection.complete(call, .failure(error))
         } catch let error as InvalidParams {
             connection.complete(call, .failure(RPCError(.invalidParams, error.detail)))
@@ -83,6 +84,7 @@ extension Broker {
         case .authUnsubscribe:
             _ = try Members(params)
             return unsubscribe(connection)
+        case .eventsSubscribe: return subscribe(try EventsSubscribeParams(params), connection)
         case .authRespond: return try respond(AuthRespondParams(params), of: connection)
         case .authListPending:
             _ = try Members(params)
@@ -111,7 +113,7 @@ extension Broker {
         case .credentialForget: return try forgetCredential(CredentialForgetParams(params), call, from: connection)
         case .credentialSetDefault:
             return try setDefaultCredential(CredentialReference(params), call, from: connection)
-        case .sessionClear: return try clearSession(SessionClearParams(params))
+        case .sessionClear: return try clearSession(SessionClearParams(params), connection.cause)
         default: break
         }
         _ = try Members(params)
@@ -123,8 +125,8 @@ extension Broker {
             try refuseWhenLocked()
             try unlockKeyring(call, from: connection)
             return nil
-        case .brokerLock: return lock()
-        default: return unlock()
+        case .brokerLock: return lock(connection.cause)
+        default: return unlock(connection.cause)
         }
     }
 

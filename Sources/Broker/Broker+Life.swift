@@ -32,6 +32,10 @@ extension Broker {
     /// Forgets all credentials of the session.
     public func forgetSession(because reason: String) {
         let (count, orders) = table.clearSession(origin: nil)
+        record(.sessionCleared, .broker) { event in
+            event.count = count
+            event.reason = reason
+        }
         log.notice("session cleared", metadata: ["removed": "\(count)", "reason": "\(reason)"])
         perform(orders)
     }
@@ -49,23 +53,29 @@ extension Broker {
         perform(table.tick(environment))
     }
 
-    func lock() -> JSON {
+    func lock(_ cause: Cause) -> JSON {
         log.notice("locked")
-        perform(table.lock())
+        record(.locked, cause)
+        perform(table.lock(), cause)
         return ["locked": true]
     }
 
-    func unlock() -> JSON {
+    func unlock(_ cause: Cause) -> JSON {
         log.notice("unlocked")
+        record(.unlocked, cause)
         table.unlock()
         return ["locked": false]
     }
 
-    func clearSession(_ params: SessionClearParams) throws -> JSON {
+    func clearSession(_ params: SessionClearParams, _ cause: Cause) throws -> JSON {
         let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
         let (removed, orders) = table.clearSession(origin: origin)
         log.notice("session cleared", metadata: ["removed": "\(removed)"])
-        perform(orders)
+        record(.sessionCleared, cause) { event in
+            event.count = removed
+            event.origin = origin?.text
+        }
+        perform(orders, cause)
         return ["removed": .integer(removed)]
     }
 }
