@@ -140,6 +140,16 @@ import Testing
         #expect(contents() == "  4\n  5\n")
     }
 
+    /// As logrotate would do it.
+    @Test func aFileThatSomebodyElseHasReplacedIsNotWrittenTo() throws {
+        var folder = AuditFolder(path: path)
+        try folder.append(line("one"), AuditLimits())
+        rename("\(path)/audit.jsonl", "\(path)/target")
+        put("")
+        try folder.append(line("two"), AuditLimits())
+        #expect(contents() == "two\n" && contents("target") == "one\n")
+    }
+
     @Test func aFileThatWasRemovedIsMadeAgain() throws {
         var folder = AuditFolder(path: path)
         try folder.append(line("one"), AuditLimits())

@@ -76,6 +76,52 @@ import WatchwordProtocol
         #expect(note.origin.text == "http://h")
     }
 
+    @Test func aCertificateThatSomebodyHasAccepted() throws {
+        for persistence in Persistence.allCases {
+            var run = TableRun()
+            let id = try run.fetch("https://h/a/", subscription: pinning)
+            run.fail(id, .untrusted(1))
+            #expect(run.notes.isEmpty)
+            run.answer(id, .useDefault)
+            #expect(run.notes.isEmpty)
+            run.answer(id, trust(1, persistence))
+            run.respond(id, 200)
+            #expect(kinds(run) == ["trustAccepted f1 - agent"])
+            #expect(run.notes.first?.persistence == persistence)
+            #expect(run.notes.first?.space.authenticationMethod == .serverTrust)
+        }
+    }
+
+    @Test func clientCertificatesThatAreShownAndRefused() throws {
+        var run = TableRun()
+        let id = try run.fetch("https://h/a/", subscription: pinning)
+        run.fail(id, .certificate(.clientCertificateRequired))
+        run.answer(id, .credential(.certificate(certificate("a"))))
+        run.fail(id, .certificate(.clientCertificateRefused))
+        run.answer(id, .credential(.certificate(certificate("b", .forSession))))
+        run.respond(id, 200)
+        let later = try run.fetch("https://h/a/", client: 2)
+        run.respond(later, 200)
+        #expect(
+            kinds(run) == [
+                "certificateUsed f1 - client", "certificateRefused f1 - client", "certificateUsed f1 - client",
+                "certificateUsed f2 - session",
+            ])
+    }
+
+    /// What a lock has taken back is not sent, and so not used.
+    @Test func whatIsNotSentIsNotUsed() throws {
+        var run = TableRun()
+        let first = try run.fetch()
+        run.challenge(first)
+        run.answer(first, user: "bob", "pw")
+        run.respond(first, 200)
+        run.take(run.table.lock())
+        let second = try run.fetch()
+        #expect(run.request(second)?.authorization == nil)
+        #expect(kinds(run) == ["credentialUsed f1 bob client"])
+    }
+
     /// The fetch that it came up in is known, although it is over.
     @Test func whatIsStoredHasACause() throws {
         var table = FetchTable(isKeyringEnabled: true)

@@ -46,10 +46,9 @@ enum LogText {
         guard event["protectionSpace"] != nil else { return event["origin"]?.string?.shortened ?? "a server" }
         let parts = [SpaceText.realm(event).map { "\"\($0)\"" }, SpaceText.scheme(event)].compactMap(\.self)
         let space = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
-        guard SpaceText.isProxy(event), let origin = event["origin"]?.string else {
-            return SpaceText.site(event) + space
-        }
-        return "\(SpaceText.site(event))\(space) on the way to \(origin.shortened)"
+        guard SpaceText.isProxy(event) else { return SpaceText.site(event) + space }
+        let way = event["origin"]?.string.map { " on the way to \($0.shortened)" } ?? ""
+        return "t\(SpaceText.site(event).dropFirst())\(space)\(way)"
     }
 
     private static func user(_ event: JSON) -> String { event["user"]?.string.map { " as \($0.shortened)" } ?? "" }
