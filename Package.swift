@@ -40,6 +40,7 @@ let package = Package(
         .target(name: "WatchwordCore", dependencies: ["WatchwordProtocol", "COpenSSL"], swiftSettings: strict),
 
         // Adapters.
+        .target(name: "AuditTrail", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
             name: "Transfers",
@@ -77,7 +78,8 @@ let package = Package(
         .executableTarget(
             name: "watchwordd",
             dependencies: [
-                "Broker", "BrokerSocket", "Configuration", "Keyring", "Transfers", "WatchwordCore", "WatchwordProtocol",
+                "AuditTrail", "Broker", "BrokerSocket", "Configuration", "Keyring", "Transfers", "WatchwordCore",
+                "WatchwordProtocol",
                 "JSONText", "CPlatform", "CWipingHeap",
                 "CProtocolDocument",
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -102,6 +104,9 @@ let package = Package(
             name: "WatchwordProtocolTests", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
         .testTarget(
             name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "AuditTrailTests", dependencies: ["AuditTrail", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
         .testTarget(
             name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),

@@ -90,6 +90,7 @@ extension Broker {
             challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
             requester: connection.requester, deadlineMs: options.challengeDeadline.wholeMilliseconds)
         open(challenge, challengeID, for: fetch, at: .parked(token: token))
+        recordQuestion(challenge, for: fetch, to: connection, at: "client")
         parked[token] = ParkedFetch(params: params, uid: connection.peer.uid)
         fetch.owner = nil
         connection.fetches.remove(fetch.id)
@@ -114,6 +115,7 @@ extension Broker {
         parked[params.resume] = nil
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
+        fetch.client = connection.auditClient
         connection.fetches.insert(fetch.id)
         counters.challengesAnswered += 1
         resolve(entry.params.challengeID, with: params.answer, by: "client")

@@ -64,6 +64,7 @@ extension Broker {
         _ delivery: ChallengeDelivery
     ) {
         let params = params(challengeID, challenge, of: fetch)
+        recordQuestion(challenge, for: fetch, to: connection, at: questions[challengeID]?.place.word ?? "client")
         if delivery == .notification {
             connection.challenges.add(params, request: nil)
             connection.notify(.authPending, params.json)
@@ -166,6 +167,7 @@ extension Broker {
     func resolve(_ challengeID: String, with answer: ChallengeAnswer, by name: String) {
         guard let question = close(challengeID) else { return }
         announceResolution(challengeID, question, answer, by: name)
+        recordAnswer(question, answer, by: name)
         perform(table.answered(answer, for: question.fetch, environment))
     }
 

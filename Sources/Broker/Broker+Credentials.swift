@@ -46,11 +46,11 @@ extension Broker {
             }
             let (number, orders) = table.give(
                 params.credential, for: params.pattern, of: connection.id.tag, now: clock.now)
-            perform(orders)
+            perform(orders, connection.cause)
             return ["id": .string(CredentialID.session(number).text)]
         }
         let id = connection.id
-        save(params.credential, for: params.pattern) { [self] result in
+        save(params.credential, for: params.pattern, connection.cause) { [self] result in
             assumeIsolated { broker in
                 let reply = result.map { JSON.object(["id": .string(CredentialID.keyring($0).text)]) }
                 broker.connections[id]?.complete(
@@ -67,12 +67,12 @@ extension Broker {
         switch params {
         case .id(.session(let number)):
             let (count, orders) = table.forget(number: number, pattern: nil, of: connection.id.tag)
-            perform(orders)
+            perform(orders, connection.cause)
             guard count > 0 else { throw unknown(CredentialID.session(number)) }
             return ["removed": .integer(count)]
         case .id(.keyring(let name)):
             let id = connection.id
-            removeItems([name], counted: 0) { broker, result in
+            removeItems([name], counted: 0, connection.cause) { broker, result in
                 broker.connections[id]?.complete(
                     call,
                     result.flatMap { count in
@@ -82,11 +82,12 @@ extension Broker {
             return nil
         case .pattern(let pattern):
             let (count, orders) = table.forget(number: nil, pattern: pattern, of: connection.id.tag)
-            perform(orders)
+            let cause = connection.cause
+            perform(orders, cause)
             let id = connection.id
             searchKeyring(pattern) { broker, result in
                 let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
-                broker.removeItems(items.map(\.id), counted: count) { broker, result in
+                broker.removeItems(items.map(\.id), counted: count, cause) { broker, result in
                     broker.connections[id]?.complete(call, result.map { ["removed": .integer($0)] })
                 }
             }
@@ -103,11 +104,11 @@ extension Broker {
             guard let orders = table.setDefault(number: number, of: connection.id.tag, now: clock.now) else {
                 throw unknown(params.id)
             }
-            perform(orders)
+            perform(orders, connection.cause)
             return [:]
         case .keyring(let name):
             let id = connection.id
-            markDefault(name) { broker, result in broker.connections[id]?.complete(call, result) }
+            markDefault(name, connection.cause) { broker, result in broker.connections[id]?.complete(call, result) }
             return nil
         }
     }
@@ -148,7 +149,9 @@ extension Broker {
     }
 
     /// One after the other.
-    private func removeItems(_ names: [String], counted: Int, then: @escaping Then<Result<Int, RPCError>>) {
+    private func removeItems(
+        _ names: [String], counted: Int, _ cause: Cause, then: @escaping Then<Result<Int, RPCError>>
+    ) {
         guard let name = names.first, let keyring, options.isKeyringEnabled else {
             return then(self, .success(counted))
         }
@@ -159,10 +162,10 @@ extension Broker {
                     case .failure(let failure): then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
                     case .success(let isRemoved):
                         if isRemoved {
-                            broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring))
+                            broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
                         }
                         broker.removeItems(
-                            Array(names.dropFirst()), counted: counted + (isRemoved ? 1 : 0), then: then)
+                            Array(names.dropFirst()), counted: counted + (isRemoved ? 1 : 0), cause, then: then)
                     }
                 }
             }
@@ -170,18 +173,18 @@ extension Broker {
     }
 
     /// Takes the mark from the others of the same space, and gives it to this one.
-    private func markDefault(_ name: String, then: @escaping Then<Result<JSON, RPCError>>) {
+    private func markDefault(_ name: String, _ cause: Cause, then: @escaping Then<Result<JSON, RPCError>>) {
         searchKeyring(nil) { broker, result in
             guard let items = try? result.get(), let chosen = items.first(where: { $0.id == name }) else {
                 return then(broker, .failure(broker.unknown(.keyring(name))))
             }
             let changes = items.filter { $0.pattern == chosen.pattern && $0.isDefault != ($0.id == name) }
-            broker.apply(changes.map { ($0.id, $0.attributes(isDefault: $0.id == name)) }, chosen, then: then)
+            broker.apply(changes.map { ($0.id, $0.attributes(isDefault: $0.id == name)) }, chosen, cause, then: then)
         }
     }
 
     private func apply(
-        _ changes: [(id: String, attributes: [String: String])], _ chosen: StoredItem,
+        _ changes: [(id: String, attributes: [String: String])], _ chosen: StoredItem, _ cause: Cause,
         then: @escaping Then<Result<JSON, RPCError>>
     ) {
         guard let change = changes.first, let keyring else { return then(self, .success([:])) }
@@ -195,9 +198,10 @@ extension Broker {
                     }
                     if isLast {
                         broker.announce(
-                            CredentialChange(.defaultChanged, chosen.pattern, user: chosen.user, source: .keyring))
+                            CredentialChange(.defaultChanged, chosen.pattern, user: chosen.user, source: .keyring),
+                            cause)
                     }
-                    broker.apply(rest, chosen, then: then)
+                    broker.apply(rest, chosen, cause, then: then)
                 }
             }
         }

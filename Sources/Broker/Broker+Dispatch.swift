@@ -43,6 +43,7 @@ extension Broker {
                 connection.complete(call, .success(result))
             }
         } catch let error as RPCError {
+            if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, connection.cause) }
             connection.complete(call, .failure(error))
         } catch let error as InvalidParams {
             connection.complete(call, .failure(RPCError(.invalidParams, error.detail)))
@@ -89,6 +90,7 @@ extension Broker {
         case .authUnsubscribe:
             _ = try Members(params)
             return unsubscribe(connection)
+        case .eventsSubscribe: return subscribe(try EventsSubscribeParams(params), connection)
         case .authRespond: return try respond(AuthRespondParams(params), of: connection)
         case .authListPending:
             _ = try Members(params)
@@ -117,9 +119,9 @@ extension Broker {
         case .credentialForget: return try forgetCredential(CredentialForgetParams(params), call, from: connection)
         case .credentialSetDefault:
             return try setDefaultCredential(CredentialReference(params), call, from: connection)
-        case .sessionClear: return try clearSession(SessionClearParams(params))
-        case .brokerLock: return try lock(LockParams(params))
-        case .brokerUnlock: return try unlock(LockParams(params))
+        case .sessionClear: return try clearSession(SessionClearParams(params), connection.cause)
+        case .brokerLock: return try lock(LockParams(params), connection.cause)
+        case .brokerUnlock: return try unlock(LockParams(params), connection.cause)
         default: break
         }
         _ = try Members(params)
@@ -151,7 +153,8 @@ extension MethodName {
             .authSubscribe, .authUnsubscribe, .authRespond, .authListPending, .cancelRequest:
             true
         case .serverStatus, .agentRegister, .agentUnregister, .credentialList, .credentialStore, .credentialForget,
-            .credentialSetDefault, .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock:
+            .credentialSetDefault, .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock,
+            .eventsSubscribe:
             false
         }
     }

@@ -6,8 +6,13 @@ internal import WatchwordProtocol
 
 extension Broker {
     /// Does what the table has decided, in its order; what comes of it returns as an event.
-    func perform(_ orders: [FetchTable.Order]) {
-        pendingOrders += orders
+    /// - Parameter cause: of what came up in no fetch.
+    func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
+        // Looked up now: by the time that its turn comes, the fetch may be over.
+        pendingOrders += orders.map { order in
+            let fetch = order.cause.flatMap { fetches[$0] }
+            return CausedOrder(order: order, cause: fetch.map { self.cause($0) } ?? cause)
+        }
         guard !isPerforming else { return }
         isPerforming = true
         while !pendingOrders.isEmpty {
@@ -19,8 +24,9 @@ extension Broker {
         tickIfNeeded()
     }
 
-    private func perform(_ order: FetchTable.Order) {
-        guard let id = order.fetch else { return performAside(order.command) }
+    private func perform(_ caused: CausedOrder) {
+        let (order, cause) = (caused.order, caused.cause)
+        guard let id = order.fetch else { return performAside(order.command, cause) }
         guard let fetch = fetches[id] else { return }
         switch order.command {
         case .transfer(let request): start(request, for: fetch)
@@ -33,15 +39,16 @@ extension Broker {
         case .tell(let event): tell(event, of: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
-        case .store, .remove, .announce, .closeConnections, .keepTrust: performAside(order.command)
+        case .note(let note): record(note, of: fetch)
+        case .store, .remove, .announce, .closeConnections, .keepTrust: performAside(order.command, cause)
         }
     }
 
-    private func performAside(_ command: FetchTable.Command) {
+    private func performAside(_ command: FetchTable.Command, _ cause: Cause) {
         switch command {
-        case .store(let credential, let pattern): keep(credential, for: pattern)
-        case .remove(let item, let credential): discard(item, ifStill: credential)
-        case .announce(let change): announce(change)
+        case .store(let credential, let pattern): keep(credential, for: pattern, cause)
+        case .remove(let item, let credential): discard(item, ifStill: credential, cause)
+        case .announce(let change): announce(change, cause)
         case .closeConnections(let identity): transfers.forget(identity)
         case .keepTrust(let keys): keepTrust(keys)
         default: break
@@ -138,6 +145,7 @@ extension Broker {
 
     private func complete(_ fetch: RunningFetch, with failure: FetchFailure) {
         log.info("fetch failed", metadata: ["fetch": "\(fetch.id)", "kind": "\(failure.kind.rawValue)"])
+        if failure.kind == .denied { recordDenial(.denied, cause(fetch), origin: fetch.origin) }
         dropOpenBody(of: fetch)
         releaseSource(of: fetch)
         guard let connection = finish(fetch) else { return releaseSteps(of: fetch) }
@@ -226,6 +234,12 @@ extension Broker {
         let held = connection.bodies.fetchIDs.map { id -> JSON in ["fetchId": .string(id), "state": "holding"] }
         return ["fetches": .array(running + held)]
     }
+}
+
+/// An order of the table, and on whose behalf it came up.
+struct CausedOrder {
+    let order: FetchTable.Order
+    let cause: Cause
 }
 
 extension RunningFetch.State? {

@@ -38,8 +38,8 @@ extension Broker {
     }
 
     /// An accepted credential that is to be kept for good.
-    func keep(_ credential: LoginCredential, for pattern: SpacePattern) {
-        save(credential, for: pattern) { [log] result in
+    func keep(_ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause) {
+        save(credential, for: pattern, cause) { [log] result in
             if case .failure(let failure) = result {
                 log.warning("a credential could not be kept in the keyring", metadata: ["reason": "\(failure.text)"])
             }
@@ -47,18 +47,18 @@ extension Broker {
     }
 
     /// A stored credential that the server has refused.
-    func discard(_ item: String, ifStill credential: LoginCredential) {
+    func discard(_ item: String, ifStill credential: LoginCredential, _ cause: Cause) {
         guard let keyring else { return }
         openKeyringChanges += 1
         keyring.remove(item, ifSecretIs: credential.secret) { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.discarded(result, user: credential.user) } }
+            loop.post { self.assumeIsolated { $0.discarded(result, user: credential.user, cause) } }
         }
     }
 
-    private func discarded(_ result: Result<Bool, KeyringFailure>, user: String) {
+    private func discarded(_ result: Result<Bool, KeyringFailure>, user: String, _ cause: Cause) {
         openKeyringChanges -= 1
         switch result {
-        case .success(true): announce(CredentialChange(.forgotten, nil, user: user, source: .keyring))
+        case .success(true): announce(CredentialChange(.forgotten, nil, user: user, source: .keyring), cause)
         case .success(false): break
         case .failure(let failure):
             log.warning("a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
@@ -68,14 +68,14 @@ extension Broker {
     /// Into the keyring: over what is there for the same user and space, and as the default where it is the first.
     /// `completion` is called on the broker's executor.
     func save(
-        _ credential: LoginCredential, for pattern: SpacePattern,
+        _ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause,
         completion: @escaping @Sendable (Result<String, KeyringFailure>) -> Void
     ) {
         guard let keyring, options.isKeyringEnabled else { return completion(.failure(.notConfigured)) }
         openKeyringChanges += 1
         let finish: @Sendable (Result<String, KeyringFailure>, _ isNews: Bool) -> Void = {
             [self, loop] result, isNews in
-            loop.post { self.assumeIsolated { $0.saved(result, isNews, credential, pattern, completion) } }
+            loop.post { self.assumeIsolated { $0.saved(result, isNews, credential, pattern, cause, completion) } }
         }
         keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { result in
             switch result {
@@ -92,20 +92,23 @@ extension Broker {
 
     private func saved(
         _ result: Result<String, KeyringFailure>, _ isNews: Bool, _ credential: LoginCredential,
-        _ pattern: SpacePattern, _ completion: (Result<String, KeyringFailure>) -> Void
+        _ pattern: SpacePattern, _ cause: Cause, _ completion: (Result<String, KeyringFailure>) -> Void
     ) {
         openKeyringChanges -= 1
         if case .failure(let failure) = result {
             table.noteKeyring(failure, now: clock.now)
         } else {
             table.noteKeyring(nil, now: clock.now)
-            if isNews { announce(CredentialChange(.stored, pattern, user: credential.user, source: .keyring)) }
+            if isNews {
+                announce(CredentialChange(.stored, pattern, user: credential.user, source: .keyring), cause)
+            }
         }
         completion(result)
     }
 
     /// To everybody who has introduced himself: windows that show what is stored are drawn anew.
-    func announce(_ change: CredentialChange) {
+    func announce(_ change: CredentialChange, _ cause: Cause) {
+        record(change, cause)
         var params = JSON.object([
             "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
             "user": change.user.map { .string($0) },

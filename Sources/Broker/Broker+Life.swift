@@ -32,6 +32,10 @@ extension Broker {
     /// Forgets all credentials of the session.
     public func forgetSession(because reason: String) {
         let (count, orders) = table.clearSession(origin: nil)
+        record(.sessionCleared, .broker) { event in
+            event.count = count
+            event.reason = reason
+        }
         log.notice("session cleared", metadata: ["removed": "\(count)", "reason": "\(reason)"])
         perform(orders)
     }
@@ -49,17 +53,18 @@ extension Broker {
         perform(table.tick(environment))
     }
 
-    func lock(_ params: LockParams) throws -> JSON {
+    func lock(_ params: LockParams, _ cause: Cause) throws -> JSON {
         // Whatever becomes of the passphrase: who locks means it.
         log.notice("locked")
-        perform(table.lock())
+        record(.locked, cause)
+        perform(table.lock(), cause)
         guard passphraseLock.set(params.passphrase) else {
             throw RPCError(.locked, "The broker is locked already, with another passphrase, which remains.")
         }
         return ["locked": true]
     }
 
-    func unlock(_ params: LockParams) throws -> JSON {
+    func unlock(_ params: LockParams, _ cause: Cause) throws -> JSON {
         switch passphraseLock.tryToOpen(with: params.passphrase, now: clock.now) {
         case .open: break
         case .wanted: throw RPCError(.locked, "The broker was locked with a passphrase, which is needed to unlock it.")
@@ -71,15 +76,20 @@ extension Broker {
                 .busy, "The last passphrase was wrong. The next try is possible in \(wait.wholeSecondsUp) s.")
         }
         log.notice("unlocked")
+        record(.unlocked, cause)
         table.unlock()
         return ["locked": false]
     }
 
-    func clearSession(_ params: SessionClearParams) throws -> JSON {
+    func clearSession(_ params: SessionClearParams, _ cause: Cause) throws -> JSON {
         let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
         let (removed, orders) = table.clearSession(origin: origin)
         log.notice("session cleared", metadata: ["removed": "\(removed)"])
-        perform(orders)
+        record(.sessionCleared, cause) { event in
+            event.count = removed
+            event.origin = origin?.text
+        }
+        perform(orders, cause)
         return ["removed": .integer(removed)]
     }
 }

@@ -46,7 +46,12 @@ extension Broker {
             throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")
         }
         plan.isRestricted = connection.peer.entrance == .restricted
-        try options.hosts.check(plan.url.origin)
+        do throws(FetchFailure) {
+            try options.hosts.check(plan.url.origin)
+        } catch {
+            recordDenial(error.kind, connection.cause, origin: plan.url.origin)
+            throw error
+        }
         noteSuspension()
         plan.givesBodyAgain = connection.subscription?.asksNeedBody ?? false
         let stream = params.attachedBody.map { makeStream($0, keepsCopy: !plan.givesBodyAgain) }
@@ -57,6 +62,7 @@ extension Broker {
         if inSteps && delivery == .result { delivery = .notification }
         let fetch = RunningFetch(id: id, params: params, delivery: delivery, origin: plan.url.origin, since: clock.now)
         fetch.source = stream?.source
+        fetch.client = connection.auditClient
         fetches[id] = fetch
         connection.fetches.insert(id)
         log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])

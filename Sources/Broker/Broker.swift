@@ -15,6 +15,8 @@ public actor Broker {
     /// `nil` where there is none: the session cache is all there is then.
     let keyring: (any KeyringPort)?
     let trust: (any TrustPort)?
+    /// `nil` where no account is kept.
+    let audit: (any AuditPort)?
     let clock: any BrokerClock
     var options: BrokerOptions
     let log: Logger
@@ -35,7 +37,9 @@ public actor Broker {
     /// Changes of the keyring that nobody waits for but the end of the service.
     var openKeyringChanges = 0
     var lastAgent = 0
-    var pendingOrders: [FetchTable.Order] = []
+    var pendingOrders: [CausedOrder] = []
+    /// Who wants to hear what happens.
+    var eventListeners: Set<ConnectionID> = []
     var isPerforming = false
     var isTicking = false
     var suspendedBefore = Duration.zero
@@ -45,13 +49,15 @@ public actor Broker {
 
     public init(
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
-        trust: (any TrustPort)? = nil, clock: any BrokerClock = SystemClock(), options: BrokerOptions, log: Logger
+        trust: (any TrustPort)? = nil, audit: (any AuditPort)? = nil, clock: any BrokerClock = SystemClock(),
+        options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
         self.executor = loop.executor
         self.transfers = transfers
         self.keyring = keyring
         self.trust = trust
+        self.audit = audit
         self.clock = clock
         self.options = options
         self.log = log
@@ -121,6 +127,7 @@ public actor Broker {
     private func forget(_ id: ConnectionID) {
         guard let connection = connections.removeValue(forKey: id) else { return }
         counters.ignoredReplies += connection.ignoredReplies
+        eventListeners.remove(id)
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)

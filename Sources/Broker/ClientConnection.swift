@@ -23,6 +23,8 @@ final class ClientConnection {
     /// Questions of yes or no that it has not answered, by the number of their request.
     var consultations: [Int: FetchID] = [:]
     var challenges = PendingChallenges()
+    /// What happens that it wants to hear of.
+    var eventKinds: Set<AuditEvent.Kind> = []
     var bodies = OpenBodies()
     /// What it was told last of how far they are.
     var progress: [FetchID: TransferProgress] = [:]

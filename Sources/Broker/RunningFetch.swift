@@ -29,6 +29,8 @@ final class RunningFetch {
     let delivery: ChallengeDelivery
     let origin: Origin
     let since: Duration
+    /// Who has started it, or has come back with its second half.
+    var client: AuditEvent.Client?
     /// `nil` only before the first step.
     var state: State?
     /// The last one that was put.

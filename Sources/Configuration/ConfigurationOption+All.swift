@@ -60,6 +60,16 @@ extension ConfigurationOption {
             "sharing.session", \.sharing,
             "Who may use what is remembered for the session: with \"user\" every program of the user, with \"client\" only the "
                 + "connection that brought the credential."),
+        .boolean(
+            "audit.enabled", \.auditEnabled,
+            "Whether it is written down which program used which log-in for which server; never a secret, nor what was "
+                + "fetched there. watchword log shows it."),
+        .count(
+            "audit.file-bytes", 4096...(1 << 30), \.auditFileBytes,
+            "So large one file of it becomes, in bytes, before a new one is begun."),
+        .count(
+            "audit.old-files", 0...99, \.auditOldFiles,
+            "How many older files of it are kept. What is in those before them is gone."),
     ]
 
     /// The tables, in the order of the manual page.

@@ -48,6 +48,13 @@ public struct Settings: Sendable, Equatable {
     /// Hosts with an order of schemes of their own. The first that matches counts.
     public var schemeOrders: [SchemeOrder] = []
 
+    /// Whether an account is kept of who used what for where.
+    public var auditEnabled = true
+    /// The largest size of one of its files.
+    public var auditFileBytes = 4 << 20
+    /// How many of its files are kept besides the one that is written to.
+    public var auditOldFiles = 4
+
     /// Everything at its default.
     public init() {}
 }

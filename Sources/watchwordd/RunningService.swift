@@ -1,3 +1,4 @@
+import AuditTrail
 import Broker
 import BrokerSocket
 import Configuration
@@ -14,11 +15,14 @@ import WatchwordProtocol
 struct RunningService {
     /// How long fetches may go on after a signal to stop.
     private static let grace = Duration.seconds(3)
+    /// How long the last lines of the audit log may take.
+    private static let lastWords = Duration.seconds(1)
 
     private let group: MultiThreadedEventLoopGroup
     private let engine: TransferEngine
     private let keyring: SecretServiceKeyring
     private let broker: Broker
+    private let audit: AuditLog?
     private let servers: [BrokerServer]
     private let removeFiles: [@Sendable () -> Void]
     /// Given at the start: wins over the configuration, also when that is read anew.
@@ -56,9 +60,10 @@ struct RunningService {
         var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
         brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
         let trust = TrustFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
+        let audit = AuditLog(settings, log: log)
         let broker = Broker(
-            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, options: brokerOptions,
-            log: log)
+            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, audit: audit,
+            options: brokerOptions, log: log)
         let policy = PeerPolicy(uid: getuid())
         var servers = [
             try await BrokerServer.start(on: loop, socket: socket, service: broker, policy: policy, log: log)
@@ -75,7 +80,7 @@ struct RunningService {
         }
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
         return RunningService(
-            group: group, engine: engine, keyring: keyring, broker: broker, servers: servers,
+            group: group, engine: engine, keyring: keyring, broker: broker, audit: audit, servers: servers,
             removeFiles: removeFiles, challengeDeadline: challengeDeadline, log: log)
     }
 
@@ -84,6 +89,7 @@ struct RunningService {
         do {
             let settings = try source.load()
             let challengeDeadline = challengeDeadline
+            audit?.configure(isEnabled: settings.auditEnabled, limits: AuditLimits(settings))
             await broker.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) }
             log.notice("configuration read anew", metadata: ["file": "\(source.path ?? "none")"])
         } catch {
@@ -100,6 +106,7 @@ struct RunningService {
         await broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace)
         engine.shutDown()
         keyring.shutDown()
+        audit?.shutDown(limit: Self.lastWords)
         try? await group.shutdownGracefully()
         log.notice("stopped")
     }

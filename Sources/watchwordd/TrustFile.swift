@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import WatchwordCore
+import WatchwordProtocol
 
 /// The certificates that are trusted for good, as lines of `https://host:port sha256-of-the-key`. Only the user can write to
 /// it: whoever can change it decides whom the broker trusts.
@@ -10,10 +11,8 @@ struct TrustFile: TrustPort {
 
     /// `known-certificates` below $XDG_STATE_HOME or ~/.local/state; `nil` when neither is set.
     init?(environment: (String) -> String?, log: Logger) {
-        let state = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = environment("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
-        guard let folder = state ?? home else { return nil }
-        path = "\(folder)/watchword/known-certificates"
+        guard let folder = StateLocation.folder(environment: environment) else { return nil }
+        path = "\(folder)/known-certificates"
         self.log = log
     }
 

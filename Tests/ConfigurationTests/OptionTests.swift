@@ -25,6 +25,9 @@ import WatchwordProtocol
         ),
         "tokens.module": ("\"/lib/m.so\"", { $0.tokenModule = "/lib/m.so" }),
         "sharing.session": ("\"client\"", { $0.sharing = .client }),
+        "audit.enabled": ("false", { $0.auditEnabled = false }),
+        "audit.file-bytes": ("4096", { $0.auditFileBytes = 4096 }),
+        "audit.old-files": ("0", { $0.auditOldFiles = 0 }),
     ]
 
     @Test func aModuleIsNamedByAWholePath() {
@@ -98,7 +101,10 @@ import WatchwordProtocol
         let ranges = ConfigurationOption.all.compactMap { option -> ClosedRange<Int64>? in
             if case .integer(let range) = option.type { range } else { nil }
         }
-        #expect(ranges == [1...86_400, 1...86_400, 1...604_800, 1...65_536, 100...60_000])
+        let wanted: [ClosedRange<Int64>] = [
+            1...86_400, 1...86_400, 1...604_800, 1...65_536, 100...60_000, 4096...1_073_741_824, 0...99,
+        ]
+        #expect(ranges == wanted)
     }
 
     @Test(

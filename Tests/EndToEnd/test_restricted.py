@@ -10,7 +10,7 @@ from rig.scripted import basic_server
 REFUSED = [
     ("server/status", {}), ("agent/register", {"name": "a"}), ("agent/unregister", {}), ("credential/list", {}),
     ("credential/store", {}), ("credential/forget", {"id": "session:1"}), ("credential/setDefault", {"id": "session:1"}),
-    ("session/clear", {}), ("keyring/status", {}), ("keyring/unlock", {}), ("broker/lock", {}), ("broker/unlock", {})]
+    ("events/subscribe", {}), ("session/clear", {}), ("keyring/status", {}), ("keyring/unlock", {}), ("broker/lock", {}), ("broker/unlock", {})]
 
 
 def path_of(broker):

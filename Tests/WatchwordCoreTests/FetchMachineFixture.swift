@@ -12,6 +12,7 @@ struct MachineRun {
     private(set) var consultations: [Consultation] = []
     private(set) var events: [FetchEvent] = []
     private(set) var effects: [FetchTable.Command] = []
+    private(set) var notes: [AuditNote] = []
     private(set) var last: FetchTable.Command?
     /// What the keyring holds: it answers every look-up at once. `nil` when it must not be asked.
     var keyring: [KeyringItem]?
@@ -91,6 +92,7 @@ struct MachineRun {
                 guard asksAgents else { return take(table.answered(.useDefault, for: id, environment)) }
                 challenges.append(challenge)
             case .consult(let consultation): consultations.append(consultation)
+            case .note(let note): notes.append(note)
             case .wait, .needBody, .finish, .fail: break
             }
             if order.fetch == id, !order.command.isAside { last = order.command }
@@ -120,7 +122,7 @@ extension FetchTable.Command {
     /// Not the next thing that the fetch does, or already over when it is seen.
     var isAside: Bool {
         switch self {
-        case .tell, .store, .remove, .announce, .lookUp: true
+        case .tell, .store, .remove, .announce, .lookUp, .note: true
         default: false
         }
     }

@@ -61,7 +61,7 @@ extension RandomWalk {
         for order in orders {
             reached.insert(order.command.name)
             switch order.command {
-            case .tell: continue
+            case .tell, .note: continue
             case .closeConnections(.number(let number)): closed.insert(number)
             case .store(_, let pattern): checkStored(pattern, after: before)
             case .announce(let change) where change.kind == .stored:

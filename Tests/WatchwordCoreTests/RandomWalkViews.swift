@@ -71,6 +71,7 @@ extension FetchTable.Command {
         case .announce: "announce"
         case .closeConnections: "closeConnections"
         case .keepTrust: "keepTrust"
+        case .note: "note"
         }
     }
 }

@@ -14,6 +14,7 @@ struct TableRun {
     private(set) var sent: [String] = []
     private(set) var challenges: [(fetch: FetchID, challenge: Challenge, respondent: Respondent)] = []
     private(set) var effects: [FetchTable.Command] = []
+    private(set) var notes: [AuditNote] = []
     private(set) var lookUps = 0
     /// Every request of each fetch, in order.
     private(set) var requests: [FetchID: [TransferRequest]] = [:]
@@ -132,6 +133,7 @@ struct TableRun {
         for order in orders {
             switch order.command {
             case .tell: break
+            case .note(let note): notes.append(note)
             case .store, .remove, .announce: effects.append(order.command)
             case .closeConnections(let identity): closed.append(identity)
             case .keepTrust(let keys): kept.append(keys)

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Time, as the broker sees it: real in the daemon, false in tests.
 public protocol BrokerClock: Sendable {
     /// Since any one start. Never goes back, and goes on while the machine sleeps.
@@ -5,6 +7,9 @@ public protocol BrokerClock: Sendable {
 
     /// How long the machine has slept since that start.
     var suspended: Duration { get }
+
+    /// Of the clock on the wall, since 1970. It may jump: for telling people when something was, and for nothing else.
+    var sinceEpoch: Duration { get }
 
     /// Returns when `duration` has passed, or throws at once when the task is cancelled.
     func sleep(for duration: Duration) async throws
@@ -20,6 +25,12 @@ public struct SystemClock: BrokerClock {
     public var now: Duration { ContinuousClock.now - start }
 
     public var suspended: Duration { now - (SuspendingClock.now - startAwake) }
+
+    public var sinceEpoch: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
 
     public func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration, clock: .continuous) }
 }

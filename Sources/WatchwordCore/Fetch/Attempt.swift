@@ -16,6 +16,8 @@ struct Attempt: Sendable, Equatable {
     var digestExchange: DigestExchange?
     /// The server has taken it in this fetch.
     var isAccepted = false
+    /// Its use is in the account.
+    var isNoted = false
 
     init(_ challenge: AnswerableChallenge, _ space: ProtectionSpace, _ candidate: Candidate) {
         self.challenge = challenge

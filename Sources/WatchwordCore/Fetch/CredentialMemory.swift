@@ -22,6 +22,7 @@ struct CredentialMemory: Sendable {
     var identities = ConnectionIdentities()
     var decisions = ConnectionDecisions()
     private(set) var effects: [Effect] = []
+    private var notes: [AuditNote] = []
     /// Nothing that is kept is used, and nothing is kept, until somebody unlocks.
     var isLocked = false
 
@@ -31,6 +32,13 @@ struct CredentialMemory: Sendable {
     }
 
     mutating func add(_ effect: Effect) { effects.append(effect) }
+
+    mutating func add(_ note: AuditNote) { notes.append(note) }
+
+    mutating func takeNotes() -> [AuditNote] {
+        defer { notes = [] }
+        return notes
+    }
 
     mutating func takeEffects() -> [Effect] {
         defer { effects = [] }

@@ -250,6 +250,8 @@ extension FetchMachine {
             return ask(question, respondent, problem: .fingerprintWrong, &memory)
         }
         let decision = decision(leaf, facts, trust.persistence)
+        let space = server.space(realm: nil, .serverTrust)
+        note(.trustAccepted, space, nil, respondent.source, trust.persistence, &memory)
         release(.accepted(.trust(decision)), .connection, &memory)
         return self.trust(decision, question, environment, &memory)
     }
@@ -352,6 +354,7 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         outgoing.certificate = .certificate(certificate, source)
+        notedCertificate = nil
         return transfer(environment, &memory)
     }
 
@@ -360,8 +363,11 @@ extension FetchMachine {
         _ failure: TransferFailure, _ problem: Challenge.AnswerProblem, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep? {
-        guard let certificate = outgoing.certificate.credential else { return nil }
+        guard case .certificate(let certificate, let source) = outgoing.certificate else { return nil }
         outgoing.certificate = .undecided
+        if problem == .certificateRefused {
+            note(.certificateRefused, server.space(realm: nil, .clientCertificate), nil, source, nil, &memory)
+        }
         memory.decisions.forget(certificate, at: hop.url.origin)
         memory.identities.forget { $0.certificate?.isSame(as: certificate) == true }
         targets[server, default: TargetRecord()].noteRefusal(of: certificate)

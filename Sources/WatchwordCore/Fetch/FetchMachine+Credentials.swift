@@ -153,6 +153,7 @@ extension FetchMachine {
         // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
         if attempt.isPreemptive && !spaces.contains(attempt.space) { return }
         targets[challenger, default: TargetRecord()].noteRefusal(of: attempt)
+        note(.credentialRefused, attempt, &memory)
         let login = ConnectionMarks.Login(attempt)
         memory.identities.forget { $0.handshake == login || $0.tunnel == login }
         if attempt.challenge == .negotiate {

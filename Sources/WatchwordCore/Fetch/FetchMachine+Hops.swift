@@ -60,6 +60,7 @@ extension FetchMachine {
         }
         state = .transferring(since: environment.now)
         exchanges += 1
+        noteUses(&memory)
         var request = TransferRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
             timeout: timeout, maxBodyBytes: plan.maxBodyBytes)

@@ -57,6 +57,8 @@ struct FetchMachine: Sendable {
     var rounds = 0
     var redirects = 0
     var hasAuthenticated = false
+    /// Where the certificate of now was shown, once that is in the account.
+    var notedCertificate: Origin?
     /// Of a request's body that comes through a socket.
     var bodyState = RequestBodyState.untouched
 

@@ -33,6 +33,8 @@ public struct FetchTable: Sendable {
         case closeConnections(ConnectionIdentity)
         /// Write down that these certificates are trusted for good, and no others.
         case keepTrust([TrustedKey])
+        /// Take this into the account of who used what.
+        case note(AuditNote)
     }
 
     /// What is to be done, and for which fetch.
@@ -40,6 +42,8 @@ public struct FetchTable: Sendable {
         /// `nil` for what no single fetch waits for.
         public var fetch: FetchID?
         public var command: Command
+        /// The fetch that it came up in, for what none waits for.
+        public var cause: FetchID?
     }
 
     /// Who may use what is remembered for the session.
@@ -146,8 +150,8 @@ public struct FetchTable: Sendable {
     }
 
     /// What came up besides the fetches, such as a credential that was forgotten by hand.
-    mutating func takeOrders() -> [Order] {
-        memory.takeEffects().map { Order(fetch: nil, command: $0.command) }
+    mutating func takeOrders(of cause: FetchID? = nil) -> [Order] {
+        memory.takeEffects().map { Order(fetch: nil, command: $0.command, cause: cause) }
     }
 
     private mutating func noteKeyring(_ result: Result<[KeyringItem], KeyringFailure>, _ now: Duration) {
@@ -171,13 +175,17 @@ public struct FetchTable: Sendable {
     ) -> [Order] {
         var orders: [Order] = []
         if let step { append(step, of: id, to: &orders) }
+        var effects = takeOrders(of: id)
         var wakes = memory.turns.takeWakes()[...]
         while let wake = wakes.popFirst() {
             guard let next = machines[wake.fetch]?.resumed(wake, environment, &memory) else { continue }
             append(next, of: wake.fetch, to: &orders)
+            effects += takeOrders(of: wake.fetch)
             wakes += memory.turns.takeWakes()
         }
-        return orders + takeOrders()
+        // First, while everybody whom they are about is still there.
+        let notes = memory.takeNotes().map { Order(fetch: $0.fetch, command: .note($0)) }
+        return notes + orders + effects
     }
 
     private mutating func append(_ step: FetchStep, of id: FetchID, to orders: inout [Order]) {

@@ -24,6 +24,7 @@ public enum MethodName: String, Sendable, CaseIterable {
     case keyringUnlock = "keyring/unlock"
     case brokerLock = "broker/lock"
     case brokerUnlock = "broker/unlock"
+    case eventsSubscribe = "events/subscribe"
     /// A notification, in both directions.
     case cancelRequest = "$/cancelRequest"
 }
@@ -44,5 +45,6 @@ public enum BrokerMethodName: String, Sendable, CaseIterable {
     case fetchCompleted = "fetch/completed"
     case fetchRedirect = "fetch/redirect"
     case serverClosing = "server/closing"
+    case event
     case cancelRequest = "$/cancelRequest"
 }

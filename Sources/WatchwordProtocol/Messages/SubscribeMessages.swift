@@ -83,3 +83,26 @@ public struct ConsultationReply: Sendable, Equatable {
         answer = try members.required("answer", members.boolean("answer"))
     }
 }
+
+/// `events/subscribe`: which events a client wants to hear of.
+public struct EventsSubscribeParams: Sendable, Equatable {
+    /// All unless given; none with an empty list.
+    public var kinds: Set<AuditEvent.Kind>
+
+    /// - Throws: `InvalidParams`.
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        guard let elements = try members.elements("kinds") else {
+            kinds = Set(AuditEvent.Kind.allCases)
+            return
+        }
+        kinds = []
+        for element in elements {
+            guard let kind = element.string.flatMap(AuditEvent.Kind.init) else {
+                let names = AuditEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+                throw members.wrong("kinds", "a list of: \(names)")
+            }
+            kinds.insert(kind)
+        }
+    }
+}

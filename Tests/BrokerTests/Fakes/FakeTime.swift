@@ -21,6 +21,8 @@ final class FakeClock: BrokerClock {
 
     var suspended: Duration { state.withLock { $0.suspended } }
 
+    var sinceEpoch: Duration { .seconds(1_000_000_000) + now }
+
     /// The machine sleeps: time passes for nobody but the clock on the wall.
     func sleepMachine(for duration: Duration) { state.withLock { $0.suspended += duration } }
 

@@ -11,6 +11,7 @@ final class Stage {
     let clock = FakeClock()
     let transfers = FakeTransfers()
     let keyring = FakeKeyring()
+    let audit = FakeAudit()
     let broker: Broker
 
     init(hasKeyring: Bool = false, change: (inout BrokerOptions) -> Void = { _ in }) {
@@ -19,8 +20,8 @@ final class Stage {
         var log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         log.logLevel = .critical
         broker = Broker(
-            loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, clock: clock, options: options,
-            log: log)
+            loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, audit: audit, clock: clock,
+            options: options, log: log)
     }
 
     /// A connection; with `delivery` it has introduced itself.

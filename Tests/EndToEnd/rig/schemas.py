@@ -34,6 +34,9 @@ def check_params(direction, name, params):
     if name in ("auth/challenge", "auth/pending"):
         # What goes with which method is in the schema of the whole.
         check(params, {"$ref": "#/components/schemas/challenge"})
+    if name == "event":
+        # Nothing beside what is described.
+        check(params, {"$ref": "#/components/schemas/event"})
     if name == "fetch/completed":
         check(params, {"$ref": "#/components/schemas/fetchCompleted"})
 

@@ -1,0 +1,160 @@
+import Glibc
+import Testing
+
+@testable import AuditTrail
+
+/// The files as they are on the disk.
+@Suite final class AuditFolderTests {
+    private let root: String
+    private var path: String { "\(root)/state/watchword" }
+
+    init() throws {
+        var template = Array("/tmp/watchword-audit-XXXXXX".utf8CString)
+        root = String(cString: try #require(mkdtemp(&template)))
+    }
+
+    deinit {
+        for name in ["audit.jsonl", "audit.1.jsonl", "audit.2.jsonl", "audit.3.jsonl", "target"] {
+            unlink("\(path)/\(name)")
+        }
+        for folder in [path, "\(root)/state", root] { rmdir(folder) }
+    }
+
+    private func contents(_ name: String = "audit.jsonl") -> String? {
+        let file = open("\(path)/\(name)", O_RDONLY)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 20)
+        return String(decoding: bytes[..<read(file, &bytes, bytes.count)], as: UTF8.self)
+    }
+
+    private func mode(_ path: String) -> mode_t {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+    }
+
+    private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
+
+    private func put(_ text: String, mode: mode_t = 0o600) {
+        mkdir("\(root)/state", 0o700)
+        mkdir(path, 0o700)
+        let file = open("\(path)/audit.jsonl", O_WRONLY | O_CREAT | O_TRUNC, mode)
+        _ = text.withCString { write(file, $0, strlen($0)) }
+        fchmod(file, mode)
+        close(file)
+    }
+
+    @Test func theFolderAndTheFileAreTheUsersAlone() throws {
+        var folder = AuditFolder(path: path)
+        try folder.append(line("one"), AuditLimits())
+        try folder.append(line("two"), AuditLimits())
+        #expect(contents() == "one\ntwo\n")
+        #expect(mode(path) == 0o700 && mode("\(path)/audit.jsonl") == 0o600)
+    }
+
+    @Test func whatOthersCouldReadIsClosedToThem() throws {
+        put("before\n", mode: 0o644)
+        chmod(path, 0o755)
+        var folder = AuditFolder(path: path)
+        try folder.append(line("one"), AuditLimits())
+        #expect(contents() == "before\none\n")
+        #expect(mode(path) == 0o700 && mode("\(path)/audit.jsonl") == 0o600)
+    }
+
+    @Test func halfALineDoesNotDamageTheNext() throws {
+        put("{\"half")
+        var folder = AuditFolder(path: path)
+        try folder.append(line("one"), AuditLimits())
+        #expect(contents() == "{\"half\none\n")
+    }
+
+    @Test func aLinkInPlaceOfTheFileIsRefused() {
+        put("")
+        unlink("\(path)/audit.jsonl")
+        symlink("\(path)/target", "\(path)/audit.jsonl")
+        var folder = AuditFolder(path: path)
+        #expect(throws: AuditFailure.self) { try folder.append(self.line("one"), AuditLimits()) }
+        #expect(contents("target") == nil)
+        // Taken away, it is in nobody's way any more.
+        unlink("\(path)/audit.jsonl")
+        #expect(throws: Never.self) { try folder.append(self.line("two"), AuditLimits()) }
+        #expect(contents() == "two\n")
+    }
+
+    @Test func aPipeInPlaceOfTheFileIsNotWaitedFor() {
+        put("")
+        unlink("\(path)/audit.jsonl")
+        mkfifo("\(path)/audit.jsonl", 0o600)
+        var folder = AuditFolder(path: path)
+        #expect(throws: AuditFailure.self) { try folder.append(self.line("one"), AuditLimits()) }
+    }
+
+    @Test func aLinkInPlaceOfTheFolderIsRefused() {
+        mkdir("\(root)/state", 0o700)
+        symlink(root, path)
+        var folder = AuditFolder(path: path)
+        #expect(throws: AuditFailure.self) { try folder.append(self.line("one"), AuditLimits()) }
+        #expect(unlink(path) == 0 && access("\(root)/audit.jsonl", F_OK) != 0)
+    }
+
+    /// Ten bytes hold two lines of four.
+    @Test func filesArePutAsideAndTheOldestIsGone() throws {
+        var folder = AuditFolder(path: path)
+        let limits = AuditLimits(fileBytes: 10, oldFiles: 2)
+        for number in 0..<9 { try folder.append(line("  \(number)"), limits) }
+        #expect(contents() == "  8\n")
+        #expect(contents("audit.1.jsonl") == "  6\n  7\n")
+        #expect(contents("audit.2.jsonl") == "  4\n  5\n")
+        #expect(contents("audit.3.jsonl") == nil)
+    }
+
+    @Test func fewerFilesThanBefore() throws {
+        var folder = AuditFolder(path: path)
+        for number in 0..<9 { try folder.append(line("  \(number)"), AuditLimits(fileBytes: 10, oldFiles: 3)) }
+        #expect(contents("audit.3.jsonl") != nil)
+        try folder.append(line("  9"), AuditLimits(fileBytes: 1, oldFiles: 1))
+        #expect(contents("audit.1.jsonl") == "  8\n" && contents() == "  9\n")
+        #expect(contents("audit.2.jsonl") == nil && contents("audit.3.jsonl") == nil)
+        try folder.append(line(" 10"), AuditLimits(fileBytes: 1, oldFiles: 0))
+        #expect(contents() == " 10\n" && contents("audit.1.jsonl") == nil)
+    }
+
+    @Test func aLineLargerThanAFileHasOneOfItsOwn() throws {
+        var folder = AuditFolder(path: path)
+        for text in ["large one", "large two"] { try folder.append(line(text), AuditLimits(fileBytes: 4, oldFiles: 3)) }
+        #expect(contents() == "large two\n" && contents("audit.1.jsonl") == "large one\n")
+    }
+
+    @Test func twoBrokersWriteIntoOneLogAndLoseNothing() throws {
+        var (one, other) = (AuditFolder(path: path), AuditFolder(path: path))
+        let limits = AuditLimits(fileBytes: 10, oldFiles: 3)
+        for number in 0..<6 {
+            if number % 2 == 0 {
+                try one.append(line("  \(number)"), limits)
+            } else {
+                try other.append(line("  \(number)"), limits)
+            }
+        }
+        #expect(contents("audit.2.jsonl") == "  0\n  1\n")
+        #expect(contents("audit.1.jsonl") == "  2\n  3\n")
+        #expect(contents() == "  4\n  5\n")
+    }
+
+    /// As logrotate would do it.
+    @Test func aFileThatSomebodyElseHasReplacedIsNotWrittenTo() throws {
+        var folder = AuditFolder(path: path)
+        try folder.append(line("one"), AuditLimits())
+        rename("\(path)/audit.jsonl", "\(path)/target")
+        put("")
+        try folder.append(line("two"), AuditLimits())
+        #expect(contents() == "two\n" && contents("target") == "one\n")
+    }
+
+    @Test func aFileThatWasRemovedIsMadeAgain() throws {
+        var folder = AuditFolder(path: path)
+        try folder.append(line("one"), AuditLimits())
+        unlink("\(path)/audit.jsonl")
+        try folder.append(line("two"), AuditLimits())
+        #expect(contents() == "two\n")
+    }
+}

@@ -1,0 +1,75 @@
+import Dispatch
+import JSONText
+import Synchronization
+import Testing
+import WatchwordProtocol
+
+@testable import AuditTrail
+
+@Suite struct AuditLogTests {
+    private let storage = FakeStorage()
+    private let reports = Reports()
+
+    private func log(isEnabled: Bool = true) -> AuditLog {
+        AuditLog(storage, isEnabled: isEnabled) { [reports] in reports.add($0) }
+    }
+
+    @Test func eventsAreWrittenInTheirOrder() {
+        let log = log()
+        for number in 0..<500 { log.record(event(number)) }
+        log.shutDown(limit: .seconds(10))
+        #expect(storage.events.map { $0["count"]?.integer } == Array(0..<500))
+        #expect(reports.all.isEmpty)
+    }
+
+    /// A disk that hangs costs nobody anything: the queue is full at some time, and what comes then is counted.
+    @Test func nobodyWaitsForADiskThatHangs() {
+        let gate = DispatchSemaphore(value: 0)
+        storage.gate.withLock { $0 = gate }
+        let log = log()
+        let start = ContinuousClock.now
+        let count = 3 * AuditLimits.queue
+        for number in 0..<count { log.record(event(number)) }
+        #expect(ContinuousClock.now - start < .seconds(5))
+        storage.gate.withLock { $0 = nil }
+        for _ in 0..<4 { gate.signal() }
+        log.shutDown(limit: .seconds(10))
+        let written = storage.kinds.count { $0 == "locked" }
+        let lost = storage.events.filter { $0["kind"]?.string == "eventsLost" }.compactMap { $0["count"]?.integer }
+        #expect(written >= AuditLimits.queue && written < count)
+        #expect(written + lost.reduce(0, +) == count)
+        #expect(storage.kinds.last == "eventsLost")
+    }
+
+    @Test func theEndWaitsForNoDiskThatHangs() {
+        let gate = DispatchSemaphore(value: 0)
+        storage.gate.withLock { $0 = gate }
+        let log = log()
+        log.record(event())
+        let start = ContinuousClock.now
+        log.shutDown(limit: .milliseconds(50))
+        #expect(ContinuousClock.now - start < .seconds(5))
+        storage.gate.withLock { $0 = nil }
+        gate.signal()
+    }
+
+    @Test func atTheEndItIsSaidWhatIsMissing() {
+        storage.isFull = true
+        let log = log()
+        log.record(event())
+        log.record(event())
+        log.shutDown(limit: .seconds(10))
+        #expect(reports.all == [.failed(AuditFailure("No space left")), .ended(lost: 2)])
+    }
+
+    @Test func itCanBeSwitchedOffAndOn() {
+        let log = log(isEnabled: false)
+        log.record(event(1))
+        log.configure(isEnabled: true, limits: AuditLimits())
+        log.record(event(2))
+        log.configure(isEnabled: false, limits: AuditLimits())
+        log.record(event(3))
+        log.shutDown(limit: .seconds(10))
+        #expect(storage.events.map { $0["count"]?.integer } == [2])
+    }
+}

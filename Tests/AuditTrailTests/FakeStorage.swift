@@ -1,0 +1,51 @@
+import Dispatch
+import JSONText
+import Synchronization
+import WatchwordProtocol
+
+@testable import AuditTrail
+
+/// Keeps lines; fails, or waits, when it is told to.
+final class FakeStorage: AuditStorage {
+    private struct State {
+        var lines: [String] = []
+        var isFull = false
+    }
+
+    private let state = Mutex(State())
+    /// What every line waits for, once there is one.
+    let gate = Mutex<DispatchSemaphore?>(nil)
+
+    var isFull: Bool {
+        get { state.withLock { $0.isFull } }
+        set { state.withLock { $0.isFull = newValue } }
+    }
+
+    var lines: [String] { state.withLock { $0.lines } }
+
+    var events: [JSON] {
+        lines.compactMap { try? JSON.parse(Array($0.utf8), limits: JSONLimits(depth: 8, values: 256)) }
+    }
+
+    var kinds: [String] { events.map { $0["kind"]?.string ?? "?" } }
+
+    func append(_ line: [UInt8], _ limits: AuditLimits) throws(AuditFailure) {
+        gate.withLock { $0 }?.wait()
+        if isFull { throw AuditFailure("No space left") }
+        state.withLock { $0.lines.append(String(decoding: line, as: UTF8.self)) }
+    }
+}
+
+final class Reports: Sendable {
+    private let reports = Mutex<[AuditReport]>([])
+
+    var all: [AuditReport] { reports.withLock { $0 } }
+
+    func add(_ report: AuditReport) { reports.withLock { $0.append(report) } }
+}
+
+func event(_ number: Int = 0) -> AuditEvent {
+    var event = AuditEvent(.locked, timeMs: number)
+    event.count = number
+    return event
+}

@@ -1,0 +1,436 @@
+"""Who used what for where: the files, the command that shows them, and `events/subscribe`."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+
+from rig import leaks, schemas
+from rig.broker import program
+from rig.client import password_answer
+from rig.keyring import description
+from rig.scripted import basic_server, response
+from rig.terminal import Shell
+
+
+def state(broker):
+    return pathlib.Path(broker.home) / ".local/state/watchword"
+
+
+def lines(broker, name="audit.jsonl"):
+    path = state(broker) / name
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def events(broker, name="audit.jsonl"):
+    return [json.loads(line) for line in lines(broker, name)]
+
+
+def kinds(broker):
+    return [event["kind"] for event in events(broker)]
+
+
+def wait_for(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+    return True
+
+
+def wait_for_kinds(broker, *wanted):
+    """The writing is not waited for by anybody; the order is that of what happened."""
+    wait_for(lambda: len(kinds(broker)) >= len(wanted))
+    assert kinds(broker) == list(wanted)
+
+
+def protected(stage, user="bob", realm="Staff"):
+    password = stage.secret()
+    server = stage.server(basic_server(user, password, realm))
+    stage.allow(password, server)
+    return server, password
+
+
+# An event each; ids that are open at the same time have to differ.
+UNLOCKS = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"broker/unlock"}\n' % number for number in range(100))
+
+
+# What is written
+
+
+def test_a_fetch_with_a_wrong_and_a_right_password(stage):
+    server, right = protected(stage)
+    wrong = stage.secret(server)
+    broker = stage.broker()
+    answers = [wrong, right]
+    client = stage.client(answer=lambda params: password_answer("bob", answers.pop(0)), name="mytool")
+    result = client.fetch(f"{server.url}/some/path?token=abcdef#part", headers=[["X-Mine", "ghijkl"]])["result"]
+    assert result["status"] == 200
+    wait_for_kinds(
+        broker, "challengeAsked", "challengeAnswered", "credentialUsed", "credentialRefused",
+        "challengeAsked", "challengeAnswered", "credentialUsed", "credentialStored")
+    for event in events(broker):
+        schemas.check(event, {"$ref": "#/components/schemas/event"})
+        assert event["client"] == {"name": "mytool", "pid": os.getpid(), "uid": os.getuid(), "executable": os.path.realpath("/proc/self/exe")}
+        assert event["fetchId"] == result["fetchId"]
+        space = event["protectionSpace"]
+        assert (space["host"], space["port"], space["realm"], space["authenticationMethod"]) == ("127.0.0.1", server.port, "Staff", "httpBasic")
+    used = events(broker)[2]
+    assert (used["user"], used["source"], used["origin"]) == ("bob", "client", server.url)
+    text = (state(broker) / "audit.jsonl").read_bytes()
+    for secret in (wrong, right):
+        assert not any(form in text for form in leaks.forms(secret))
+    for word in (b"path", b"token", b"abcdef", b"part", b"ghijkl", b"X-Mine", b"Authorization"):
+        assert word not in text
+    assert stat.S_IMODE((state(broker) / "audit.jsonl").stat().st_mode) == 0o600
+    assert stat.S_IMODE(state(broker).stat().st_mode) == 0o700
+
+
+def test_the_session_and_a_password_in_the_url(stage):
+    server, password = protected(stage)
+    broker = stage.broker()
+    client = stage.client()
+    url = server.url.replace("//", f"//bob:{password}@")
+    for _ in range(2):
+        assert client.fetch(url)["result"]["status"] == 200
+    assert client.fetch(server.url)["result"]["status"] == 200
+    wait_for(lambda: kinds(broker).count("credentialUsed") == 3)
+    assert [event["source"] for event in events(broker) if event["kind"] == "credentialUsed"] == ["url", "session", "session"]
+
+
+def test_nothing_is_written_about_a_fetch_without_a_login(stage):
+    server = stage.server(lambda request: response(200, b"open"))
+    broker = stage.broker()
+    client = stage.client()
+    assert client.fetch(server.url)["result"]["status"] == 200
+    client.call("broker/lock")
+    wait_for_kinds(broker, "locked")
+
+
+def test_the_keyring(stage, gnome):
+    server, password = protected(stage)
+    gnome.put(password, **description(server))
+    broker = stage.broker(environment=gnome.for_broker)
+    assert stage.client().fetch(server.url)["result"]["status"] == 200
+    wait_for_kinds(broker, "credentialUsed", "credentialStored")
+    used, stored = events(broker)
+    assert (used["source"], used["user"], stored["source"]) == ("keyring", "bob", "session")
+
+
+def test_a_lock_and_what_it_denies(stage):
+    broker = stage.broker()
+    client = stage.client(name="locker")
+    client.call("broker/lock")
+    assert client.call("credential/list")["error"]["data"]["kind"] == "locked"
+    client.call("broker/unlock")
+    wait_for_kinds(broker, "locked", "denied", "unlocked")
+    assert events(broker)[1]["reason"] == "locked"
+    assert all(event["client"]["name"] == "locker" for event in events(broker))
+
+
+def test_a_host_that_is_not_allowed(stage):
+    broker = stage.configured('[fetch]\ndeny = ["127.0.0.1"]\n')
+    assert stage.client().fetch("http://127.0.0.1:9/secret")["error"]["data"]["kind"] == "denied"
+    wait_for_kinds(broker, "denied")
+    assert events(broker)[0]["origin"] == "http://127.0.0.1:9"
+
+
+def test_an_agent_answers_for_a_program_that_cannot_be_asked(stage):
+    server, password = protected(stage)
+    broker = stage.broker()
+    agent = stage.client(answer=lambda params: password_answer("bob", password), name="desk")
+    agent.call("agent/register", {"name": "desk"})
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect(broker.socket)
+        plain.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "fetch/run", "params": {"url": server.url}}).encode() + b"\n")
+        assert json.loads(plain.makefile().readline())["result"]["status"] == 200
+    wait_for_kinds(broker, "challengeAsked", "challengeAnswered", "credentialUsed", "credentialStored")
+    asked, answered, used, _ = events(broker)
+    assert asked["agent"]["name"] == answered["agent"]["name"] == "desk" and "name" not in used["client"]
+    assert (answered["by"], answered["action"], used["source"]) == ("agent", "credential", "agent")
+
+
+def test_the_session_that_a_signal_clears(stage):
+    broker = stage.broker()
+    broker.process.send_signal(signal.SIGUSR1)
+    wait_for_kinds(broker, "sessionCleared")
+    assert "client" not in events(broker)[0] and events(broker)[0]["reason"] == "SIGUSR1"
+
+
+def test_a_realm_that_wants_to_be_more_than_a_text(stage):
+    password = stage.secret()
+    realm = "x\\\"\u202e\x9b".encode().decode("latin-1") + "long " * 100
+    server = stage.server(lambda request: response(401, b"", "WWW-Authenticate: Basic realm=\"" + realm + "\""))
+    stage.allow(password, server)
+    broker = stage.broker()
+    shell = Shell(broker)
+    stage.client(answer=lambda params: password_answer("bob", password) if params["previousFailureCount"] == 0 else {"action": "cancel"},
+                 name="\x1b[2J\nevil" + "n" * 1000).fetch(server.url)
+    wait_for(lambda: kinds(broker).count("challengeAnswered") == 2)
+    assert all(len(line) < 2000 for line in lines(broker))
+    shown = shell.run("log").stdout.decode()
+    assert len(shown.splitlines()) == len(lines(broker))
+    assert not any(sign in shown for sign in "\x1b\u202e\x07\r")
+
+
+def test_it_can_be_switched_off_and_on(stage, tmp_path):
+    broker = stage.configured("[audit]\nenabled = false\n")
+    client = stage.client()
+    client.call("broker/lock")
+    pathlib.Path(broker.options[1]).write_text("")
+    broker.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "configuration read anew" in broker.log)
+    client.call("broker/unlock")
+    wait_for_kinds(broker, "unlocked")
+
+
+# The files
+
+
+def clear(client, numbers):
+    """One event each, that can be told from the others."""
+    for number in numbers:
+        assert "result" in client.call("session/clear", {"origin": f"http://h:{number}"})
+
+
+def numbers(found):
+    return [int(event["origin"].rpartition(":")[2]) for event in found if event["kind"] == "sessionCleared" and "origin" in event]
+
+
+def test_files_are_put_aside(stage):
+    broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 2\n")
+    client = stage.client()
+    clear(client, range(1000, 1100))
+    broker.stop()
+    names = sorted(path.name for path in state(broker).glob("audit*"))
+    assert names == ["audit.1.jsonl", "audit.2.jsonl", "audit.jsonl"]
+    assert all((state(broker) / name).stat().st_size <= 4096 for name in names)
+    found = numbers(event for name in ("audit.2.jsonl", "audit.1.jsonl", "audit.jsonl") for event in events(broker, name))
+    assert len(found) > 20 and found == list(range(1100 - len(found), 1100))
+    shell = Shell(broker)
+    shown = shell.run("log", "--json").stdout.splitlines()
+    assert numbers(map(json.loads, shown)) == found, "it works without a broker"
+
+
+def test_a_full_disk_stops_nobody(stage):
+    server, password = protected(stage)
+    broker = stage.broker()
+    state(broker).mkdir(parents=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(state(broker))], capture_output=True)
+    assert done.returncode == 0, f"run the tests as a user who may mount: {done.stderr!r}"
+    try:
+        client = stage.client(answer=lambda params: password_answer("bob", password))
+        clear(client, range(1000, 1010))
+        wait_for(lambda: len(lines(broker)) == 10)
+        filler = state(broker) / "filler"
+        with pytest.raises(OSError), open(filler, "wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        clear(client, range(1010, 1100))
+        assert client.fetch(server.url)["result"]["status"] == 200
+        wait_for(lambda: "the audit log is not written" in broker.log)
+        written = (state(broker) / "audit.jsonl").read_text().count("\n")
+        filler.unlink()
+        clear(client, [2000])
+        wait_for(lambda: "the audit log is written again" in broker.log)
+        assert broker.log.count("the audit log is not written") == 1
+        text = (state(broker) / "audit.jsonl").read_text()
+        assert text.endswith("\n")
+        found = []
+        for line in text.splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                assert found, "half a line, where the disk was full"
+        assert [event["kind"] for event in found[-2:]] == ["eventsLost", "sessionCleared"] and numbers(found)[-1] == 2000
+        # 101 that were cleared, and those of the fetch: asked, answered, used, stored.
+        assert len(found) - 1 + found[-2]["count"] == 101 + 4, (written, found[-2])
+        shown = Shell(broker).run("log")
+        assert shown.returncode == 0 and f"did not write {found[-2]['count']} events".encode() in shown.stdout
+        broker.stop()
+    finally:
+        subprocess.run(["umount", "-l", str(state(broker))], check=True)
+
+
+def test_a_link_in_place_of_the_file_is_refused(stage):
+    broker = stage.broker()
+    state(broker).mkdir(parents=True)
+    victim = broker.folder / "victim"
+    victim.write_text("precious")
+    (state(broker) / "audit.jsonl").symlink_to(victim)
+    client = stage.client()
+    client.call("broker/lock")
+    wait_for(lambda: "the audit log is not written" in broker.log)
+    assert victim.read_text() == "precious"
+    (state(broker) / "audit.jsonl").unlink()
+    client.call("broker/unlock")
+    wait_for_kinds(broker, "eventsLost", "unlocked")
+
+
+def test_a_broker_that_is_killed_leaves_whole_lines(stage):
+    broker = stage.broker()
+    stop = threading.Event()
+
+    def ask():
+        with socket.socket(socket.AF_UNIX) as plain:
+            plain.connect(broker.socket)
+            try:
+                while not stop.is_set():
+                    plain.sendall(UNLOCKS)
+                    plain.recv(1 << 16)
+            except OSError:
+                pass
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: len(lines(broker)) > 1000, 20)
+    broker.kill()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    before = len(events(broker))
+    # Half a line, as after the end of the machine.
+    with open(state(broker) / "audit.jsonl", "a") as file:
+        file.write('{"time":"2026')
+    broker.start()
+    stage.client(broker=broker).call("broker/lock")
+    wait_for(lambda: len(lines(broker)) == before + 2)
+    assert json.loads(lines(broker)[-1])["kind"] == "locked"
+    shown = Shell(broker).run("log", "--json")
+    assert shown.returncode == 0 and len(shown.stdout.splitlines()) == before + 1
+
+
+# watchword log
+
+
+def test_a_line_says_when_who_what_where_as_whom(stage):
+    server, password = protected(stage)
+    broker = stage.broker()
+    shell = Shell(broker)
+    assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"
+    wait_for_kinds(broker, "credentialUsed", "credentialStored")
+    used, stored = shell.run("log").stdout.decode().splitlines()
+    time, _, rest = used.partition("  ")
+    assert time == events(broker)[0]["time"]
+    pid = events(broker)[0]["client"]["pid"]
+    assert rest == f'watchword[{pid}]  used a log-in for {server.url} ("Staff", Basic) as bob, which was in its URL' or (
+        rest == f'watchword[{pid}]  used a log-in for {server.url} ("Staff", Basic) as bob, which it brought itself')
+    assert stored.endswith(f'stored a log-in for {server.url} ("Staff", Basic) as bob in the session')
+
+
+def test_lines_and_since_choose(stage):
+    broker = stage.broker()
+    shell = Shell(broker)
+    client = stage.client()
+    clear(client, range(1000, 1020))
+    wait_for(lambda: len(lines(broker)) == 20)
+    show = lambda *arguments: numbers(json.loads(line) for line in shell.run("log", "--json", *arguments).stdout.splitlines())
+    assert show() == list(range(1000, 1020))
+    assert show("--lines", "3") == [1017, 1018, 1019]
+    assert show("--lines", "0") == []
+    assert show("--since", "1h") == list(range(1000, 1020))
+    assert show("--since", "0s") == []
+    middle = events(broker)[12]["time"]
+    assert show("--since", middle)[-8:] == list(range(1012, 1020))
+    assert show("--since", "2999-01-01") == []
+    for wrong in (["--lines", "-1"], ["--since", "yesterday"]):
+        assert shell.run("log", *wrong).returncode == 64
+
+
+def test_no_log_is_no_mistake(stage):
+    broker = stage.broker()
+    done = Shell(broker).run("log")
+    assert done.returncode == 0 and done.stdout == b"" and b"audit.jsonl" in done.stderr
+
+
+@pytest.fixture
+def follower(stage):
+    """`watchword log --follow`, and all that it has printed so far."""
+    processes = []
+
+    def start(broker, *arguments):
+        process = subprocess.Popen(
+            [program("watchword"), "log", "--follow", "--json", *arguments], env=Shell(broker).environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.found = []
+        read = lambda: [process.found.append(json.loads(line)) for line in process.stdout]
+        threading.Thread(target=read, daemon=True).start()
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.wait(10)
+
+
+def test_following_goes_on_through_new_files(stage, follower):
+    broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 4\n")
+    client = stage.client()
+    clear(client, range(1000, 1015))
+    wait_for(lambda: len(lines(broker)) >= 15)
+    process = follower(broker)
+    wait_for(lambda: len(process.found) == 10)
+    for start in range(1015, 1215, 10):
+        clear(client, range(start, start + 10))
+        time.sleep(0.1)
+    assert (state(broker) / "audit.4.jsonl").exists()
+    wait_for(lambda: numbers(process.found)[-1:] == [1214])
+    assert numbers(process.found) == list(range(1005, 1215))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+
+
+def test_following_begins_before_there_is_a_file_and_outlives_the_broker(stage, follower):
+    broker = stage.broker()
+    process = follower(broker)
+    time.sleep(0.3)
+    clear(stage.client(), [1000])
+    wait_for(lambda: numbers(process.found) == [1000])
+    broker.kill()
+    broker.start()
+    clear(stage.client(broker=broker), [1001])
+    wait_for(lambda: numbers(process.found) == [1000, 1001])
+    assert process.poll() is None
+
+
+def test_a_reader_that_has_enough_ends_it(stage):
+    broker = stage.broker()
+    clear(stage.client(), range(1000, 1010))
+    wait_for(lambda: len(lines(broker)) == 10)
+    process = subprocess.Popen(
+        [program("watchword"), "log", "--follow"], env=Shell(broker).environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline()
+    process.stdout.close()
+    clear(stage.clients[0], [1010])
+    assert process.wait(10) == 1 and process.stderr.read() == b""
+    process.stderr.close()
+
+
+# events/subscribe
+
+
+def test_a_subscriber_hears_what_is_written(stage):
+    server, password = protected(stage)
+    broker = stage.broker()
+    watcher = stage.client()
+    assert watcher.call("events/subscribe")["result"] == {}
+    client = stage.client(answer=lambda params: password_answer("bob", password), framing="headers")
+    assert client.fetch(server.url)["result"]["status"] == 200
+    heard = []
+    while len(heard) < 4:
+        message = watcher.notifications.get(timeout=10)
+        if message["method"] == "event":
+            heard.append(message["params"])
+    wait_for(lambda: events(broker) == heard)
+    assert client.notifications.empty() or all(
+        message["method"] != "event" for message in list(client.notifications.queue))
+
