@@ -107,6 +107,7 @@ import WatchwordProtocol
         _ = stage.connect().call("broker/lock")
         #expect(watcher.hear().isEmpty)
         #expect(watcher.call("events/subscribe", #"{"kinds":["odd"]}"#)?.kind == "invalidParams")
+        _ = watcher.call("events/subscribe")
         watcher.leave()
         #expect(stage.broker.assumeIsolated { $0.eventListeners.isEmpty })
     }

@@ -99,13 +99,16 @@ import WatchwordProtocol
         run.answer(id, .credential(.certificate(certificate("a"))))
         run.fail(id, .certificate(.clientCertificateRefused))
         run.answer(id, .credential(.certificate(certificate("b", .forSession))))
+        // More requests on the same connection are the same use.
+        run.challenge(id)
+        run.answer(id, user: "bob", "pw")
         run.respond(id, 200)
         let later = try run.fetch("https://h/a/", client: 2)
         run.respond(later, 200)
         #expect(
             kinds(run) == [
                 "certificateUsed f1 - client", "certificateRefused f1 - client", "certificateUsed f1 - client",
-                "certificateUsed f2 - session",
+                "credentialUsed f1 bob client", "credentialUsed f2 bob session", "certificateUsed f2 - session",
             ])
     }
 
