@@ -41,7 +41,11 @@ extension Broker {
 
     /// What the machine of a fetch has noted.
     func record(_ note: AuditNote, of fetch: RunningFetch) {
+        guard audit != nil || !eventListeners.isEmpty,
+            let count = repeatedUses.count(note, by: fetch.client, now: clock.now)
+        else { return }
         record(note.kind, cause(fetch)) { event in
+            if count > 1 { event.count = count }
             event.origin = note.origin.text
             event.space = note.space
             event.user = note.user

@@ -40,6 +40,7 @@ public actor Broker {
     var pendingOrders: [CausedOrder] = []
     /// Who wants to hear what happens.
     var eventListeners: Set<ConnectionID> = []
+    var repeatedUses = RepeatedUses()
     var isPerforming = false
     var isTicking = false
     var suspendedBefore = Duration.zero

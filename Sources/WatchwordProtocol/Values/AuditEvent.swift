@@ -31,7 +31,7 @@ public struct AuditEvent: Sendable, Equatable {
     }
 
     /// A program that talks to the broker.
-    public struct Client: Sendable, Equatable {
+    public struct Client: Sendable, Hashable {
         /// What it calls itself; anybody can say anything.
         public var name: String?
         public var pid: Int
