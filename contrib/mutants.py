@@ -409,6 +409,8 @@ BROKER = [
      "if mode & 0o022 != 0 {", "if mode & 0o002 != 0 {", "ConfigurationTests"),
     ("configuration-owner", "Sources/Configuration/SettingsFile+Loading.swift",
      "if owner != user && owner != 0 {", "if owner != user && owner == 1 {", "ConfigurationTests"),
+    ("configuration-line-without-utf8", "Sources/Configuration/SettingsFile.swift",
+     "if let line = lineWithoutUTF8(bytes) {", "if let line = lineWithoutUTF8([]) {", "ConfigurationTests.FileBytesTests"),
     ("configuration-size", "Sources/Configuration/SettingsFile.swift",
      "guard bytes.count <= largestSize else { return", "guard bytes.count <= largestSize + 1 else { return", "ConfigurationTests"),
 ]
