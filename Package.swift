@@ -151,3 +151,19 @@ let package = Package(
     ],
     cxxLanguageStandard: .cxx17
 )
+
+// The fuzzers' properties: a test over their corpora in every build, a program of libFuzzer's where contrib/fuzz/run builds it.
+let fuzzed: [Target.Dependency] = [
+    "Configuration", "Transfers", "WatchwordCore", "WatchwordProtocol", "JSONText", "CCurl", "COpenSSL",
+]
+if Context.environment["WATCHWORD_FUZZ"] == nil {
+    package.targets.append(
+        .testTarget(
+            name: "FuzzTests", dependencies: fuzzed, path: "contrib/fuzz/Targets", exclude: ["FuzzMain.swift"],
+            swiftSettings: strict))
+} else {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: fuzzed, path: "contrib/fuzz/Targets", exclude: ["CorpusTests.swift"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+}

@@ -8,6 +8,9 @@ public enum SettingsFile {
     /// The settings that a text in TOML gives, or everything that is wrong with it.
     public static func parse(_ bytes: [UInt8]) -> Result<Settings, InvalidSettings> {
         guard bytes.count <= largestSize else { return .failure(InvalidSettings(problems: [tooLarge])) }
+        if let line = lineWithoutUTF8(bytes) {
+            return .failure(InvalidSettings(problems: [SettingsProblem(line: line, notUTF8)]))
+        }
         let entries: [TOMLEntry]
         do throws(TOMLDocument.SyntaxError) {
             entries = try TOMLDocument.parse(bytes)
@@ -22,6 +25,19 @@ public enum SettingsFile {
     static let tooLarge = SettingsProblem(
         line: nil,
         "The file is larger than \(largestSize) bytes, which no configuration needs. See whether it is the right one.")
+
+    private static let notUTF8 =
+        "The file is not valid TOML, and nothing of it is used. This line holds bytes that are not UTF-8. Save the file as UTF-8."
+
+    /// toml++ reads ahead of the line that it names.
+    private static func lineWithoutUTF8(_ bytes: [UInt8]) -> Int? {
+        do throws(UTF8.ValidationError) {
+            _ = try UTF8Span(validating: bytes.span)
+            return nil
+        } catch {
+            return 1 + bytes[..<error.byteOffsets.lowerBound].count { $0 == 0x0A }
+        }
+    }
 
     private static func syntaxProblem(_ message: TOMLText) -> SettingsProblem {
         // The parser's words may hold characters of the file, which are not to reach a terminal as they are.

@@ -47,6 +47,14 @@ import WatchwordProtocol
         #expect(problems([0x0A] + bytes).map(\.line) == [2])
     }
 
+    @Test func whatIsNotUTF8IsNamedByItsOwnLine() {
+        let text = Array("[limits]\n\nsession-idle-s = 5\n# \n".utf8)
+        for (place, byte) in text.enumerated() where byte == 0x0A {
+            let line = 1 + text[..<place].count { $0 == 0x0A }
+            #expect(problems(Array(text[..<place]) + [0xFF] + text[place...]).map(\.line) == [line])
+        }
+    }
+
     @Test func takesOneMebibyteAndNoMore() {
         let start = Array("session-idle-s = 5\n".utf8)
         let limits = Array("[limits]\n".utf8)

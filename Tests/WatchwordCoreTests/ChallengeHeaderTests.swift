@@ -96,6 +96,15 @@ import WatchwordProtocol
         #expect(offers.answerable.isEmpty)
     }
 
+    @Test func theBoundOfAllFieldsIsReachedAndNotPassed() {
+        let field = "Basic realm=\"\""
+        let filling = String(repeating: "x", count: Limits.challengeHeaderBytes - field.utf8.count)
+        let fits = "Basic realm=\"\(filling)\""
+        #expect(parse(fits).count == 1)
+        #expect(parse(fits + " ").isEmpty)
+        #expect(parse(field, fits).count == 1)
+    }
+
     @Test func boundsNumberAndSize() {
         let many = Array(repeating: "Basic realm=\"x\"", count: Limits.challengesPerResponse + 1)
         #expect(ChallengeHeader.parse(fields: many).count == Limits.challengesPerResponse)

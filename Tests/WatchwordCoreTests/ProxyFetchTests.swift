@@ -43,6 +43,44 @@ import WatchwordProtocol
         }
     }
 
+    @Test func aLoginForOneProxyDoesNotGoToTheNextOne() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch()
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw")
+        #expect(run.last(fetch)?.proxyLogin == basic("out", "pw"))
+        // The configuration is read anew while the fetch is under way.
+        run.proxy = ProxyRule(endpoint: ProxyEndpoint(type: .http, host: "q", port: 3128))
+        run.respond(fetch, 302, ("Location", "/next"))
+        #expect(run.last(fetch)?.proxy?.host == "q")
+        #expect(run.last(fetch)?.proxyLogin == nil)
+    }
+
+    @Test func whatIsKeptForThisMachineIsNotForOneOfThatNameBehindAProxy() throws {
+        var run = TableRun()
+        let fetch = try run.fetch("http://localhost/a/page")
+        run.challenge(fetch)
+        run.answer(fetch, user: "bob", "pw")
+        run.respond(fetch, 200)
+        #expect(try run.first("http://localhost/a/x")?.authorization?.revealed == basic("bob", "pw"))
+        run.proxy = ProxyRule(endpoint: wayOut)
+        let behind = try run.fetch("http://localhost/a/x")
+        #expect(run.last(behind)?.authorization == nil)
+        run.challenge(behind)
+        #expect(run.last(behind)?.authorization == nil)
+        #expect(run.question(behind)?.proposedCredential == nil)
+    }
+
+    @Test func aProxyThatGivesAWrongProofIsNotBelieved() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch()
+        run.challengeFromProxy(fetch, "Digest realm=\"way out\", nonce=\"1\", qop=\"auth\"")
+        run.answer(fetch, user: "out", "pw")
+        run.respond(fetch, 200, ("Proxy-Authentication-Info", "rspauth=\"\(String(repeating: "0", count: 32))\""))
+        #expect(run.failures[fetch]?.kind == .serverNotAuthentic)
+        #expect(run.table.sessionCount == 0)
+    }
+
     @Test func whatThePersonTypedForTheServerSurvivesTheProxy() throws {
         var run = TableRun(proxy: wayOut)
         let fetch = try run.fetch()

@@ -40,6 +40,24 @@ import WatchwordProtocol
         #expect(unknown == nil)
     }
 
+    @Test func whatOneClientHandedOverIsForNoOtherOne() throws {
+        var run = TableRun(sharing: .client)
+        _ = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
+        let others = try run.fetch(client: 2)
+        run.challenge(others)
+        #expect(run.request(others) == nil)
+        #expect(run.question(others)?.proposedCredential == nil)
+        let own = try run.fetch(client: 1)
+        run.challenge(own)
+        #expect(run.request(own)?.authorization?.revealed == basic("eve", "pw"))
+    }
+
+    @Test func whatWasHandedOverIsBounded() {
+        var cache = SessionCache(limits: SessionLimits(entries: 2))
+        for user in ["a", "b", "c"] { _ = cache.give(credential(user), for: pattern, now: .zero) }
+        #expect(cache.listing(now: .zero).map(\.user) == ["b", "c"])
+    }
+
     @Test func rule16AFetchThatNamesAUserGetsThatUsersEntry() throws {
         var run = TableRun()
         try logIn(&run, as: "bob")

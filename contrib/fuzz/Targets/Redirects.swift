@@ -1,0 +1,67 @@
+import CCurl
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+private let bases = [
+    "http://h/", "https://h/a/b?q", "https://h:8443/x/y", "http://[::1]:81/", "https://h.example./%2e",
+]
+
+/// A place that a `Location` leads to has one spelling, and libcurl reads the same host, port and path in it; the scheme
+/// changes only where the field says so; after a log-in nothing leads from https to http; and what goes to another origin is
+/// plainly harmless.
+func checkRedirects(_ bytes: [UInt8]) throws {
+    guard let choice = bytes.first, bytes.count <= Limits.urlBytes else { return }
+    let location = String(decoding: bytes[1...], as: UTF8.self)
+    let base = try FetchURL(bases[Int(choice) % bases.count])
+    try checkHop(from: base, location, status: [301, 302, 303, 307, 308][Int(choice) / 5 % 5])
+    guard let url = try? base.resolving(location) else { return }
+    try hold(try FetchURL(url.text) == url, "\(url.text) has another spelling")
+    try hold(url.text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x5C }, "\(url.text) is not clean")
+    try hold(!url.origin.text.contains("@"), "\(url.text) names a user")
+    try hold(url.path.hasPrefix("/"), "\(url.text) has no path")
+    let segments = url.path.split(separator: "/").map { $0.lowercased().replacing("%2e", with: ".") }
+    try hold(!segments.contains(".") && !segments.contains(".."), "\(url.text) has dot segments")
+    if url.origin.scheme != base.origin.scheme {
+        let named = location.utf8.prefix(url.origin.scheme.rawValue.utf8.count).map(\.asciiLowercased)
+        try hold(named.elementsEqual(url.origin.scheme.rawValue.utf8), "the scheme changes silently: \(url.text)")
+    }
+    try checkWithLibcurl(url)
+}
+
+private func checkHop(from base: FetchURL, _ location: String, status: Int) throws {
+    let headers = ["Accept", "X-Key", "Cookie", "Content-Type"].map { HeaderField($0, "v") }
+    let hop = HopRequest(url: base, method: "POST", headers: headers, body: .bytes([1]))
+    let response = TransferResponse(status: status, headers: [HeaderField("Location", location)])
+    guard let next = try? RedirectPolicy.next(after: hop, response: response, hasAuthenticated: true) else { return }
+    try hold(base.origin.scheme == .http || next.url.origin.scheme == .https, "after a log-in to \(next.url.text)")
+    guard next.url.origin != base.origin else { return }
+    let names = Set(next.headers.map(\.name))
+    let allowed: Set = next.body == nil ? ["Accept"] : ["Accept", "Content-Type"]
+    try hold(names.isSubset(of: allowed), "\(names) go to \(next.url.text)")
+}
+
+/// Two readers that differ on the host would send a credential elsewhere. What libcurl refuses goes nowhere.
+private func checkWithLibcurl(_ url: FetchURL) throws {
+    let parsed = curl_url()
+    defer { curl_url_cleanup(parsed) }
+    let flags = UInt32(CURLU_PATH_AS_IS | CURLU_DISALLOW_USER)
+    guard curl_url_set(parsed, CURLUPART_URL, url.text, flags) == CURLUE_OK else { return }
+    func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(parsed, part, &text, UInt32(flags)) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+    try hold(part(CURLUPART_SCHEME) == url.origin.scheme.rawValue, "libcurl reads another scheme in \(url.text)")
+    // It spells IPv6 addresses its own way.
+    let host = part(CURLUPART_HOST)
+    try hold(
+        url.origin.host.hasPrefix("[") || host == url.origin.host, "libcurl reads the host \(host ?? "") in \(url.text)"
+    )
+    let port = part(CURLUPART_PORT, CURLU_DEFAULT_PORT)
+    try hold(port == String(url.origin.port), "libcurl reads the port \(port ?? "") in \(url.text)")
+    let path = part(CURLUPART_PATH)
+    try hold(path == url.path, "libcurl reads the path \(path ?? "") in \(url.text)")
+    try hold(part(CURLUPART_USER) == nil, "libcurl reads a user in \(url.text)")
+}
