@@ -36,6 +36,14 @@ import WatchwordProtocol
         for _ in 0..<2 { #expect(uses.count(try note(.credentialRefused), by: client, now: .zero) == 1) }
     }
 
+    @Test func aRefusalMakesTheNextUseNews() throws {
+        var uses = RepeatedUses()
+        for _ in 0..<3 {
+            #expect(uses.count(try note(), by: client, now: .zero) == 1)
+            #expect(uses.count(try note(.credentialRefused), by: client, now: .zero) == 1)
+        }
+    }
+
     @Test func itRemembersSoManyAndNoMore() throws {
         var uses = RepeatedUses()
         for number in 0..<300 { #expect(uses.count(try note(host: "h\(number)"), by: client, now: .zero) == 1) }

@@ -24,10 +24,20 @@ public struct RepeatedUses: Sendable {
     /// For how many uses the event is to stand: this one, and those that were passed over since the last. `nil` when it is to be
     /// passed over.
     public mutating func count(_ note: AuditNote, by client: AuditEvent.Client?, now: Duration) -> Int? {
-        guard [.credentialUsed, .certificateUsed].contains(note.kind) else { return 1 }
+        let kind: AuditEvent.Kind
+        switch note.kind {
+        case .credentialUsed, .credentialRefused: kind = .credentialUsed
+        case .certificateUsed, .certificateRefused: kind = .certificateUsed
+        default: return 1
+        }
         let use = Use(
-            kind: note.kind, client: client, origin: note.origin, space: note.space, user: note.user,
+            kind: kind, client: client, origin: note.origin, space: note.space, user: note.user,
             source: note.source)
+        guard note.kind == kind else {
+            // The next one is another try.
+            told[use] = nil
+            return 1
+        }
         if let last = told[use], now - last.since < Self.window {
             told[use]?.passedOver += 1
             return nil
