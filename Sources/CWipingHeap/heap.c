@@ -10,7 +10,6 @@
 // A sanitizer has an allocator of its own.
 int watchword_heap_wipes(void) { return 1; }
 #else
-#include <errno.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <string.h>
@@ -27,10 +26,9 @@ static void wipe(void *block, size_t size) {
 
 __attribute__((visibility("default"))) void free(void *block) {
     if (block == NULL) return;
-    int error = errno;
     wipe(block, malloc_usable_size(block));
+    // Leaves errno as it is (since glibc 2.33).
     __libc_free(block);
-    errno = error;
 }
 
 __attribute__((visibility("default"))) void *realloc(void *block, size_t size) {

@@ -12,6 +12,13 @@ public struct RepeatedUses: Sendable {
         let space: SpacePattern
         let user: String?
         let source: CredentialSource
+
+        /// Of little, for every fetch comes here; what is equal shares its texts, and is compared at once.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(client?.pid)
+            hasher.combine(origin.port)
+            hasher.combine(source)
+        }
     }
 
     private static let window = Duration.seconds(60)
@@ -38,15 +45,18 @@ public struct RepeatedUses: Sendable {
             told[use] = nil
             return 1
         }
-        if let last = told[use], now - last.since < Self.window {
-            told[use]?.passedOver += 1
-            return nil
+        var passedOver = 0
+        if let index = told.index(forKey: use) {
+            if now - told.values[index].since < Self.window {
+                told.values[index].passedOver += 1
+                return nil
+            }
+            passedOver = told.values[index].passedOver
         }
-        let count = 1 + (told[use]?.passedOver ?? 0)
         if told.count >= Self.capacity { told = told.filter { now - $0.value.since < Self.window } }
         // Rather told twice than kept without end.
         if told.count >= Self.capacity { told = [:] }
         told[use] = (now, 0)
-        return count
+        return 1 + passedOver
     }
 }

@@ -41,32 +41,34 @@ final class SecretMemory: Sendable {
     private static let pagesTogether = 2
     private static let pageSize = sysconf(Int32(_SC_PAGESIZE))
 
-    private let free = Mutex<[Int: [Slot]]>([:])
+    /// By the place of their size in `sizes`.
+    private let free = Mutex([[Slot]](repeating: [], count: sizes.count))
     private let lock: @Sendable (UnsafeMutableRawPointer, Int) -> Bool
 
     /// - Parameter lock: keeps so many bytes from swap; `false` when the kernel does not allow it.
     init(lock: @escaping @Sendable (UnsafeMutableRawPointer, Int) -> Bool) { self.lock = lock }
 
     func take(_ count: Int) -> Slot {
-        guard let size = Self.sizes.first(where: { $0 >= count }) else {
+        guard let place = Self.sizes.firstIndex(where: { $0 >= count }) else {
             let pages = (count + Self.pageSize - 1) / Self.pageSize
             let (start, isLocked) = map(pages)
             return Slot(start: start, size: pages * Self.pageSize, isLocked: isLocked)
         }
         return free.withLock { free in
-            if let slot = free[size]?.popLast() { return slot }
+            if let slot = free[place].popLast() { return slot }
+            let size = Self.sizes[place]
             let (start, isLocked) = map(Self.pagesTogether)
             let slots = stride(from: 0, to: Self.pagesTogether * Self.pageSize, by: size).map {
                 Slot(start: start + $0, size: size, isLocked: isLocked)
             }
-            free[size, default: []] += slots.dropFirst()
+            free[place] += slots.dropFirst()
             return slots[0]
         }
     }
 
     /// Wiped by the caller.
     func giveBack(_ slot: Slot) {
-        if Self.sizes.contains(slot.size) { return free.withLock { $0[slot.size, default: []].append(slot) } }
+        if let place = Self.sizes.firstIndex(of: slot.size) { return free.withLock { $0[place].append(slot) } }
         munmap(slot.start.map { $0 - Self.pageSize }, slot.size + 2 * Self.pageSize)
     }
 
