@@ -26,8 +26,8 @@ static void wipe(void *block, size_t size) {
 
 __attribute__((visibility("default"))) void free(void *block) {
     if (block == NULL) return;
+    // errno stays as it is (since glibc 2.33).
     wipe(block, malloc_usable_size(block));
-    // Leaves errno as it is (since glibc 2.33).
     __libc_free(block);
 }
 
