@@ -1,61 +1,20 @@
-"""Who used what for where: the files, the command that shows them, and `events/subscribe`."""
+"""Who used what for where: the files, and `events/subscribe`."""
 import json
 import os
 import pathlib
 import signal
 import socket
 import stat
-import subprocess
 import threading
-import time
 
 import pytest
 
-from rig import leaks, schemas
-from rig.broker import program
+from rig import disk, leaks, schemas
+from rig.audit import clear, events, kinds, lines, numbers, protected, state, wait_for, wait_for_kinds
 from rig.client import password_answer
 from rig.keyring import description
-from rig.scripted import basic_server, response
+from rig.scripted import response
 from rig.terminal import Shell
-
-
-def state(broker):
-    return pathlib.Path(broker.home) / ".local/state/watchword"
-
-
-def lines(broker, name="audit.jsonl"):
-    path = state(broker) / name
-    return path.read_text().splitlines() if path.exists() else []
-
-
-def events(broker, name="audit.jsonl"):
-    return [json.loads(line) for line in lines(broker, name)]
-
-
-def kinds(broker):
-    return [event["kind"] for event in events(broker)]
-
-
-def wait_for(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
-    return True
-
-
-def wait_for_kinds(broker, *wanted):
-    """The writing is not waited for by anybody; the order is that of what happened."""
-    wait_for(lambda: len(kinds(broker)) >= len(wanted))
-    assert kinds(broker) == list(wanted)
-
-
-def protected(stage, user="bob", realm="Staff"):
-    password = stage.secret()
-    server = stage.server(basic_server(user, password, realm))
-    stage.allow(password, server)
-    return server, password
-
 
 # An event each; ids that are open at the same time have to differ.
 UNLOCKS = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"broker/unlock"}\n' % number for number in range(100))
@@ -195,16 +154,6 @@ def test_it_can_be_switched_off_and_on(stage, tmp_path):
 # The files
 
 
-def clear(client, numbers):
-    """One event each, that can be told from the others."""
-    for number in numbers:
-        assert "result" in client.call("session/clear", {"origin": f"http://h:{number}"})
-
-
-def numbers(found):
-    return [int(event["origin"].rpartition(":")[2]) for event in found if event["kind"] == "sessionCleared" and "origin" in event]
-
-
 def test_files_are_put_aside(stage):
     broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 2\n")
     client = stage.client()
@@ -224,9 +173,7 @@ def test_a_full_disk_stops_nobody(stage):
     server, password = protected(stage)
     broker = stage.broker()
     state(broker).mkdir(parents=True)
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(state(broker))], capture_output=True)
-    assert done.returncode == 0, f"run the tests as a user who may mount: {done.stderr!r}"
-    try:
+    with disk.small(state(broker), "64k"):
         client = stage.client(answer=lambda params: password_answer("bob", password))
         clear(client, range(1000, 1010))
         wait_for(lambda: len(lines(broker)) == 10)
@@ -256,8 +203,6 @@ def test_a_full_disk_stops_nobody(stage):
         shown = Shell(broker).run("log")
         assert shown.returncode == 0 and f"did not write {found[-2]['count']} events".encode() in shown.stdout
         broker.stop()
-    finally:
-        subprocess.run(["umount", "-l", str(state(broker))], check=True)
 
 
 def test_a_link_in_place_of_the_file_is_refused(stage):
@@ -307,114 +252,6 @@ def test_a_broker_that_is_killed_leaves_whole_lines(stage):
     assert json.loads(lines(broker)[-1])["kind"] == "locked"
     shown = Shell(broker).run("log", "--json")
     assert shown.returncode == 0 and len(shown.stdout.splitlines()) == before + 1
-
-
-# watchword log
-
-
-def test_a_line_says_when_who_what_where_as_whom(stage):
-    server, password = protected(stage)
-    broker = stage.broker()
-    shell = Shell(broker)
-    assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"
-    wait_for_kinds(broker, "credentialUsed", "credentialStored")
-    used, stored = shell.run("log").stdout.decode().splitlines()
-    time, _, rest = used.partition("  ")
-    assert time == events(broker)[0]["time"]
-    pid = events(broker)[0]["client"]["pid"]
-    assert rest == f'watchword[{pid}]  used a log-in for {server.url} ("Staff", Basic) as bob, which was in its URL' or (
-        rest == f'watchword[{pid}]  used a log-in for {server.url} ("Staff", Basic) as bob, which it brought itself')
-    assert stored.endswith(f'stored a log-in for {server.url} ("Staff", Basic) as bob in the session')
-
-
-def test_lines_and_since_choose(stage):
-    broker = stage.broker()
-    shell = Shell(broker)
-    client = stage.client()
-    clear(client, range(1000, 1020))
-    wait_for(lambda: len(lines(broker)) == 20)
-    show = lambda *arguments: numbers(json.loads(line) for line in shell.run("log", "--json", *arguments).stdout.splitlines())
-    assert show() == list(range(1000, 1020))
-    assert show("--lines", "3") == [1017, 1018, 1019]
-    assert show("--lines", "0") == []
-    assert show("--since", "1h") == list(range(1000, 1020))
-    assert show("--since", "0s") == []
-    middle = events(broker)[12]["time"]
-    assert show("--since", middle)[-8:] == list(range(1012, 1020))
-    assert show("--since", "2999-01-01") == []
-    for wrong in (["--lines", "-1"], ["--since", "yesterday"]):
-        assert shell.run("log", *wrong).returncode == 64
-
-
-def test_no_log_is_no_mistake(stage):
-    broker = stage.broker()
-    done = Shell(broker).run("log")
-    assert done.returncode == 0 and done.stdout == b"" and b"audit.jsonl" in done.stderr
-
-
-@pytest.fixture
-def follower(stage):
-    """`watchword log --follow`, and all that it has printed so far."""
-    processes = []
-
-    def start(broker, *arguments):
-        process = subprocess.Popen(
-            [program("watchword"), "log", "--follow", "--json", *arguments], env=Shell(broker).environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        process.found = []
-        read = lambda: [process.found.append(json.loads(line)) for line in process.stdout]
-        threading.Thread(target=read, daemon=True).start()
-        processes.append(process)
-        return process
-
-    yield start
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-        process.wait(10)
-
-
-def test_following_goes_on_through_new_files(stage, follower):
-    broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 4\n")
-    client = stage.client()
-    clear(client, range(1000, 1015))
-    wait_for(lambda: len(lines(broker)) >= 15)
-    process = follower(broker)
-    wait_for(lambda: len(process.found) == 10)
-    for start in range(1015, 1215, 10):
-        clear(client, range(start, start + 10))
-        time.sleep(0.1)
-    assert (state(broker) / "audit.4.jsonl").exists()
-    wait_for(lambda: numbers(process.found)[-1:] == [1214])
-    assert numbers(process.found) == list(range(1005, 1215))
-    process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
-
-
-def test_following_begins_before_there_is_a_file_and_outlives_the_broker(stage, follower):
-    broker = stage.broker()
-    process = follower(broker)
-    time.sleep(0.3)
-    clear(stage.client(), [1000])
-    wait_for(lambda: numbers(process.found) == [1000])
-    broker.kill()
-    broker.start()
-    clear(stage.client(broker=broker), [1001])
-    wait_for(lambda: numbers(process.found) == [1000, 1001])
-    assert process.poll() is None
-
-
-def test_a_reader_that_has_enough_ends_it(stage):
-    broker = stage.broker()
-    clear(stage.client(), range(1000, 1010))
-    wait_for(lambda: len(lines(broker)) == 10)
-    process = subprocess.Popen(
-        [program("watchword"), "log", "--follow"], env=Shell(broker).environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.readline()
-    process.stdout.close()
-    clear(stage.clients[0], [1010])
-    assert process.wait(10) == 1 and process.stderr.read() == b""
-    process.stderr.close()
 
 
 # events/subscribe

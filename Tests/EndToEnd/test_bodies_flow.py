@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from rig.bodies import Download, digest_of, eventually, sha256
+from rig.bodies import Download, digest_of, eventually
 from rig.scripted import response
-from rig.streams import BLOCK, SlowReader, StreamServer, chunked, gzip_bomb, head, repeated
+from rig.streams import BLOCK, SlowReader, StreamServer, gzip_bomb, head, repeated
 
 MEGABYTE = 1 << 20
 

@@ -1,10 +1,7 @@
 """The helper, the server and the broker are ended at random moments of up- and downloads, and the disk fills up."""
+import contextlib
 import hashlib
-import os
-import pathlib
 import random
-import resource
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,8 +10,9 @@ import time
 
 import pytest
 
+from rig import disk
 from rig.broker import Broker, program
-from rig.scripted import Request, response
+from rig.scripted import Request, ScriptedServer, response
 
 SIZE = 3 << 20
 BODY = random.Random(1).randbytes(SIZE)
@@ -22,32 +20,22 @@ DIGEST = hashlib.sha256(BODY).digest()
 SECONDS = 0.4
 
 
-class Paced:
+class Paced(ScriptedServer):
     """Takes and gives bodies in steps that last `SECONDS` together, and can be ended in the middle of one."""
 
     def __init__(self):
-        self.whole, self.connections, self.lock = [], [], threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/x"
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(None)
+        self.whole, self.open = [], []
 
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with self.lock:
-                self.connections.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection):
+    def _serve(self, connection, number):
+        with self.lock:
+            self.open.append(connection)
         try:
             with connection, connection.makefile("rb") as stream:
                 head = b"".join(iter(stream.readline, b"\r\n"))
                 if not head:
                     return
-                request = Request(0, head, b"")
+                request = Request(number, head, b"")
                 if request.method == "PUT":
                     self._take(connection, stream, int(request.header("Content-Length")))
                 else:
@@ -70,13 +58,11 @@ class Paced:
 
     def end(self):
         """As when its machine goes away."""
-        self.listener.close()
+        self.close()
         with self.lock:
-            for connection in self.connections:
-                try:
+            for connection in self.open:
+                with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
 
 
 @pytest.fixture
@@ -84,10 +70,8 @@ def small_disk(tmp_path):
     """2 MiB, which is less than the body."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True)
-    assert done.returncode == 0, f"run the tests as a user who may mount: {done.stderr!r}"
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with disk.small(folder, "2m"):
+        yield folder
 
 
 class Case:
@@ -99,24 +83,29 @@ class Case:
         self.way = ["down", "down on", "up"][number % 3]
         self.cause = ["helper KILL", "helper TERM", "server", "broker KILL", "broker TERM"][number // 3 % 5]
         self.delay = random.uniform(0, SECONDS * 1.2)
-        self.server, self.broker = Paced(), None
-        (self.folder / "old").write_bytes(b"as before")
+        self.server = Paced()
 
     def __repr__(self):
         return f"{self.way}, {self.cause} after {self.delay:.3f} s"
 
-    def run(self, broker):
-        is_own = self.cause.startswith("broker")
-        if is_own:
-            (self.folder / "broker").mkdir()
-            broker = Broker(self.folder / "broker").start()
+    def run(self, shared):
+        if not self.cause.startswith("broker"):
+            return self.transfer(shared)
+        (self.folder / "broker").mkdir()
+        broker = Broker(self.folder / "broker").start()
+        try:
+            return self.transfer(broker)
+        finally:
+            broker.kill()
+
+    def transfer(self, broker):
         files = self.folder / "files"
         files.mkdir()
         (files / "f").write_bytes(b"as before")
         (files / "source").write_bytes(BODY)
         arguments = {"down": ["-o", "f"], "down on": ["-C", "-", "-o", "f"], "up": ["-o", "f", "-T", "source"]}[self.way]
         process = subprocess.Popen(
-            [program("watchword"), "fetch", *arguments, self.server.url], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket}, cwd=files,
+            [program("watchword"), "fetch", *arguments, f"{self.server.url}/x"], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket}, cwd=files,
             start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(self.delay)
         if self.cause == "server":
@@ -125,7 +114,7 @@ class Case:
             who, how = self.cause.split()
             (process if who == "helper" else broker.process).send_signal(signal.Signals[f"SIG{how}"])
         output, errors = process.communicate(timeout=20)
-        if is_own:
+        if self.cause.startswith("broker"):
             broker.process.wait(20)
         self.server.end()
         self.check(files, process.returncode, errors)
@@ -186,7 +175,7 @@ def test_a_full_disk(stage, small_disk):
             server = Paced()
             (small_disk / "filler").write_bytes(bytes((2 << 20) - free - (64 << 10)) if free < 2 << 20 else b"")
             done = subprocess.run(
-                [program("watchword"), "fetch", *more, "-o", "f", server.url], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket},
+                [program("watchword"), "fetch", *more, "-o", "f", f"{server.url}/x"], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket},
                 cwd=small_disk, capture_output=True, timeout=20, start_new_session=True)
             server.end()
             assert done.returncode == 23 and done.stderr.count(b"\n") == 1 + done.stderr.count(b"-C - goes on"), (free, more, done)

@@ -3,7 +3,7 @@ import base64
 
 import pytest
 from rig.client import password_answer
-from rig.forwarding import ForwardProxy, Socks5Server
+from rig.forwarding import ForwardProxy
 from rig.scripted import basic_server, response
 
 

@@ -43,6 +43,24 @@ def test_what_is_stored_is_neither_used_nor_written(both):
     assert main.fetch(server.url)["result"]["status"] == 401, "what it has answered is for itself"
 
 
+def test_the_answer_to_somebody_elses_question_is_not_for_it(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    main = stage.client()
+    other, silent = (Client(path_of(stage.brokers[0]), delivery=delivery) for delivery in ("request", None))
+    stage.clients += [other, silent]
+    call = main.start("fetch/run", {"url": server.url})
+    question = main.challenges.get(timeout=15)
+    others = other.start("fetch/run", {"url": server.url})
+    own = other.challenges.get(timeout=15)
+    assert silent.fetch(server.url)["result"]["status"] == 401, "it waits for nobody"
+    main.reply(question, password_answer("bob", password))
+    assert main.wait(call)["result"]["status"] == 200
+    other.reply(own, {"action": "continue"})
+    assert other.wait(others)["result"]["status"] == 401
+
+
 def test_only_fetching_and_answering_is_offered(both):
     main, other, _, _ = both
     for method, params in REFUSED:

@@ -1,7 +1,6 @@
 """A server for bodies larger than memory: asks for a log-in before the body where it is announced, and remembers what came."""
 import hashlib
 import re
-import threading
 
 from .scripted import Request, ScriptedServer
 
