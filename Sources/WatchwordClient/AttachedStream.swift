@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import Glibc
 internal import JSONText
 public import WatchwordProtocol
@@ -8,19 +9,24 @@ public import WatchwordProtocol
 public final class AttachedStream {
     /// The reply to `fetch/attach` is `{}`, or an error with a sentence.
     private static let longestReply = 64 << 10
+    /// The broker has the reply at hand.
+    private static let patience: Duration = .seconds(30)
 
     private let socket: UnixSocket
     public var descriptor: Int32 { socket.descriptor }
 
-    /// Connects, and waits for the reply; the broker has it at hand.
-    public init(_ location: SocketLocation, token: String, side: FetchAttachParams.Side) throws(ClientFailure) {
+    /// Connects, and waits for the reply. When `interruptDescriptor` becomes readable, or has been before, it is read, and
+    /// `interrupted` is thrown.
+    public init(
+        _ location: SocketLocation, token: String, side: FetchAttachParams.Side, interruptDescriptor: Int32 = -1
+    ) throws(ClientFailure) {
         socket = try UnixSocket(connectingTo: location)
         let params = FetchAttachParams(token: token, side: side).json
         let message = OutgoingMessage.request(
             id: .integer(1), method: MethodName.fetchAttach.rawValue, params: params)
         let line = message.json.serialized() + [UInt8(ascii: "\n")]
         try socket.send(line)
-        let reply = try Self.line(from: socket.descriptor)
+        let reply = try Self.line(from: socket.descriptor, unless: interruptDescriptor)
         let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)
         guard let json = try? JSON.parse(reply, limits: limits) else {
             throw .protocolViolation("an answer to fetch/attach that is no JSON")
@@ -38,19 +44,35 @@ public final class AttachedStream {
     public func finishWriting() { shutdown(socket.descriptor, Int32(SHUT_WR)) }
 
     /// Exactly one line: what follows it are the body's bytes already.
-    private static func line(from descriptor: Int32) throws(ClientFailure) -> [UInt8] {
+    private static func line(from descriptor: Int32, unless interrupt: Int32) throws(ClientFailure) -> [UInt8] {
+        let end = ContinuousClock.now + patience
         var line: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while line.count < longestReply {
+            try wait(for: descriptor, unless: interrupt, until: end)
             let seen = recv(descriptor, &buffer, buffer.count, Int32(MSG_PEEK))
             if seen < 0 && errno == EINTR { continue }
             guard seen > 0 else { throw .connectionLost }
-            let end = buffer[..<seen].firstIndex(of: UInt8(ascii: "\n"))
-            let count = recv(descriptor, &buffer, end.map { $0 + 1 } ?? seen, 0)
+            let newline = buffer[..<seen].firstIndex(of: UInt8(ascii: "\n"))
+            let count = recv(descriptor, &buffer, newline.map { $0 + 1 } ?? seen, 0)
             guard count > 0 else { throw .connectionLost }
             line += buffer[..<count]
-            if end != nil { return line }
+            if newline != nil { return line }
         }
         throw .protocolViolation("an answer to fetch/attach without an end")
+    }
+
+    private static func wait(
+        for descriptor: Int32, unless interrupt: Int32, until end: ContinuousClock.Instant
+    ) throws(ClientFailure) {
+        while true {
+            var entries = [descriptor, interrupt].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            let rest = max(.zero, end - .now).wholeMilliseconds
+            let count = poll(&entries, UInt(entries.count), Int32(clamping: rest))
+            if count < 0 && errno == EINTR { continue }
+            if entries[1].revents != 0 { throw .interrupted(signal: max(1, watchword_read_interrupt(interrupt))) }
+            if count == 0 { throw .silent }
+            return
+        }
     }
 }

@@ -98,6 +98,17 @@ public final class BrokerConnection {
         }
     }
 
+    /// A connection for one side of a body. When the user interrupts it, the next wait hears of that, too.
+    public func attach(token: String, side: FetchAttachParams.Side) throws(ClientFailure) -> AttachedStream {
+        if pendingInterrupt != 0 { throw .interrupted(signal: pendingInterrupt) }
+        do throws(ClientFailure) {
+            return try AttachedStream(location, token: token, side: side, interruptDescriptor: interruptDescriptor)
+        } catch {
+            if case .interrupted(let signal) = error { pendingInterrupt = signal }
+            throw error
+        }
+    }
+
     // MARK: Messages
 
     private func handle(

@@ -7,6 +7,8 @@ public enum ClientFailure: Error, Sendable, Equatable {
     case cannotStart(reason: String)
     /// The broker went away in the middle of it.
     case connectionLost
+    /// The broker says nothing, although it has nothing to wait for.
+    case silent
     /// The broker said something that is not in the protocol.
     case protocolViolation(String)
     /// The user has interrupted the call; it was cancelled.
@@ -21,6 +23,7 @@ extension ClientFailure: CustomStringConvertible {
         case .notRunning(let path): "No broker listens at \(path). Start watchwordd."
         case .cannotStart(let reason): "The broker could not be started: \(reason)"
         case .connectionLost: "The broker has closed the connection. Look at its log, and try again."
+        case .silent: "The broker does not answer. Look whether it is stopped, and try again."
         case .protocolViolation(let what): "The broker said something that was not understood: \(what)."
         case .interrupted: "Interrupted."
         case .refused(let error): error.text

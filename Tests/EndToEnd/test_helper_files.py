@@ -48,10 +48,13 @@ def test_a_signal_ends_it_while_it_waits_for_what_it_is_to_send(stage, shell, tm
         assert running.wait(10) in (-signal.SIGTERM, 128 + signal.SIGTERM), arguments
 
 
-def test_a_broker_that_hangs_does_not_hold_up_the_end(stage, shell, tmp_path):
+@pytest.mark.parametrize("after", [0, 0.5])
+def test_a_broker_that_hangs_does_not_hold_up_the_end(stage, shell, tmp_path, after):
+    """At once the helper may still be about to attach its body."""
     server = stage.server(Slow(b"x" * 1000, at=600))
     running = start(shell, "-o", "f", server.url, cwd=tmp_path)
     assert server.has_begun.wait(10)
+    time.sleep(after)
     broker = stage.brokers[0].process
     broker.send_signal(signal.SIGSTOP)
     try:

@@ -35,6 +35,19 @@ import WatchwordProtocol
         #expect(throws: ClientFailure.self) { try AttachedStream(peer.location, token: "t", side: .request) }
     }
 
+    @Test func aBrokerThatIsSilentHoldsUpNobodyWhoInterrupts() throws {
+        let peer = ScriptedPeer { _ in nil }
+        let connection = try BrokerConnection(peer.location)
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1)
+        defer { for end in ends { close(end) } }
+        connection.interruptDescriptor = ends[0]
+        #expect(throws: ClientFailure.interrupted(signal: 1)) { try connection.attach(token: "t", side: .response) }
+        // Read once, and not forgotten.
+        #expect(throws: ClientFailure.interrupted(signal: 1)) { try connection.attach(token: "t", side: .response) }
+        #expect(throws: ClientFailure.interrupted(signal: 1)) { try connection.wait { false } }
+    }
+
     @Test func aQuestionInTheMiddleOfACallComesAfterIt() throws {
         let peer = ScriptedPeer { line in
             line.contains("auth") || line.contains("action")

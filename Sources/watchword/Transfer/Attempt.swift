@@ -12,7 +12,7 @@ final class Attempt {
     private let token: String
     private let sendsBody: Bool
     private let item: FetchItem
-    private let location: SocketLocation
+    private let connection: BrokerConnection
     let output: ResponseOutput?
     let part: PartialFile?
     let resumption: Resumption?
@@ -26,7 +26,7 @@ final class Attempt {
     /// Opens where the response goes, then asks for it.
     init(_ item: FetchItem, on connection: BrokerConnection) throws {
         self.item = item
-        location = connection.location
+        self.connection = connection
         part =
             try item.resume == nil
             ? nil : item.file.flatMap { try PartialFile(for: $0, createsFolders: item.createsFolders) }
@@ -80,7 +80,7 @@ final class Attempt {
     func attach() throws(ClientFailure) {
         do throws(ClientFailure) {
             if sendsBody { try attachRequest() }
-            download = Download(from: try AttachedStream(location, token: token, side: .response))
+            download = Download(from: try connection.attach(token: token, side: .response))
         } catch {
             // The fetch may have failed by now: then its completion says why.
             guard case .refused(let error) = error, error.kind == .unknownFetch else { throw error }
@@ -90,7 +90,7 @@ final class Attempt {
     /// From the start, also when the broker asks a second time.
     func attachRequest() throws(ClientFailure) {
         guard let content = item.content else { return }
-        upload = Upload(content, to: try AttachedStream(location, token: token, side: .request))
+        upload = Upload(content, to: try connection.attach(token: token, side: .request))
     }
 
     /// The body is not touched before the header has said what to do with it.
