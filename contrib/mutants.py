@@ -193,7 +193,7 @@ SESSION = [
 ]
 
 CONNECTIONS = [
-    ("trust-fingerprint", FETCH + "FetchMachine+Connection.swift",
+    ("trust-fingerprint", FETCH + "FetchMachine+ServerTrust.swift",
      "Hexadecimal.bytes(trust.spkiSha256) == leaf else", "Hexadecimal.bytes(trust.spkiSha256) != nil else",
      "WatchwordCoreTests.ServerTrustFetchTests"),
     ("trust-owner", CORE + "Connection/ConnectionDecisions.swift",

@@ -1,0 +1,133 @@
+internal import WatchwordProtocol
+
+/// Whether a server's certificate is good enough: semantics rules 11, 13, 20 and 24; security rules C7 to C9.
+extension FetchMachine {
+    mutating func choose(
+        _ question: Question, _ facts: ServerTrustFacts, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard let leaf = facts.chain.first?.spkiSha256, !leaf.isEmpty else {
+            return giveUp(question, environment, &memory)
+        }
+        if plan.pinnedKey != nil { return giveUp(question, environment, &memory) }
+        if let step = useRemembered(facts, leaf, question, environment, &memory) { return step }
+        let space = server.space(realm: nil, .serverTrust)
+        if let consultation = nextConsultation(for: space, memory) {
+            return consult(consultation, then: .question(question))
+        }
+        guard let respondent = nextRespondent(for: question, in: space) else {
+            return verifyNormally(question, facts, environment, &memory)
+        }
+        // Who pins looks at every certificate itself.
+        if plan.trust == .onFailure {
+            let key = turnKey(for: space, .find, certificate: facts.chain.first?.sha256, memory)
+            guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
+        }
+        return ask(marked(question, facts, memory), respondent, problem: nil, &memory)
+    }
+
+    /// Somebody has accepted this key here before; or another one, and the server has a better certificate now.
+    private mutating func useRemembered(
+        _ facts: ServerTrustFacts, _ leaf: [UInt8], _ question: Question, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep? {
+        guard plan.trust == .onFailure, let known = rememberedTrust(memory) else { return nil }
+        if known.spkiSha256 == leaf, outgoing.trust != known {
+            outgoing.trust = known
+            return transfer(environment, &memory)
+        }
+        if facts.problems.isEmpty {
+            outgoing.trust = nil
+            return transferVerified(question, environment, &memory)
+        }
+        return nil
+    }
+
+    /// The certificate verifies: what was remembered about an older one has had its day.
+    private mutating func transferVerified(
+        _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        if memory.decisions.forgetTrust(at: hop.url.origin) {
+            memory.add(.keepTrust(memory.decisions.permanentKeys))
+        }
+        return transfer(environment, &memory)
+    }
+
+    /// Says that the certificate is not the one that was accepted before.
+    private func marked(_ question: Question, _ facts: ServerTrustFacts, _ memory: CredentialMemory) -> Question {
+        guard let known = rememberedTrust(memory), known.spkiSha256 != facts.chain.first?.spkiSha256 else {
+            return question
+        }
+        var facts = facts
+        facts.problems.insert(.changed)
+        var marked = Question(.serverTrust(facts), question.outcome)
+        marked.declined = question.declined
+        marked.waited = question.waited
+        return marked
+    }
+
+    private func decision(
+        _ leaf: [UInt8], _ facts: ServerTrustFacts, _ persistence: Persistence
+    ) -> TrustDecision {
+        // A certificate that verifies is no exception, whoever looked at it.
+        let isException = !facts.problems.subtracting([.changed]).isEmpty
+        return TrustDecision(spkiSha256: leaf, isException: isException, persistence: persistence, fetch: id)
+    }
+
+    mutating func answered(
+        _ answer: ChallengeAnswer, by respondent: Respondent, about facts: ServerTrustFacts, _ question: Question,
+        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard case .credential(let credential) = answer else {
+            release(answer == .reject ? .rejected : .proceed, .connection, &memory)
+            return verifyNormally(question, facts, environment, &memory)
+        }
+        guard case .trust(let trust) = credential else {
+            return ask(question, respondent, problem: .credentialOfWrongType, &memory)
+        }
+        guard let leaf = facts.chain.first?.spkiSha256, Hexadecimal.bytes(trust.spkiSha256) == leaf else {
+            return ask(question, respondent, problem: .fingerprintWrong, &memory)
+        }
+        let decision = decision(leaf, facts, trust.persistence)
+        let space = server.space(realm: nil, .serverTrust)
+        note(.trustAccepted, space, nil, respondent.source, trust.persistence, &memory)
+        release(.accepted(.trust(decision)), .connection, &memory)
+        return self.trust(decision, question, environment, &memory)
+    }
+
+    /// Rules 11 and 13: a certificate that verifies is good enough, and any other is not.
+    mutating func verifyNormally(
+        _ question: Question, _ facts: ServerTrustFacts, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard facts.problems.subtracting([.changed]).isEmpty, let leaf = facts.chain.first?.spkiSha256 else {
+            return giveUp(question, environment, &memory)
+        }
+        release(.passed(declined: question.declined), .connection, &memory)
+        return trust(decision(leaf, facts, .none), question, environment, &memory)
+    }
+
+    /// Goes on with this certificate, which holds for this fetch alone, until its response has come.
+    mutating func trust(
+        _ decision: TrustDecision, _ question: Question, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        var decision = decision
+        decision.fetch = id
+        outgoing.trust = decision
+        return transfer(environment, &memory)
+    }
+
+    /// What is stored does not flow over an exception (rule 24), nor past a lock: not even what was on its way.
+    mutating func dropStored(_ memory: inout CredentialMemory) {
+        for side in Side.allCases {
+            guard let attempt = outgoing[side], !mayUse(attempt.source, for: attempt.space, memory) else { continue }
+            outgoing[side] = nil
+            memory.turns.endTrial(by: id, in: attempt.space)
+        }
+        let space = server.space(realm: nil, .clientCertificate)
+        if case .certificate(_, .session) = outgoing.certificate, !mayUseStorage(for: space, memory) {
+            outgoing.certificate = .undecided
+        }
+    }
+}
