@@ -7,6 +7,9 @@ internal import WatchwordProtocol
 extension Broker {
     /// The reply to a request of ours.
     func receiveReply(_ reply: ConnectionMachine.Reply, to request: Int, from connection: ClientConnection) {
+        if let confirmID = connection.confirmations[request] {
+            return receiveConsent(reply, confirmID, request, from: connection)
+        }
         if let id = connection.consultations[request] {
             if case .needingBody? = fetches[id]?.state {
                 return give(neededBody(reply, id), to: id, of: connection, request)
@@ -91,7 +94,7 @@ extension Broker {
             requester: connection.requester, deadlineMs: options.challengeDeadline.wholeMilliseconds)
         open(challenge, challengeID, for: fetch, at: .parked(token: token))
         recordQuestion(challenge, for: fetch, to: connection, at: "client")
-        parked[token] = ParkedFetch(params: params, uid: connection.peer.uid)
+        parked[token] = ParkedFetch(params: params, connection: connection.id, peer: connection.peer)
         fetch.owner = nil
         connection.fetches.remove(fetch.id)
         guard let call = owner.call else { return }
@@ -104,7 +107,7 @@ extension Broker {
     func resumeFetch(
         _ call: ConnectionMachine.CallID, _ params: FetchResumeParams, from connection: ClientConnection
     ) throws {
-        guard let entry = parked[params.resume], entry.uid == connection.peer.uid,
+        guard let entry = parked[params.resume], entry.isFor(connection),
             let question = questions[entry.params.challengeID], let fetch = fetches[question.fetch]
         else {
             throw RPCError(
@@ -183,6 +186,14 @@ extension Broker {
 /// A fetch between its two halves.
 struct ParkedFetch {
     let params: AuthChallengeParams
-    /// Of the peer that may come back.
-    let uid: UInt32
+    /// Where its first half was.
+    let connection: ConnectionID
+    let peer: PeerIdentity
+
+    /// Whether this is the peer that may come back: any program of the user, but for those that are kept apart.
+    func isFor(_ other: ClientConnection) -> Bool {
+        guard other.peer.uid == peer.uid, other.peer.entrance == peer.entrance else { return false }
+        guard other.isConfined || peer.subject.isSandboxed else { return true }
+        return other.id == connection || other.peer.subject.isSame(as: peer.subject)
+    }
 }

@@ -32,15 +32,16 @@ extension Broker {
     private func nextAgent(
         for challenge: Challenge, of fetch: RunningFetch, after passed: Set<ConnectionID>
     ) -> ClientConnection? {
+        agents(after: passed).first { $0.agent?.covers(challenge.protectionSpace) ?? false }
+    }
+
+    /// Those that can be asked, the first one first.
+    func agents(after passed: Set<ConnectionID>) -> [ClientConnection] {
         let candidates = connections.values.filter { connection in
-            guard let agent = connection.agent, !connection.hasInputEnded, !passed.contains(connection.id) else {
-                return false
-            }
-            return agent.covers(challenge.protectionSpace)
+            connection.agent != nil && !connection.hasInputEnded && !passed.contains(connection.id)
         }
-        return candidates.min { left, right in
-            let (left, right) = (left.agent?.order ?? (0, 0), right.agent?.order ?? (0, 0))
-            return left < right
+        return candidates.sorted { left, right in
+            (left.agent?.order ?? (0, 0)) < (right.agent?.order ?? (0, 0))
         }
     }
 
@@ -77,7 +78,7 @@ extension Broker {
         let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
         return AuthChallengeParams(
             challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
-            requester: requester ?? Requester(name: nil, pid: 0, executable: nil),
+            requester: requester ?? Requester(name: nil, pid: 0, subject: Subject(.unknown, "")),
             deadlineMs: options.challengeDeadline.wholeMilliseconds)
     }
 

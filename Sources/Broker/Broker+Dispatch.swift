@@ -33,11 +33,11 @@ extension Broker {
                 throw RPCError(
                     .methodNotFound, "there is no method \"\(method.shortened)\"; rpc.discover lists them all")
             }
-            guard connection.peer.entrance == .main || known.isForEverybody else {
+            guard !connection.isConfined || known.isForEverybody else {
+                let place = connection.peer.entrance == .restricted ? "on the restricted socket" : "to programs in a sandbox"
                 throw RPCError(
                     .denied,
-                    "\(known.rawValue) is not offered on the restricted socket, which is for fetches and their own challenges."
-                )
+                    "\(known.rawValue) is not offered \(place): only fetches and their own challenges are.")
             }
             if let result = try run(known, params, call, from: connection) {
                 connection.complete(call, .success(result))
@@ -102,7 +102,7 @@ extension Broker {
         case .cancelRequest:
             throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
         case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .sessionClear,
-            .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock:
+            .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock, .grantList, .grantRevoke:
             return try runOnStorage(method, params, call, from: connection)
         }
     }
@@ -122,6 +122,10 @@ extension Broker {
         case .sessionClear: return try clearSession(SessionClearParams(params), connection.cause)
         case .brokerLock: return try lock(LockParams(params), connection.cause)
         case .brokerUnlock: return try unlock(LockParams(params), connection.cause)
+        case .grantList:
+            _ = try Members(params)
+            return ["grants": .array(table.grants.map(\.json))]
+        case .grantRevoke: return try revokeGrants(GrantRevokeParams(params), connection.cause)
         default: break
         }
         _ = try Members(params)
@@ -154,7 +158,7 @@ extension MethodName {
             true
         case .serverStatus, .agentRegister, .agentUnregister, .credentialList, .credentialStore, .credentialForget,
             .credentialSetDefault, .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock,
-            .eventsSubscribe:
+            .eventsSubscribe, .grantList, .grantRevoke:
             false
         }
     }

@@ -32,6 +32,7 @@ extension Broker {
         case .transfer(let request): start(request, for: fetch)
         case .ask(let challenge, .client): askClient(challenge, for: fetch)
         case .ask(let challenge, .agents): askAgents(challenge, for: fetch)
+        case .confirm(let request): confirm(request, for: fetch)
         case .consult(let consultation): consult(consultation, for: fetch)
         case .lookUp(let queries): lookUp(queries, for: fetch)
         case .wait: fetch.state = .waiting
@@ -40,7 +41,7 @@ extension Broker {
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
         case .note(let note): record(note, of: fetch)
-        case .store, .remove, .announce, .closeConnections, .keepTrust: performAside(order.command, cause)
+        case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: performAside(order.command, cause)
         }
     }
 
@@ -51,6 +52,7 @@ extension Broker {
         case .announce(let change): announce(change, cause)
         case .closeConnections(let identity): transfers.forget(identity)
         case .keepTrust(let keys): keepTrust(keys)
+        case .keepGrants(let grants): keepGrants(grants)
         default: break
         }
     }
@@ -195,6 +197,7 @@ extension Broker {
     ) {
         switch fetch.state {
         case .challenged(let challengeID, _): withdraw(challengeID, because: .cancelled)
+        case .confirming(let confirmID, _): withdrawConfirmation(confirmID)
         case .transferring(let transfer): transfers.cancel(transfer)
         case .consulting(let connection, let request, let deadline),
             .needingBody(let connection, let request, let deadline):
@@ -246,7 +249,7 @@ extension RunningFetch.State? {
     /// As `fetch/list` shows it.
     fileprivate var word: String {
         switch self {
-        case .challenged, .consulting: "challenged"
+        case .challenged, .consulting, .confirming: "challenged"
         case .lookingUp, .waiting, .needingBody: "waiting"
         case .transferring, nil: "transferring"
         }

@@ -28,7 +28,7 @@ extension Broker {
         lastAgent += 1
         connection.agent = AgentRegistration(
             number: lastAgent, name: params.name.shortened, locale: params.locale?.shortened,
-            priority: params.priority, methods: params.methods)
+            priority: params.priority, methods: params.methods, asksConfirm: params.asksConfirm)
         log.notice("agent registered", metadata: ["agent": "a\(lastAgent)", "pid": "\(connection.peer.pid)"])
         return ["agentId": .string("a\(lastAgent)")]
     }
@@ -39,12 +39,14 @@ extension Broker {
         connection.agent = nil
         log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
         settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
+        settleConfirmations(of: connection)
         return [:]
     }
 
     /// `auth/listPending`: what this connection was asked, and what waits for the second half of a fetch of this user.
     func listPending(_ connection: ClientConnection) -> JSON {
-        let halves = parked.values.filter { $0.uid == connection.peer.uid }.map(\.params)
+        let own = parked.values.filter { $0.isFor(connection) }
+        let halves = own.map(\.params)
         let all = connection.challenges.all + halves.sorted { $0.challengeID < $1.challengeID }
         return ["challenges": .array(all.map(\.json))]
     }

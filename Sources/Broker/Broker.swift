@@ -15,6 +15,7 @@ public actor Broker {
     /// `nil` where there is none: the session cache is all there is then.
     let keyring: (any KeyringPort)?
     let trust: (any TrustPort)?
+    let grants: (any GrantPort)?
     /// `nil` where no account is kept.
     let audit: (any AuditPort)?
     let clock: any BrokerClock
@@ -27,6 +28,8 @@ public actor Broker {
     var connections: [ConnectionID: ClientConnection] = [:]
     var fetches: [FetchID: RunningFetch] = [:]
     var questions: [String: OpenQuestion] = [:]
+    /// Questions about the use of what is kept.
+    var confirmations: [String: OpenConfirmation] = [:]
     /// By resume token.
     var parked: [String: ParkedFetch] = [:]
     /// Fetches in steps, by attach token.
@@ -50,7 +53,7 @@ public actor Broker {
 
     public init(
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
-        trust: (any TrustPort)? = nil, audit: (any AuditPort)? = nil, clock: any BrokerClock = SystemClock(),
+        trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil, clock: any BrokerClock = SystemClock(),
         options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
@@ -58,6 +61,7 @@ public actor Broker {
         self.transfers = transfers
         self.keyring = keyring
         self.trust = trust
+        self.grants = grants
         self.audit = audit
         self.clock = clock
         self.options = options
@@ -67,6 +71,7 @@ public actor Broker {
             sharing: options.sharing)
         suspendedBefore = clock.suspended
         if let trust { table.setPermanentTrust(trust.trustedKeys()) }
+        if let grants { table.restoreGrants(grants.standingGrants()) }
     }
 
     var environment: FetchEnvironment {
@@ -121,6 +126,7 @@ public actor Broker {
         guard let connection = connections[id] else { return }
         connection.hasInputEnded = true
         settleQuestions(of: connection)
+        settleConfirmations(of: connection)
         settleConsultations(of: connection)
         connection.closeIfDone()
     }
@@ -133,7 +139,8 @@ public actor Broker {
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)
         settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
-        table.forgetClient(id.tag)
+        settleConfirmations(of: connection)
+        table.forgetClient(id.tag, connection.peer.subject)
     }
 }
 

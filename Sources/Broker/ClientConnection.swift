@@ -23,6 +23,8 @@ final class ClientConnection {
     /// Questions of yes or no that it has not answered, by the number of their request.
     var consultations: [Int: FetchID] = [:]
     var challenges = PendingChallenges()
+    /// Questions about the use of what is kept that it has not answered, by the number of their request.
+    var confirmations: [Int: String] = [:]
     /// What happens that it wants to hear of.
     var eventKinds: Set<AuditEvent.Kind> = []
     var bodies = OpenBodies()
@@ -45,9 +47,12 @@ final class ClientConnection {
 
     var requester: Requester {
         Requester(
-            name: name, pid: Int(peer.pid), executable: peer.executable?.shortened,
+            name: name, pid: Int(peer.pid), subject: peer.subject,
             isRestricted: peer.entrance == .restricted)
     }
+
+    /// It is kept from what other programs of the user can do: fetching, and its own challenges, are all it gets.
+    var isConfined: Bool { peer.entrance == .restricted || peer.subject.isSandboxed }
 
     var hasOpenCalls: Bool { machine.openCallCount > 0 }
 
@@ -105,6 +110,8 @@ struct AgentRegistration {
     let locale: String?
     let priority: Int
     let methods: [AuthenticationMethod]?
+    /// Whether it is asked what programs may use.
+    let asksConfirm: Bool
 
     func covers(_ space: ProtectionSpace) -> Bool { methods?.contains(space.authenticationMethod) ?? true }
 }

@@ -7,6 +7,8 @@ final class RunningFetch {
         case transferring(TransferID)
         case challenged(challengeID: String, since: Duration)
         case consulting(ConnectionID, request: Int, deadline: Task<Void, Never>)
+        /// Somebody is asked whether it may use what is kept.
+        case confirming(String, since: Duration)
         /// The keyring is asked; `number` tells an answer that comes too late.
         case lookingUp(number: Int)
         case waiting

@@ -1,5 +1,6 @@
 public import Broker
 internal import CPlatform
+internal import Glibc
 public import Logging
 public import NIOCore
 internal import NIOPosix
@@ -13,6 +14,10 @@ public struct BrokerServer: Sendable {
         on loop: any EventLoop, socket: borrowing ListeningSocket, entrance: Entrance = .main,
         service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(), log: Logger
     ) async throws -> BrokerServer {
+        // Before the first connection is accepted, so that nothing comes without its sender.
+        guard watchword_ask_for_senders(socket.descriptor, 1) == 0 else {
+            throw SocketFailure.systemCall("setsockopt", path: "SO_PASSCRED", error: errno)
+        }
         let census = NIOLoopBoundBox.makeBoxSendingValue(0, eventLoop: loop)
         let bootstrap = ServerBootstrap(group: loop)
             .serverChannelInitializer { channel in
@@ -24,11 +29,14 @@ public struct BrokerServer: Sendable {
             .childChannelOption(
                 .writeBufferWaterMark, value: .init(low: limits.lowWaterMark, high: limits.highWaterMark)
             )
+            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    var peer = try admit(channel, policy: policy, limits: limits, census: census, log: log)
+                    var (peer, watch) = try admit(channel, policy: policy, limits: limits, census: census, log: log)
                     peer.entrance = entrance
-                    let handler = ConnectionHandler(service: service, peer: peer, limits: limits, log: log)
+                    try channel.syncOptions?.setOption(.recvAllocator, value: WatchedBuffers(watch))
+                    let handler = ConnectionHandler(
+                        service: service, peer: peer, watch: watch, limits: limits, log: log)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
@@ -43,12 +51,12 @@ public struct BrokerServer: Sendable {
     /// Before one byte is read: close-on-exec, who it is, and whether there is room. What is thrown closes the connection.
     private static func admit(
         _ channel: any Channel, policy: PeerPolicy, limits: ServerLimits, census: NIOLoopBoundBox<Int>, log: Logger
-    ) throws -> PeerIdentity {
-        let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-            watchword_set_close_on_exec($0) == 0 ? PeerIdentity(ofSocket: $0) : nil
-        }
-        guard let known = peer ?? nil, policy.admits(known) else {
-            log.warning("a connection was refused", metadata: ["uid": "\(peer??.uid ?? UInt32.max)"])
+    ) throws -> (PeerIdentity, SenderWatch) {
+        let operations = channel.pipeline.syncOperations
+        let socket = try operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 } ?? -1
+        let peer = watchword_set_close_on_exec(socket) == 0 ? PeerIdentity(ofSocket: socket) : nil
+        guard let known = peer, policy.admits(known) else {
+            log.warning("a connection was refused", metadata: ["uid": "\(peer?.uid ?? UInt32.max)"])
             throw Refusal.peer
         }
         guard census.value < limits.connections else {
@@ -57,7 +65,7 @@ public struct BrokerServer: Sendable {
         }
         census.value += 1
         channel.closeFuture.whenComplete { _ in census.value -= 1 }
-        return known
+        return (known, SenderWatch(socket: socket, pid: known.pid))
     }
 
     private enum Refusal: Error {

@@ -12,6 +12,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     private let service: any ConnectionService
     private let peer: PeerIdentity
+    private let watch: SenderWatch
     private let limits: ServerLimits
     private let log: Logger
     private var context: ChannelHandlerContext?
@@ -19,9 +20,12 @@ final class ConnectionHandler: ChannelInboundHandler {
     private var isFlushPlanned = false
     private var isClosing = false
 
-    init(service: any ConnectionService, peer: PeerIdentity, limits: ServerLimits, log: Logger) {
+    init(
+        service: any ConnectionService, peer: PeerIdentity, watch: SenderWatch, limits: ServerLimits, log: Logger
+    ) {
         self.service = service
         self.peer = peer
+        self.watch = watch
         self.limits = limits
         self.log = log
     }
@@ -35,12 +39,22 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard let id, !isClosing else { return }
+        guard watch.isOfPeer else { return endStrangersConnection(context) }
         let buffer = unwrapInboundIn(data)
         buffer.withUnsafeReadableBytes { bytes in
             service.received(bytes, from: id)
             // A message may hold a password. Nobody reads these bytes again: the next read overwrites them.
             watchword_wipe(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
         }
+    }
+
+    /// What it has sent is not looked at.
+    private func endStrangersConnection(_ context: ChannelHandlerContext) {
+        log.warning(
+            "another process than the one that connected has sent something; the connection ends",
+            metadata: ["pid": "\(peer.pid)"])
+        isClosing = true
+        context.close(promise: nil)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -102,7 +116,8 @@ final class ConnectionHandler: ChannelInboundHandler {
             if case .success = result {
                 let operations = channel.pipeline.syncOperations
                 let socket = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
-                    watchword_duplicate(socket)
+                    // What comes now is a body, and the token was for whoever has it.
+                    watchword_ask_for_senders(socket, 0) == 0 ? watchword_duplicate(socket) : -1
                 }
                 if let socket = socket ?? nil, socket >= 0 { taker(socket) }
             }

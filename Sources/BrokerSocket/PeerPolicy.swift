@@ -1,6 +1,5 @@
 public import Broker
 internal import CPlatform
-internal import Glibc
 
 /// Who may talk to the broker.
 public struct PeerPolicy: Sendable {
@@ -21,17 +20,10 @@ extension PeerIdentity {
         var pid: Int32 = 0
         var uid = UInt32.max
         guard watchword_peer_credentials(descriptor, &pid, &uid) == 0 else { return nil }
-        self.init(pid: pid, uid: uid, executable: Self.executable(of: pid))
-    }
-
-    /// Read while the peer has just connected: later its number may belong to somebody else.
-    private static func executable(of pid: Int32) -> String? {
-        guard pid > 0 else { return nil }
-        let capacity = Int(PATH_MAX)
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer -> String? in
-            let count = readlink("/proc/\(pid)/exe", buffer.baseAddress!, capacity)
-            guard count > 0, count < capacity else { return nil }
-            return String(validating: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        }
+        self.init(pid: pid, uid: uid)
+        guard pid > 0 else { return }
+        let (process, subject, executable) = PeerProcess.accept(socket: descriptor, pid: pid)
+        (self.subject, self.executable) = (subject, executable)
+        subjectNow = { process.subjectNow(after: subject) }
     }
 }

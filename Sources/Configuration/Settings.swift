@@ -8,6 +8,8 @@ public struct Settings: Sendable, Equatable {
         case user
         /// Only the connection that brought them.
         case client
+        /// Every program of the user that the user has let.
+        case ask
     }
 
     /// How long a question waits for its answer.

@@ -72,6 +72,10 @@ public enum Limits {
     public static let connectionIdentities = 64
     /// Trust exceptions, and client certificates, that are remembered for the session.
     public static let rememberedDecisions = 256
+    /// What is remembered of consents, given and refused.
+    public static let grants = 1024
+    /// After nobody has answered whether something may be used, nobody is asked about it again for so long.
+    public static let consentSilence: Duration = .seconds(60)
 
     /// Protection spaces in the session cache; the one unused for longest goes first.
     public static let sessionEntries = 256

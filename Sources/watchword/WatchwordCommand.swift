@@ -49,6 +49,6 @@ struct WatchwordCommand: ParsableCommand {
         version: WatchwordVersion.current,
         subcommands: [
             FetchCommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,
-            UnlockCommand.self, LogCommand.self, StatusCommand.self, ConfigCommand.self,
+            UnlockCommand.self, GrantsCommand.self, LogCommand.self, StatusCommand.self, ConfigCommand.self,
         ])
 }

@@ -61,6 +61,11 @@ extension BrokerOptions {
             negotiateHosts: settings.negotiateHosts, delegationHosts: settings.delegationHosts,
             ntlmHosts: settings.ntlmHosts,
             sites: settings.schemeOrders.map { SchemeRules.Site(hosts: [$0.hosts], order: $0.order) })
-        sharing = settings.sharing == .client ? .client : .user
+        sharing =
+            switch settings.sharing {
+            case .user: .user
+            case .client: .client
+            case .ask: .ask
+            }
     }
 }

@@ -60,9 +60,10 @@ struct RunningService {
         var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
         brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
         let trust = TrustFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
+        let grants = GrantFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
         let audit = AuditLog(settings, log: log)
         let broker = Broker(
-            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, audit: audit,
+            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, grants: grants, audit: audit,
             options: brokerOptions, log: log)
         let policy = PeerPolicy(uid: getuid())
         var servers = [

@@ -6,8 +6,8 @@ import WatchwordProtocol
 /// What is remembered about connections: for whom, how long, and how much of it.
 @Suite struct ConnectionDecisionsTests {
     private let place = Origin(scheme: .https, host: "h", port: 443)
-    private let one = ClientTag(value: 1)
-    private let other = ClientTag(value: 2)
+    private let one = Partition.client(ClientTag(value: 1))
+    private let other = Partition.client(ClientTag(value: 2))
 
     private func key(_ key: UInt8, _ port: Int = 443) -> TrustedKey {
         TrustedKey(origin: Origin(scheme: .https, host: "h", port: port), spkiSha256: hash(key))

@@ -79,7 +79,7 @@ struct MachineRun {
         for order in orders {
             switch order.command {
             case .tell(let event): events.append(event)
-            case .store, .remove, .announce, .closeConnections, .keepTrust: effects.append(order.command)
+            case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: effects.append(order.command)
             case .lookUp:
                 lookUps += 1
                 take(table.found(.success(keyring ?? []), for: id, environment))
@@ -93,7 +93,7 @@ struct MachineRun {
                 challenges.append(challenge)
             case .consult(let consultation): consultations.append(consultation)
             case .note(let note): notes.append(note)
-            case .wait, .needBody, .finish, .fail: break
+            case .wait, .needBody, .confirm, .finish, .fail: break
             }
             if order.fetch == id, !order.command.isAside { last = order.command }
         }

@@ -20,6 +20,10 @@ struct RandomWalk {
         var refused: Set<String> = []
         /// The numbers of the connections that only this fetch may have.
         var identities: Set<Int> = []
+        /// On whose behalf, where that is asked about.
+        var subject: Subject?
+        /// What somebody has let it use.
+        var consented: Set<GrantBook.Use> = []
         /// It has kept the others from theirs for long enough.
         var isSlow = false
         var steps = 0
@@ -32,6 +36,8 @@ struct RandomWalk {
         ("https://b", "NTLM, Basic realm=\"r\"", [.selfSigned]),
         ("https://c", "Bearer realm=\"r\", Hoba realm=\"r\", Basic realm=\"r\"", []),
     ]
+    /// Of some clients: a sandbox, and somebody whom nobody knows.
+    static let subjects = [4: Subject(.flatpak, "org.x", isSandboxed: true), 5: Subject.unknown]
     /// Far above what twenty authentication rounds with their questions can come to.
     static let longestFetch = 400
 
@@ -137,6 +143,7 @@ struct RandomWalk {
             isPrivate.formUnion(fetches.keys)
             take(table.lock(), after: nil)
         case 2, 3: table.unlock()
+        case 4 where chance(1, in: 2): take(table.revokeGrants(number: nil, subject: nil).orders, after: nil)
         case 4: keys[place, default: 1] += 1
         case 5: passwords["p", default: 0] += 1
         default: passwords[place, default: 0] += 1
@@ -167,11 +174,13 @@ struct RandomWalk {
             delivery: .request, mode: chance(1, in: 3) ? .everything : .classic, asksCanAuthenticate: consults,
             asksUseStorage: consults)
         guard let plan = try? FetchPlan(params, subscription: chance(1, in: 5) ? nil : subscription) else { return }
-        let id = table.add(plan, of: ClientTag(value: client))
+        let subject = Self.subjects[client]
+        let id = table.add(plan, of: ClientTag(value: client), subject)
         started += 1
         fetches[id] = Fetch(
             client: client, sharesStorage: params.useStorage && !consults, namesUser: params.credential != nil,
-            proxy: params.proxy, pin: plan.pinnedKey, isApart: plan.pinnedKey != nil || plan.proxyName == "q")
+            proxy: params.proxy, pin: plan.pinnedKey, isApart: plan.pinnedKey != nil || plan.proxyName == "q" || subject != nil)
+        fetches[id]?.subject = subject
         if params.tls.trust == .always { fetches[id]?.pinsAlways = true }
         if table.isLocked { isPrivate.insert(id) }
         take(table.start(id, environment), after: id)
@@ -185,6 +194,7 @@ struct RandomWalk {
         switch command {
         case .transfer(let request): serve(request, for: id)
         case .ask(let challenge, _): take(table.answered(answer(challenge), for: id, environment), after: id)
+        case .confirm(let request): confirm(request, for: id)
         case .consult: take(table.consulted(chance(2, in: 3), for: id, environment), after: id)
         case .lookUp(let queries): take(table.found(lookUp(queries), for: id, environment), after: id)
         default: break
@@ -192,6 +202,14 @@ struct RandomWalk {
     }
 
     // MARK: People
+
+    private mutating func confirm(_ request: ConsentRequest, for id: FetchID) {
+        let consent = (Consent.allCases + [nil]).randomElement(using: &random) ?? nil
+        if let consent, consent != .no {
+            fetches[id]?.consented.insert(GrantBook.Use(space: request.space, user: request.user))
+        }
+        take(table.confirmed(consent, for: id, environment), after: id)
+    }
 
     /// Passwords say for which server they are, so that one that goes astray is noticed.
     private mutating func secret(for place: String) -> String {

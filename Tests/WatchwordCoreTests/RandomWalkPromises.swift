@@ -61,7 +61,10 @@ extension RandomWalk {
         for order in orders {
             reached.insert(order.command.name)
             switch order.command {
-            case .tell, .note: continue
+            case .tell: continue
+            case .note(let note):
+                checkConsent(to: note)
+                continue
             case .closeConnections(.number(let number)): closed.insert(number)
             case .store(_, let pattern): checkStored(pattern, after: before)
             case .announce(let change) where change.kind == .stored:
@@ -98,6 +101,19 @@ extension RandomWalk {
         if let id, fetches[id] != nil, pending[id] == nil { problem = "\(id) waits for nothing" }
         if !left.allSatisfy({ closed.isSuperset(of: $0.identities) }) { problem = "an exception outlives its fetch" }
         checkOnce()
+    }
+
+    /// What is kept for others is used by nobody whom nobody has let.
+    private mutating func checkConsent(to note: AuditNote) {
+        guard let fetch = fetches[note.fetch], let subject = fetch.subject, note.kind == .credentialUsed,
+            note.source == .keyring || note.source == .ambient
+        else { return }
+        let isGranted = table.grants.contains { grant in
+            grant.subject == subject && SpacePattern(grant.space) == note.space && grant.user == note.user
+                && grant.consent != .no
+        }
+        let isConsented = fetch.consented.contains { SpacePattern($0.space) == note.space && $0.user == note.user }
+        if !isGranted && !isConsented { problem = "\(subject.text) uses what nobody has let it use" }
     }
 
     /// - Parameter command: what the fetch had done whose event that was.

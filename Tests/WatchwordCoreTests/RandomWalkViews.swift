@@ -60,6 +60,8 @@ extension FetchTable.Command {
         case .ask(_, .client): "ask the client"
         case .ask(_, .agents): "ask the agents"
         case .consult: "consult"
+        case .confirm: "confirm"
+        case .keepGrants: "keepGrants"
         case .lookUp: "lookUp"
         case .wait: "wait"
         case .needBody: "needBody"

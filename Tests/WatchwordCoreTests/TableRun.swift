@@ -21,6 +21,7 @@ struct TableRun {
     private(set) var closed: [ConnectionIdentity] = []
     /// What was to be written down, each time.
     private(set) var kept: [[TrustedKey]] = []
+    private(set) var keptGrants: [[StandingGrant]] = []
     var proxy = ProxyRule()
     var schemes = SchemeRules()
 
@@ -35,14 +36,14 @@ struct TableRun {
 
     mutating func fetch(
         _ url: String = "http://h/a/page", client: Int = 1,
-        subscription: Subscription? = Subscription(delivery: .request),
+        subscription: Subscription? = Subscription(delivery: .request), subject: Subject? = nil,
         change: (inout FetchRunParams) -> Void = { _ in }
     ) throws -> FetchID {
         let (text, userInfo) = URLText.split(secret(url))
         var params = FetchRunParams(url: text)
         params.userInfo = userInfo
         change(&params)
-        let id = table.add(try FetchPlan(params, subscription: subscription), of: ClientTag(value: client))
+        let id = table.add(try FetchPlan(params, subscription: subscription), of: ClientTag(value: client), subject)
         take(table.start(id, environment))
         return id
     }
@@ -57,6 +58,11 @@ struct TableRun {
 
     func question(_ id: FetchID) -> Challenge? {
         if case .ask(let challenge, _)? = pending[id] { challenge } else { nil }
+    }
+
+    /// What somebody is asked to consent to.
+    func confirmation(_ id: FetchID) -> ConsentRequest? {
+        if case .confirm(let request)? = pending[id] { request } else { nil }
     }
 
     func isLookingUp(_ id: FetchID) -> Bool {
@@ -106,6 +112,10 @@ struct TableRun {
 
     mutating func consulted(_ id: FetchID, _ answer: Bool) { take(table.consulted(answer, for: id, environment)) }
 
+    mutating func confirm(_ id: FetchID, _ consent: Consent?) {
+        take(table.confirmed(consent, for: id, environment))
+    }
+
     mutating func found(_ id: FetchID, _ items: [KeyringItem]) {
         take(table.found(.success(items), for: id, environment))
     }
@@ -137,6 +147,7 @@ struct TableRun {
             case .store, .remove, .announce: effects.append(order.command)
             case .closeConnections(let identity): closed.append(identity)
             case .keepTrust(let keys): kept.append(keys)
+            case .keepGrants(let grants): keptGrants.append(grants)
             default: order.fetch.map { take(order.command, for: $0) }
             }
         }

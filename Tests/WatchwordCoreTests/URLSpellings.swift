@@ -6,14 +6,14 @@ import WatchwordProtocol
 extension SessionCache {
     @discardableResult
     mutating func remember(
-        _ credential: LoginCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at url: FetchURL,
+        _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil, at url: FetchURL,
         digest: DigestChallenge?, now: Duration
     ) -> Bool {
         remember(credential, for: space, owner: owner, path: url.path, digest: digest, now: now)
     }
 
     func preemptiveEntry(
-        for url: FetchURL, user: String? = nil, owner: ClientTag? = nil, now: Duration
+        for url: FetchURL, user: String? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
         preemptiveEntry(at: .server(url.origin), path: url.path, user: user, owner: owner, now: now)
     }

@@ -1,3 +1,5 @@
+public import WatchwordProtocol
+
 /// Names one connection for as long as the broker runs; never used again.
 public struct ConnectionID: Hashable, Sendable {
     public let value: Int
@@ -14,17 +16,23 @@ public enum Entrance: Sendable {
 }
 
 /// Who is at the other end of a connection, as the kernel said when it was accepted.
-public struct PeerIdentity: Sendable, Equatable {
+public struct PeerIdentity: Sendable {
     public var pid: Int32
     public var uid: UInt32
     /// The program file, where the kernel tells.
     public var executable: String?
+    /// On whose behalf it speaks.
+    public var subject: Subject
+    /// Reads anew who it is: a process can run another program than the one that connected.
+    public var subjectNow: @Sendable () -> Subject
     public var entrance = Entrance.main
 
-    public init(pid: Int32, uid: UInt32, executable: String? = nil) {
+    public init(pid: Int32, uid: UInt32, executable: String? = nil, subject: Subject = .unknown) {
         self.pid = pid
         self.uid = uid
         self.executable = executable
+        self.subject = subject
+        subjectNow = { subject }
     }
 }
 

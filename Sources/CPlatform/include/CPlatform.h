@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "CPeer.h"
+
 /// Overwrites `length` bytes at `block` in a way that the compiler may not remove.
 void watchword_wipe(void *block, size_t length);
 

@@ -28,15 +28,15 @@ public struct TrustedKey: Sendable, Hashable {
 struct ConnectionDecisions: Sendable {
     private struct Exception: Sendable {
         let key: TrustedKey
-        /// The only client that it holds for; `nil` for all.
-        let owner: ClientTag?
+        /// In whose part it is; `nil` for that of all.
+        let owner: Partition?
         let isPermanent: Bool
         let since: Duration
     }
 
     private struct Shown: Sendable {
         let origin: Origin
-        let owner: ClientTag?
+        let owner: Partition?
         let certificate: CertificateCredential
         let since: Duration
         var lastUse: Duration
@@ -50,12 +50,12 @@ struct ConnectionDecisions: Sendable {
     // MARK: Trust
 
     /// The key that is good enough at `origin`, and whether that is so for good.
-    func trustedKey(at origin: Origin, owner: ClientTag?) -> (spkiSha256: [UInt8], isPermanent: Bool)? {
+    func trustedKey(at origin: Origin, owner: Partition?) -> (spkiSha256: [UInt8], isPermanent: Bool)? {
         let found = exceptions.last { $0.key.origin == origin && ($0.isPermanent || $0.owner == owner) }
         return found.map { ($0.key.spkiSha256, $0.isPermanent) }
     }
 
-    mutating func trust(_ key: TrustedKey, isPermanent: Bool, owner: ClientTag?, now: Duration) {
+    mutating func trust(_ key: TrustedKey, isPermanent: Bool, owner: Partition?, now: Duration) {
         exceptions.removeAll {
             $0.key.origin == key.origin && ($0.isPermanent ? isPermanent : isPermanent || $0.owner == owner)
         }
@@ -77,12 +77,12 @@ struct ConnectionDecisions: Sendable {
 
     // MARK: Client certificates
 
-    func certificate(at origin: Origin, owner: ClientTag?) -> CertificateCredential? {
+    func certificate(at origin: Origin, owner: Partition?) -> CertificateCredential? {
         certificates.first { $0.origin == origin && $0.owner == owner }?.certificate
     }
 
     mutating func remember(
-        _ certificate: CertificateCredential, at origin: Origin, owner: ClientTag?, now: Duration
+        _ certificate: CertificateCredential, at origin: Origin, owner: Partition?, now: Duration
     ) {
         let known = certificates.firstIndex { $0.origin == origin && $0.owner == owner }
         if let known, certificates[known].certificate.isSame(as: certificate) {
@@ -108,9 +108,9 @@ struct ConnectionDecisions: Sendable {
     }
 
     /// What was for the session: all, or at one origin, or of one client. Returns how many.
-    mutating func clear(origin: Origin? = nil, owner: ClientTag? = nil) -> Int {
+    mutating func clear(origin: Origin? = nil, owner: Partition? = nil) -> Int {
         let before = exceptions.count + certificates.count
-        func isMeant(_ place: Origin, _ holder: ClientTag?) -> Bool {
+        func isMeant(_ place: Origin, _ holder: Partition?) -> Bool {
             (origin == nil || place == origin) && (owner == nil || holder == owner)
         }
         exceptions.removeAll { !$0.isPermanent && isMeant($0.key.origin, $0.owner) }

@@ -8,6 +8,8 @@ struct Attempt: Sendable, Equatable {
     var source: CredentialSource
     /// The item of the keyring that the credential came from, if it was stored for exactly this space.
     var item: String?
+    /// In whose part of the session it is, or is going to be.
+    var home: Partition?
     /// Sent before this fetch was challenged.
     var isPreemptive = false
     /// How many answers in a row said that only the nonce was too old.
@@ -25,6 +27,7 @@ struct Attempt: Sendable, Equatable {
         credential = candidate.credential
         source = candidate.source
         item = candidate.item
+        home = candidate.home
     }
 
     var challenger: Challenger { Challenger(space) }

@@ -13,6 +13,8 @@ struct CredentialMemory: Sendable {
         case closeConnections(ConnectionIdentity)
         /// These certificates are trusted for good now, and no others.
         case keepTrust([TrustedKey])
+        /// What is granted for good has changed.
+        case keepGrants
     }
 
     var session: SessionCache
@@ -21,6 +23,7 @@ struct CredentialMemory: Sendable {
     var refusals = RefusalLog()
     var identities = ConnectionIdentities()
     var decisions = ConnectionDecisions()
+    var grants = GrantBook()
     private(set) var effects: [Effect] = []
     private var notes: [AuditNote] = []
     /// Nothing that is kept is used, and nothing is kept, until somebody unlocks.

@@ -12,7 +12,7 @@ extension FetchMachine {
                 return tooManyAttempts(challenger(of: question), &memory)
             }
         }
-        guard let challenge = challenge(for: question, problem: problem, memory) else { return unexpected(&memory) }
+        guard let challenge = challenge(for: question, at: respondent, problem: problem, memory) else { return unexpected(&memory) }
         state = .asking(question, respondent)
         return FetchStep(.ask(challenge, respondent))
     }
@@ -82,7 +82,7 @@ extension FetchMachine {
             targets[offers.challenger, default: TargetRecord()].noteRepeatedAnswer()
             return ask(question, respondent, problem: .credentialAlreadyRefused, &memory)
         }
-        let candidate = Candidate(credential: credential, source: respondent.source)
+        let candidate = Candidate(credential: credential, source: respondent.source, home: access.home)
         return attempt(candidate, for: asked, in: space, question, environment, &memory)
     }
 
@@ -167,7 +167,7 @@ extension FetchMachine {
         let usesStorage = mayUseStorage(for: space, memory)
         return SpaceTurns.Key(
             space: space, purpose: purpose, user: namedUser(at: Challenger(space)),
-            client: usesStorage ? owner : client, usesStorage: usesStorage, certificate: certificate)
+            client: usesStorage ? access.line : .client(client), usesStorage: usesStorage, certificate: certificate)
     }
 
     mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {

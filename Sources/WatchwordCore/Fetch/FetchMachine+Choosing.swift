@@ -118,9 +118,12 @@ extension FetchMachine {
         if !isAskedFirst, let stored { return attempt(stored, for: asked, in: space, question, environment, &memory) }
         guard let respondent else { return giveUp(question, environment, &memory) }
         var question = question
-        question.proposed =
-            ownCandidate(for: asked, in: space, memory)
-            ?? acceptedCandidate(for: asked, in: space, memory, environment.now) ?? stored
+        let atHand = [
+            ownCandidate(for: asked, in: space, memory),
+            acceptedCandidate(for: asked, in: space, memory, environment.now), stored,
+        ]
+        // Even that there is one is nobody's business who may not use it.
+        question.proposed = atHand.compactMap(\.self).first { isConsented($0, in: space, memory, environment.now) }
         return ask(question, respondent, problem: nil, &memory)
     }
 
@@ -131,6 +134,8 @@ extension FetchMachine {
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
+        // Whoever waits for the verdict would wait for a person otherwise.
+        if let step = confirm(candidate, in: space, question, environment, &memory) { return step }
         guard memory.turns.beginTrial(of: candidate.credential, in: space, by: id) else {
             var question = question
             question.asked = asked
@@ -144,6 +149,7 @@ extension FetchMachine {
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
+        if let step = confirm(candidate, in: space, question, environment, &memory) { return step }
         outgoing[space.proxyType == nil ? .server : .proxy] = Attempt(asked, space, candidate)
         if asked.isHandshake { handshakeQuestion = question }
         return transfer(environment, &memory)
@@ -160,16 +166,17 @@ extension FetchMachine {
             let space = asked.protectionSpace(at: offers.challenger)
             let own = ownCandidate(for: asked, in: space, memory)
             guard mayUse(own?.source ?? source, for: space, memory),
+                access.subject == nil || own != nil || [.client, .agent].contains(source),
                 !target(offers.challenger).hasRefused(credential, in: space),
                 asked.canCarry(credential, at: offers.challenger),
                 own.map({ $0.credential.isSame(as: credential) }) ?? true
             else { break }
-            let candidate = own ?? Candidate(credential: credential, source: source)
+            let candidate = own ?? Candidate(credential: credential, source: source, home: access.home)
             return send(candidate, for: asked, in: space, question, environment, &memory)
         case (.trust(let decision), .serverTrust):
             return trust(decision, question, environment, &memory)
         case (.certificate(let certificate, let source), .clientCertificate)
-        where !target(server).hasRefused(certificate):
+        where !target(server).hasRefused(certificate) && (access.subject == nil || source != .session):
             return show(certificate, source, question, environment, &memory)
         default:
             break
@@ -218,7 +225,8 @@ extension FetchMachine {
             guard refusal.key == key || isOwn, !target(challenger).hasRefused(refusal.credential, in: space) else {
                 continue
             }
-            let candidate = Candidate(credential: refusal.credential, source: refusal.source)
+            let candidate = Candidate(
+                credential: refusal.credential, source: refusal.source, home: access.home)
             targets[challenger, default: TargetRecord()].noteRefusal(of: Attempt(asked, space, candidate))
         }
     }

@@ -14,7 +14,8 @@ extension FetchMachine {
         }
         let known = rememberedCertificate(memory)
         if let known, !isAskedFirst(about: .clientCertificate) || question.declined.contains(.client) {
-            return show(known, .session, question, environment, &memory)
+            return confirmCertificate(home: known.home, question, environment, &memory)
+                ?? show(known.certificate, .session, question, environment, &memory)
         }
         guard let respondent = nextRespondent(for: question, in: space) else {
             return giveUp(question, environment, &memory)
@@ -36,7 +37,8 @@ extension FetchMachine {
             guard let known = rememberedCertificate(memory) else {
                 return ask(question, respondent, problem: .nothingProposed, &memory)
             }
-            return show(known, .session, question, environment, &memory)
+            return confirmCertificate(home: known.home, question, environment, &memory)
+                ?? show(known.certificate, .session, question, environment, &memory)
         }
         guard case .certificate(let certificate) = credential else {
             return ask(question, respondent, problem: .credentialOfWrongType, &memory)

@@ -7,7 +7,7 @@ extension FetchMachine {
 
     /// What is known about the server of a new hop. A decision that somebody made for this fetch goes with it to the same
     /// origin only.
-    mutating func enterConnection(from previous: Origin?, _ memory: CredentialMemory) {
+    mutating func enterConnection(from previous: Origin?, _ memory: CredentialMemory, now: Duration) {
         let origin = hop.url.origin
         let before = previous == origin ? outgoing : Outgoing()
         outgoing.trust = nil
@@ -22,28 +22,40 @@ extension FetchMachine {
         if before.trust?.fetch == id { outgoing.trust = before.trust }
         if before.certificate.isOfFetch {
             outgoing.certificate = before.certificate
-        } else if !isAskedFirst(about: .clientCertificate), let certificate = rememberedCertificate(memory) {
-            outgoing.certificate = .certificate(certificate, .session)
+        } else if !isAskedFirst(about: .clientCertificate), let known = rememberedCertificate(memory),
+            isCertificateConsented(home: known.home, memory, now)
+        {
+            outgoing.certificate = .certificate(known.certificate, .session)
         }
     }
 
     /// What is remembered was made for this server.
     func rememberedTrust(_ memory: CredentialMemory) -> TrustDecision? {
         guard mayRememberTrust(memory) else { return nil }
-        return memory.decisions.trustedKey(at: hop.url.origin, owner: owner).map { key in
+        return memory.decisions.trustedKey(at: hop.url.origin, owner: access.home).map { key in
             TrustDecision(
                 spkiSha256: key.spkiSha256, isException: true,
                 persistence: key.isPermanent ? .permanent : .forSession, fetch: nil)
         }
     }
 
-    func proposesCertificate(_ memory: CredentialMemory) -> Bool { rememberedCertificate(memory) != nil }
+    /// Even that there is one is nobody's business who may not use it.
+    func proposesCertificate(_ memory: CredentialMemory) -> Bool {
+        rememberedCertificate(memory).map { access.subject == nil || $0.home == access.home } ?? false
+    }
 
-    func rememberedCertificate(_ memory: CredentialMemory) -> CertificateCredential? {
+    /// What the session has, and in whose part.
+    func rememberedCertificate(
+        _ memory: CredentialMemory
+    ) -> (certificate: CertificateCredential, home: Partition?)? {
         let space = server.space(realm: nil, .clientCertificate)
-        guard mayUseStorage(for: space, memory), mayShowCertificates, !hasOwnCertificate else { return nil }
-        let known = memory.decisions.certificate(at: hop.url.origin, owner: owner)
-        return known.flatMap { target(server).hasRefused($0) ? nil : $0 }
+        guard mayUseStorage(for: space, memory), mayShowCertificates, !hasOwnCertificate, !isCertificateRefused else {
+            return nil
+        }
+        let known = access.readable.lazy.compactMap { [hop] part in
+            memory.decisions.certificate(at: hop.url.origin, owner: part).map { ($0, part) }
+        }
+        return known.first { !target(server).hasRefused($0.0) }
     }
 
     /// What the adapter has to know of all this.
@@ -85,7 +97,8 @@ extension FetchMachine {
             if source != .session || response.clientCertificateRequest != nil { hasAuthenticated = true }
             let space = server.space(realm: nil, .clientCertificate)
             if certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
-                memory.decisions.remember(certificate, at: hop.url.origin, owner: owner, now: now)
+                memory.decisions.remember(certificate, at: hop.url.origin, owner: access.home, now: now)
+                noteOwnCertificate(source, now, &memory)
             }
             release(.accepted(.certificate(certificate, source)), .connection, &memory)
         }
@@ -100,9 +113,9 @@ extension FetchMachine {
         guard mayRememberTrust(memory) else { return }
         let key = TrustedKey(origin: hop.url.origin, spkiSha256: trust.spkiSha256)
         let isPermanent = trust.persistence == .permanent
-        let known = memory.decisions.trustedKey(at: key.origin, owner: owner)
+        let known = memory.decisions.trustedKey(at: key.origin, owner: access.home)
         if let known, known.spkiSha256 == key.spkiSha256, known.isPermanent || !isPermanent { return }
-        memory.decisions.trust(key, isPermanent: isPermanent, owner: owner, now: now)
+        memory.decisions.trust(key, isPermanent: isPermanent, owner: access.home, now: now)
         if isPermanent || known?.isPermanent == true { memory.add(.keepTrust(memory.decisions.permanentKeys)) }
     }
 

@@ -6,6 +6,15 @@ struct Candidate: Sendable, Equatable {
     var source: CredentialSource
     /// See `Attempt.item`.
     var item: String?
+    /// See `Attempt.home`.
+    var home: Partition?
+
+    init(credential: LoginCredential, source: CredentialSource, item: String? = nil, home: Partition?) {
+        self.credential = credential
+        self.source = source
+        self.item = item
+        self.home = home
+    }
 }
 
 /// Where credentials come from, and what becomes of them: semantics rules 15 to 19 and 23 to 25.
@@ -32,10 +41,13 @@ extension FetchMachine {
         at challenger: Challenger, _ environment: FetchEnvironment, _ memory: CredentialMemory
     ) -> SessionEntry? {
         guard plan.preemptive else { return nil }
-        let entry = memory.session.preemptiveEntry(
-            at: challenger, path: challenger.isProxy ? "/" : hop.url.path, user: namedUser(at: challenger),
-            owner: owner, now: environment.now)
-        guard let entry, mightUseStorage(for: entry.space, memory),
+        let entries = access.readable.lazy.compactMap { [self] part in
+            memory.session.preemptiveEntry(
+                at: challenger, path: challenger.isProxy ? "/" : hop.url.path, user: namedUser(at: challenger),
+                owner: part, now: environment.now)
+        }
+        guard let entry = entries.first, mightUseStorage(for: entry.space, memory),
+            isConsented(preemptiveAttempt(entry), memory, environment.now),
             plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
             !isDowngrade(preemptiveAttempt(entry).challenge, challenger, memory),
@@ -57,8 +69,8 @@ extension FetchMachine {
             } else {
                 .basic(realm: entry.space.realm ?? "")
             }
-        var attempt = Attempt(
-            challenge, entry.space, Candidate(credential: entry.credential, source: .session))
+        let candidate = Candidate(credential: entry.credential, source: .session, home: entry.owner)
+        var attempt = Attempt(challenge, entry.space, candidate)
         attempt.isPreemptive = true
         return attempt
     }
@@ -81,16 +93,16 @@ extension FetchMachine {
         var own: [Candidate] = []
         if isMeant(challenger) {
             if let credential = challenger.isProxy ? plan.proxyCredential : plan.credential {
-                own.append(Candidate(credential: credential, source: .explicit))
+                own.append(Candidate(credential: credential, source: .explicit, home: access.home))
             }
             if !challenger.isProxy, let userInfo = plan.userInfo, let password = userInfo.password {
                 let credential = LoginCredential(user: userInfo.user, password: password)
-                own.append(Candidate(credential: credential, source: .url))
+                own.append(Candidate(credential: credential, source: .url, home: access.home))
             }
         }
         if challenge == .negotiate, own.isEmpty, namedUser(at: challenger) == nil, mayUseStorage(for: space, memory) {
             let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
-            own.append(Candidate(credential: tickets, source: .ambient))
+            own.append(Candidate(credential: tickets, source: .ambient, home: access.home))
         }
         return own.first { isUsable($0, for: challenge, in: space) }
     }
@@ -101,10 +113,12 @@ extension FetchMachine {
     ) -> Candidate? {
         let challenger = Challenger(space)
         guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
-        let credential = memory.session.credential(
-            for: space, user: namedUser(at: challenger), owner: owner, at: challenger, now: now)
-        let candidate = credential.map { Candidate(credential: $0, source: .session) }
-        return candidate.flatMap { isUsable($0, for: challenge, in: space) ? $0 : nil }
+        let candidates = access.readable.lazy.compactMap { [self] part in
+            memory.session.credential(
+                for: space, user: namedUser(at: challenger), owner: part, at: challenger, now: now
+            ).map { Candidate(credential: $0, source: .session, home: part) }
+        }
+        return candidates.first { isUsable($0, for: challenge, in: space) }
     }
 
     /// What is stored, and has not been accepted yet: in the session, or in the keyring.
@@ -114,8 +128,10 @@ extension FetchMachine {
         let challenger = Challenger(space)
         guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
         let user = namedUser(at: challenger)
-        if let given = memory.session.givenCredential(for: space, user: user, owner: owner, now: now) {
-            let candidate = Candidate(credential: given, source: .session)
+        for part in access.readable {
+            let given = memory.session.givenCredential(for: space, user: user, owner: part, now: now)
+            guard let given else { continue }
+            let candidate = Candidate(credential: given, source: .session, home: part)
             if isUsable(candidate, for: challenge, in: space) { return candidate }
         }
         let finding = KeyringFinding(
@@ -124,7 +140,8 @@ extension FetchMachine {
         guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
-        let candidate = Candidate(credential: credential, source: .keyring, item: isExact ? item : nil)
+        let candidate = Candidate(
+            credential: credential, source: .keyring, item: isExact ? item : nil, home: access.homeOfKeyring)
         return isUsable(candidate, for: challenge, in: space) ? candidate : nil
     }
 
@@ -139,7 +156,7 @@ extension FetchMachine {
     ) -> Bool {
         let challenger = Challenger(space)
         return challenge.canCarry(candidate.credential, at: challenger)
-            && !target(challenger).hasRefused(candidate.credential, in: space)
+            && !target(challenger).hasRefused(candidate.credential, in: space) && !isRefused(candidate, in: space)
     }
 
     // MARK: What becomes of them
@@ -167,7 +184,7 @@ extension FetchMachine {
         let isDoubtful =
             attempt.space.proxyType != nil && !isTunnel && (attempt.isAccepted || attempt.source == .session)
         guard mayUseStorage(for: attempt.space, memory), !isDoubtful else { return }
-        if memory.session.forget(attempt.credential, for: attempt.space, owner: owner, at: challenger) {
+        if memory.session.forget(attempt.credential, for: attempt.space, owner: attempt.home, at: challenger) {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
         }
         if attempt.source == .keyring {
@@ -185,19 +202,20 @@ extension FetchMachine {
         guard mayUseStorage(for: attempt.space, memory), attempt.credential.persistence != .none,
             attempt.mayBeRemembered
         else { return }
+        noteOwn(attempt, now, &memory)
         let wasGiven = memory.session.wasGiven(attempt.credential, for: attempt.space)
         let isNews = memory.session.remember(
-            attempt.credential, for: attempt.space, owner: owner, path: path, digest: attempt.challenge.digest,
+            attempt.credential, for: attempt.space, owner: attempt.home, path: path, digest: attempt.challenge.digest,
             now: now)
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
             memory.keyring.forgetRefusals(in: attempt.space)
-            memory.turns.credentialArrived(for: attempt.space, owner: owner)
+            memory.turns.credentialArrived(for: attempt.space, owner: attempt.home)
         }
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
         guard isNews || heldTurns[TurnSlot(attempt.space)] != nil else { return }
         if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
-            memory.keyring.mayStore(from: attempt.source, now: now)
+            memory.keyring.mayStore(from: attempt.source, now: now), mayKeepForGood(attempt.source)
         {
             memory.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }
@@ -206,7 +224,8 @@ extension FetchMachine {
     // MARK: The challenge
 
     func challenge(
-        for question: Question, problem: Challenge.AnswerProblem?, _ memory: CredentialMemory
+        for question: Question, at respondent: Respondent, problem: Challenge.AnswerProblem?,
+        _ memory: CredentialMemory
     ) -> Challenge? {
         guard let space = space(of: question) else { return nil }
         let challenger = Challenger(space)
@@ -219,7 +238,7 @@ extension FetchMachine {
         var challenge = Challenge(
             protectionSpace: space, offers: offers,
             proposedCredential: proposedCredential(for: question, challenger, memory),
-            previousFailureCount: record.failures, persistenceAllowed: persistenceAllowed(in: space, memory),
+            previousFailureCount: record.failures, persistenceAllowed: persistenceAllowed(in: space, at: respondent, memory),
             failureResponse: record.lastRefused == nil ? nil : failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)
         challenge.state = question.state
@@ -252,6 +271,13 @@ extension FetchMachine {
         }
         guard isMeant(challenger), !challenger.isProxy, let userInfo = plan.userInfo else { return nil }
         return ProposedCredential(user: userInfo.user, hasPassword: userInfo.password != nil, source: .url)
+    }
+
+    private func persistenceAllowed(
+        in space: ProtectionSpace, at respondent: Respondent, _ memory: CredentialMemory
+    ) -> [Persistence] {
+        let allowed = persistenceAllowed(in: space, memory)
+        return mayKeepForGood(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
     }
 
     private func persistenceAllowed(in space: ProtectionSpace, _ memory: CredentialMemory) -> [Persistence] {

@@ -12,7 +12,7 @@ extension FetchMachine {
         if route != before { outgoing.proxy = nil }
         outgoing.server = nil
         handshakeQuestion = nil
-        enterConnection(from: previous, memory)
+        enterConnection(from: previous, memory, now: environment.now)
         return startHop(environment, &memory, events: events)
     }
 
@@ -51,7 +51,7 @@ extension FetchMachine {
 
     /// Sends what `outgoing` holds.
     mutating func transfer(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
-        dropStored(&memory)
+        dropStored(&memory, now: environment.now)
         if let obstacle = bodyObstacle(&memory) ?? foreignCertificate(&memory) { return obstacle }
         let timeout = plan.timeout - networkTime
         guard timeout > .zero else {

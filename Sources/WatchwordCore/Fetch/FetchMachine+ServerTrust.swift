@@ -88,9 +88,11 @@ extension FetchMachine {
         guard let leaf = facts.chain.first?.spkiSha256, Hexadecimal.bytes(trust.spkiSha256) == leaf else {
             return ask(question, respondent, problem: .fingerprintWrong, &memory)
         }
-        let decision = decision(leaf, facts, trust.persistence)
+        let isTooLong = trust.persistence == .permanent && !mayKeepForGood(respondent.source)
+        let persistence = isTooLong ? .forSession : trust.persistence
+        let decision = decision(leaf, facts, persistence)
         let space = server.space(realm: nil, .serverTrust)
-        note(.trustAccepted, space, nil, respondent.source, trust.persistence, &memory)
+        note(.trustAccepted, space, nil, respondent.source, persistence, &memory)
         release(.accepted(.trust(decision)), .connection, &memory)
         return self.trust(decision, question, environment, &memory)
     }
@@ -119,9 +121,11 @@ extension FetchMachine {
     }
 
     /// What is stored does not flow over an exception (rule 24), nor past a lock: not even what was on its way.
-    mutating func dropStored(_ memory: inout CredentialMemory) {
+    mutating func dropStored(_ memory: inout CredentialMemory, now: Duration) {
         for side in Side.allCases {
-            guard let attempt = outgoing[side], !mayUse(attempt.source, for: attempt.space, memory) else { continue }
+            guard let attempt = outgoing[side],
+                !mayUse(attempt.source, for: attempt.space, memory) || !isConsented(attempt, memory, now)
+            else { continue }
             outgoing[side] = nil
             memory.turns.endTrial(by: id, in: attempt.space)
         }

@@ -12,6 +12,8 @@ struct FetchMachine: Sendable {
     /// - `waiting` → `transferring`, `waiting` (in another line), `lookingUp`, `asking`, `finished`
     /// - `lookingUp` → `transferring`, `asking`, `finished`
     /// - `asking` → `transferring`, `consulting` (a scheme was rejected), `waiting`, `lookingUp`, `asking`, `finished`
+    /// - `confirming` → whatever the challenge leads to with that consent, or without; every state that leads to
+    ///   `transferring` may lead to it
     /// - `needingBody` → `transferring`, `finished`; every state that leads to `transferring` may lead to it
     /// - `finished`: nothing follows.
     enum State: Sendable {
@@ -22,6 +24,7 @@ struct FetchMachine: Sendable {
         indirect case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
         indirect case lookingUp(Question)
         indirect case asking(Question, Respondent)
+        indirect case confirming(Question, GrantBook.Use)
         case needingBody
         case finished
     }
@@ -34,8 +37,8 @@ struct FetchMachine: Sendable {
 
     let id: FetchID
     let client: ClientTag
-    /// The only client that may use what this fetch leaves in the session, and that it may use itself; `nil` for all.
-    let owner: ClientTag?
+    /// What of that which is kept it may use.
+    let access: Access
     let plan: FetchPlan
     var hop: HopRequest
     /// The proxy of this hop.
@@ -46,6 +49,8 @@ struct FetchMachine: Sendable {
     var state = State.ready
     /// The lines in which it is this fetch's turn.
     var heldTurns: [TurnSlot: SpaceTurns.Key] = [:]
+    /// What somebody has said to the use of what is kept, in this fetch.
+    var consents: [GrantBook.Use: Bool] = [:]
     /// What the client said to `useStorage`; `nil` before it was asked.
     var storageAnswer: Bool?
     /// The last refusal of another fetch before this one: what comes later is news to it.
@@ -62,12 +67,12 @@ struct FetchMachine: Sendable {
     /// Of a request's body that comes through a socket.
     var bodyState = RequestBodyState.untouched
 
-    init(_ plan: FetchPlan, id: FetchID, client: ClientTag, owner: ClientTag?, lastRefusal: Int) {
+    init(_ plan: FetchPlan, id: FetchID, client: ClientTag, access: Access, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
         self.plan = plan
         self.id = id
         self.client = client
-        self.owner = owner
+        self.access = access
         self.hop = HopRequest(url: plan.url, method: plan.method, headers: plan.headers, body: plan.body)
     }
 

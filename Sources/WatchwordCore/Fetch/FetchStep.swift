@@ -21,6 +21,8 @@ struct FetchStep: Sendable, Equatable {
         case transfer(TransferRequest)
         /// Ask this; then `answered`.
         case ask(Challenge, Respondent)
+        /// Ask whether this may be used; then `confirmed`.
+        case confirm(ConsentRequest)
         /// Ask this; then `consulted`.
         case consult(Consultation)
         /// Look for items of the keyring with these attributes; then `found`.

@@ -24,7 +24,7 @@ extension FetchTable {
     public var isLocked: Bool { memory.isLocked }
 
     public func sessionCredentials(of client: ClientTag, now: Duration) -> [SessionCredential] {
-        memory.session.listing(now: now).filter { $0.owner == owner(client) }.map { listing in
+        memory.session.listing(now: now).filter { sharing.lets(client, manage: $0) }.map { listing in
             SessionCredential(
                 number: listing.number, space: listing.space, user: listing.user, isDefault: listing.isDefault,
                 lastUse: listing.lastUse.map { now - $0 })
@@ -47,9 +47,9 @@ extension FetchTable {
         number: Int?, pattern: SpacePattern?, of client: ClientTag
     ) -> (count: Int, orders: [Order]) {
         var forgotten: [SessionListing] = []
-        let owner = owner(client)
+        let sharing = sharing
         let count = memory.session.forget { listing in
-            guard listing.owner == owner else { return false }
+            guard sharing.lets(client, manage: listing) else { return false }
             let isMeant = number.map { $0 == listing.number } ?? pattern.map { $0.contains(listing.space) } ?? false
             if isMeant { forgotten.append(listing) }
             return isMeant
@@ -63,8 +63,7 @@ extension FetchTable {
 
     /// `nil` when there is no such credential in the session.
     public mutating func setDefault(number: Int, of client: ClientTag, now: Duration) -> [Order]? {
-        let owner = owner(client)
-        let listing = memory.session.listing(now: now).first { $0.number == number && $0.owner == owner }
+        let listing = memory.session.listing(now: now).first { $0.number == number && sharing.lets(client, manage: $0) }
         guard let listing, let isChange = memory.session.prefer(number) else { return nil }
         if isChange {
             memory.add(
@@ -79,22 +78,51 @@ extension FetchTable {
         // Connections that somebody has logged in, or that an exception has let be made, outlive the exception otherwise.
         memory.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
         memory.keyring.forgetRefusals()
+        if origin == nil { memory.grants.endSession() }
         if count > 0 { memory.add(.changed(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
     }
 
     /// The client is gone for good: what only it could use is of use to nobody.
-    public mutating func forgetClient(_ client: ClientTag) {
-        guard sharing == .client else { return }
-        _ = memory.session.forget { $0.owner == client }
-        _ = memory.decisions.clear(owner: client)
+    /// - Parameter subject: as it was given with its fetches.
+    public mutating func forgetClient(_ client: ClientTag, _ subject: Subject? = nil) {
+        memory.grants.forget(client)
+        guard Access(subject, client: client, sharing: sharing).home == .client(client) else { return }
+        _ = memory.session.forget { $0.owner == .client(client) }
+        _ = memory.decisions.clear(owner: .client(client))
     }
+
+    /// Where a credential is put that a client hands over.
+    private func owner(_ client: ClientTag) -> Partition? { sharing == .client ? .client(client) : nil }
+
 
     /// Forgets the session, and uses and keeps nothing until `unlock`.
     public mutating func lock() -> [Order] {
         let (_, orders) = clearSession(origin: nil)
         memory.isLocked = true
         return orders
+    }
+
+    // MARK: Grants
+
+    /// Who may use what, in the order in which it was said.
+    public var grants: [GrantDescription] {
+        memory.grants.listing.map {
+            GrantDescription(
+                id: $0.number, subject: $0.subject, space: $0.use.space, user: $0.use.user, consent: $0.consent)
+        }
+    }
+
+    /// Takes over what was granted for good.
+    public mutating func restoreGrants(_ grants: [StandingGrant]) { memory.grants.restore(grants) }
+
+    /// Revokes one, all of a program, or all. Returns how many.
+    public mutating func revokeGrants(number: Int?, subject: String?) -> (count: Int, orders: [Order]) {
+        let (count, isPermanent) = memory.grants.revoke { grant in
+            number.map { $0 == grant.number } ?? subject.map { $0 == grant.subject.text } ?? true
+        }
+        if isPermanent { memory.add(.keepGrants) }
+        return (count, takeOrders())
     }
 
     public mutating func unlock() { memory.isLocked = false }
@@ -118,5 +146,15 @@ extension FetchTable {
     /// What a call to the keyring, made for no fetch, has shown.
     public mutating func noteKeyring(_ failure: KeyringFailure?, now: Duration) {
         if let failure { memory.keyring.noteFailure(failure, now: now) } else { memory.keyring.noteUse() }
+    }
+}
+
+extension FetchTable.Sharing {
+    /// By hand a user manages what all programs have brought, those in sandboxes too.
+    fileprivate func lets(_ client: ClientTag, manage listing: SessionListing) -> Bool {
+        switch listing.owner {
+        case .client(let owner): self == .client && owner == client
+        case .subject, nil: self != .client
+        }
     }
 }

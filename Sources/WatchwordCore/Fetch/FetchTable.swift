@@ -10,6 +10,8 @@ public struct FetchTable: Sendable {
         case transfer(TransferRequest)
         /// Ask this; then `answered`.
         case ask(Challenge, Respondent)
+        /// Ask whether this may be used; then `confirmed`.
+        case confirm(ConsentRequest)
         /// Ask this; then `consulted`.
         case consult(Consultation)
         /// Look for items of the keyring with these attributes; then `found`.
@@ -33,6 +35,8 @@ public struct FetchTable: Sendable {
         case closeConnections(ConnectionIdentity)
         /// Write down that these certificates are trusted for good, and no others.
         case keepTrust([TrustedKey])
+        /// Write down that these grants last, and no others.
+        case keepGrants([StandingGrant])
         /// Take this into the account of who used what.
         case note(AuditNote)
     }
@@ -52,6 +56,8 @@ public struct FetchTable: Sendable {
         case user
         /// Only the client that brought it.
         case client
+        /// Every client, each program with the consent of the user.
+        case ask
     }
 
     private var machines: [FetchID: FetchMachine] = [:]
@@ -78,15 +84,15 @@ public struct FetchTable: Sendable {
     // MARK: Events of one fetch
 
     /// Enters a fetch. Its first orders come from `start`.
-    public mutating func add(_ plan: FetchPlan, of client: ClientTag) -> FetchID {
+    /// - Parameter subject: on whose behalf; `nil` for somebody who may use everything.
+    public mutating func add(_ plan: FetchPlan, of client: ClientTag, _ subject: Subject? = nil) -> FetchID {
         lastNumber += 1
         let id = FetchID(number: lastNumber)
         machines[id] = FetchMachine(
-            plan, id: id, client: client, owner: owner(client), lastRefusal: memory.refusals.lastNumber)
+            plan, id: id, client: client, access: Access(subject, client: client, sharing: sharing),
+            lastRefusal: memory.refusals.lastNumber)
         return id
     }
-
-    func owner(_ client: ClientTag) -> ClientTag? { sharing == .client ? client : nil }
 
     public mutating func start(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
         run(id, environment, machines[id]?.start(environment, &memory))
@@ -114,6 +120,13 @@ public struct FetchTable: Sendable {
         _ answer: Bool, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         run(id, environment, machines[id]?.consulted(answer, environment, &memory))
+    }
+
+    /// What somebody has said to the use of what is kept; `nil` when nobody was there.
+    public mutating func confirmed(
+        _ consent: Consent?, for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.confirmed(consent, environment, &memory))
     }
 
     /// What the keyring gave; the reason where it gave nothing for one.
@@ -151,7 +164,18 @@ public struct FetchTable: Sendable {
 
     /// What came up besides the fetches, such as a credential that was forgotten by hand.
     mutating func takeOrders(of cause: FetchID? = nil) -> [Order] {
-        memory.takeEffects().map { Order(fetch: nil, command: $0.command, cause: cause) }
+        memory.takeEffects().map { Order(fetch: nil, command: command(for: $0), cause: cause) }
+    }
+
+    private func command(for effect: CredentialMemory.Effect) -> Command {
+        switch effect {
+        case .store(let credential, let pattern): .store(credential, pattern)
+        case .remove(let item, let credential): .remove(item: item, credential)
+        case .changed(let change): .announce(change)
+        case .closeConnections(let identity): .closeConnections(identity)
+        case .keepTrust(let keys): .keepTrust(keys)
+        case .keepGrants: .keepGrants(memory.grants.permanent)
+        }
     }
 
     private mutating func noteKeyring(_ result: Result<[KeyringItem], KeyringFailure>, _ now: Duration) {
@@ -194,6 +218,7 @@ public struct FetchTable: Sendable {
         switch step.action {
         case .transfer(let request): command = .transfer(request)
         case .ask(let challenge, let respondent): command = .ask(challenge, respondent)
+        case .confirm(let request): command = .confirm(request)
         case .consult(let consultation): command = .consult(consultation)
         case .lookUp(let queries): command = .lookUp(queries)
         case .wait: command = .wait
@@ -207,18 +232,6 @@ public struct FetchTable: Sendable {
         }
         orders.append(Order(fetch: id, command: command))
         if machines.isEmpty { memory.refusals.forget() }
-    }
-}
-
-extension CredentialMemory.Effect {
-    fileprivate var command: FetchTable.Command {
-        switch self {
-        case .store(let credential, let pattern): .store(credential, pattern)
-        case .remove(let item, let credential): .remove(item: item, credential)
-        case .changed(let change): .announce(change)
-        case .closeConnections(let identity): .closeConnections(identity)
-        case .keepTrust(let keys): .keepTrust(keys)
-        }
     }
 }
 

@@ -25,7 +25,7 @@ public struct SessionCache: Sendable {
 
     /// The credential for exactly this space, of this user, or of the space's default one.
     func credential(
-        for space: ProtectionSpace, user: String? = nil, owner: ClientTag? = nil, at challenger: Challenger,
+        for space: ProtectionSpace, user: String? = nil, owner: Partition? = nil, at challenger: Challenger,
         now: Duration
     ) -> LoginCredential? {
         defaultEntry(of: space, user: user, in: list(at: challenger, of: owner), now: now)?.credential
@@ -33,7 +33,7 @@ public struct SessionCache: Sendable {
 
     /// One that was handed over for this space, and that no server has seen yet.
     func givenCredential(
-        for space: ProtectionSpace, user: String?, owner: ClientTag? = nil, now: Duration
+        for space: ProtectionSpace, user: String?, owner: Partition? = nil, now: Duration
     ) -> LoginCredential? {
         let fitting = given.filter {
             $0.pattern.matches(space) && $0.owner == owner && (user ?? $0.credential.user) == $0.credential.user
@@ -45,7 +45,7 @@ public struct SessionCache: Sendable {
     /// The space whose credential may be sent before any challenge; the longest matching path wins. NTLM and Negotiate log in
     /// connections, which is never done unasked.
     func preemptiveEntry(
-        at challenger: Challenger, path: String, user: String? = nil, owner: ClientTag? = nil, now: Duration
+        at challenger: Challenger, path: String, user: String? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
         let candidates = list(at: challenger, of: owner)
         var best: (entry: SessionEntry, length: Int)?
@@ -59,7 +59,7 @@ public struct SessionCache: Sendable {
         return best.flatMap { user == nil || $0.entry.credential.user == user ? $0.entry : nil }
     }
 
-    private func list(at challenger: Challenger, of owner: ClientTag?) -> [SessionEntry] {
+    private func list(at challenger: Challenger, of owner: Partition?) -> [SessionEntry] {
         guard let list = entries[challenger] else { return [] }
         return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }
     }
@@ -85,7 +85,7 @@ public struct SessionCache: Sendable {
     /// kernel does not keep from swap is not remembered.
     @discardableResult
     mutating func remember(
-        _ credential: LoginCredential, for space: ProtectionSpace, owner: ClientTag? = nil,
+        _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil,
         path: String, digest: DigestChallenge?, now: Duration
     ) -> Bool {
         guard credential.secret.isLocked else { return false }
@@ -122,7 +122,7 @@ public struct SessionCache: Sendable {
 
     /// Keeps a credential that no server has seen. Returns its number, and whether that is news.
     mutating func give(
-        _ credential: LoginCredential, for pattern: SpacePattern, owner: ClientTag? = nil, now: Duration
+        _ credential: LoginCredential, for pattern: SpacePattern, owner: Partition? = nil, now: Duration
     ) -> (number: Int, isNews: Bool) {
         let index = given.firstIndex {
             $0.pattern == pattern && $0.owner == owner && $0.credential.user == credential.user
@@ -176,7 +176,7 @@ public struct SessionCache: Sendable {
     /// Forgets the credential, if it is still the one that was refused: a newer one survives. Returns whether it was there.
     @discardableResult
     mutating func forget(
-        _ refused: LoginCredential, for space: ProtectionSpace, owner: ClientTag? = nil, at challenger: Challenger
+        _ refused: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil, at challenger: Challenger
     ) -> Bool {
         let before = count + given.count
         removeEntries(at: challenger) {

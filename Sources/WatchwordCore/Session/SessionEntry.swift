@@ -5,8 +5,8 @@ struct SessionEntry: Sendable {
     /// Names the entry for as long as the broker runs.
     let number: Int
     let space: ProtectionSpace
-    /// The only client that may use it; `nil` for all.
-    let owner: ClientTag?
+    /// In whose part it is; `nil` for that of all.
+    let owner: Partition?
     let credential: LoginCredential
     /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
     /// 2.2); Digest is good for the places that its challenge names, else for the whole server (RFC 7616 section 3.3), and
@@ -46,8 +46,8 @@ struct SessionEntry: Sendable {
 struct GivenCredential: Sendable {
     let number: Int
     let pattern: SpacePattern
-    /// The only client that may use it; `nil` for all.
-    let owner: ClientTag?
+    /// In whose part it is; `nil` for that of all.
+    let owner: Partition?
     let credential: LoginCredential
     let since: Duration
 }
@@ -57,7 +57,7 @@ struct SessionListing: Sendable, Equatable {
     let number: Int
     let space: SpacePattern
     let user: String?
-    let owner: ClientTag?
+    let owner: Partition?
     var isDefault: Bool
     /// `nil` for a credential that was not used yet.
     let lastUse: Duration?

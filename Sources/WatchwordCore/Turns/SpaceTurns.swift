@@ -19,7 +19,7 @@ struct SpaceTurns: Sendable {
         /// A fetch that names a user is not served by another user's credential.
         var user: String?
         /// Set where a fetch shares nothing with other clients.
-        var client: ClientTag?
+        var client: Partition?
         /// What is stored is not for a fetch without storage, also where both are of one client.
         var usesStorage: Bool
         /// The hash of the key about which the question is: only the identical certificate is one question.
@@ -189,9 +189,9 @@ struct SpaceTurns: Sendable {
     }
 
     /// The session has got a credential for `space` past the line: those who wait may use it.
-    mutating func credentialArrived(for space: ProtectionSpace, owner: ClientTag?) {
+    mutating func credentialArrived(for space: ProtectionSpace, owner: Partition?) {
         for key in Array(lines.keys)
-        where key.space == space && key.purpose == .find && key.usesStorage && key.client == owner {
+        where key.space == space && key.purpose == .find && key.usesStorage && (owner == nil || key.client == owner) {
             guard let waiters = lines[key]?.waiters, !waiters.isEmpty else { continue }
             lines[key]?.waiters = []
             for waiter in waiters { wake(waiter, .lookAgain) }

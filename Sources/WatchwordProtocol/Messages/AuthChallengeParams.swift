@@ -5,23 +5,22 @@ public struct Requester: Sendable, Equatable {
     /// What the client called itself in `initialize`.
     public var name: String?
     public var pid: Int
-    /// The program file, as the kernel named it when the client connected. A hint: who may run a program may also change
-    /// what it does.
-    public var executable: String?
+    /// On whose behalf it speaks, as far as the kernel tells.
+    public var subject: Subject
     /// It came through the restricted socket: from a container or another machine, whose door `pid` may be.
     public var isRestricted: Bool
 
-    public init(name: String?, pid: Int, executable: String?, isRestricted: Bool = false) {
+    public init(name: String?, pid: Int, subject: Subject, isRestricted: Bool = false) {
         self.name = name
         self.pid = pid
-        self.executable = executable
+        self.subject = subject
         self.isRestricted = isRestricted
     }
 
     public var json: JSON {
         .object([
             "name": name.map { .string($0) } ?? .null, "pid": .integer(pid),
-            "subject": .string(executable.map { "exe:\($0)" } ?? "unknown"),
+            "subject": .string(subject.text.shortened(to: 512)),
             "restricted": isRestricted ? true : nil,
         ])
     }

@@ -25,17 +25,20 @@ public enum MethodName: String, Sendable, CaseIterable {
     case brokerLock = "broker/lock"
     case brokerUnlock = "broker/unlock"
     case eventsSubscribe = "events/subscribe"
+    case grantList = "grant/list"
+    case grantRevoke = "grant/revoke"
     /// A notification, in both directions.
     case cancelRequest = "$/cancelRequest"
 }
 
 /// What the broker sends of its own accord.
 public enum BrokerMethodName: String, Sendable, CaseIterable {
-    /// The first four are requests; the others are notifications.
+    /// The first five are requests; the others are notifications.
     case authChallenge = "auth/challenge"
     case authCanAuthenticate = "auth/canAuthenticate"
     case authUseStorage = "auth/useStorage"
     case fetchNeedBody = "fetch/needBody"
+    case authConfirm = "auth/confirm"
     case authPending = "auth/pending"
     case authCancelled = "auth/cancelled"
     case authResolved = "auth/resolved"

@@ -47,9 +47,12 @@ public struct AgentRegisterParams: Sendable, Equatable {
     public var priority: Int
     /// `nil` means all.
     public var methods: [AuthenticationMethod]?
+    /// It answers `auth/confirm`.
+    public var asksConfirm: Bool
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
+        asksConfirm = try members.boolean("asksConfirm") ?? false
         name = try members.required("name", members.string("name"))
         locale = try members.string("locale")
         priority = try members.integer("priority", in: -1_000_000...1_000_000) ?? 0

@@ -18,6 +18,11 @@ public struct AuditEvent: Sendable, Equatable {
         case trustAccepted
         case challengeAsked
         case challengeAnswered
+        /// Somebody was asked whether a program may use what is kept.
+        case consentAsked
+        /// What was said to that; `deadline` where nobody has.
+        case consentAnswered
+        case grantRevoked
         case credentialStored
         case credentialForgotten
         case credentialDefaultChanged

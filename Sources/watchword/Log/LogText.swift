@@ -30,6 +30,9 @@ enum LogText {
         case "challengeAsked": return "\(asked(event)) about \(site)"
         case "challengeAnswered":
             return "got the answer \"\((event["action"]?.string ?? "?").shortened)\" about \(site), \(answerer(event))"
+        case "consentAsked": return "wants to use a log-in for \(site)\(user)\(source); \(who(event["agent"])) was asked"
+        case "consentAnswered": return "\(consent(event)) a log-in for \(site)\(user)\(source)\(consenter(event))"
+        case "grantRevoked": return "revoked \(event["count"]?.integer ?? 0) grants"
         case "credentialStored": return "stored a log-in for \(site)\(user)\(place(event))"
         case "credentialForgotten": return "forgot a log-in for \(site)\(user)\(place(event))"
         case "credentialDefaultChanged": return "made another log-in the first for \(site)\(user)\(place(event))"
@@ -88,6 +91,23 @@ enum LogText {
         case "agent": "by \(who(event["agent"]))"
         case "deadline": "by nobody in time"
         default: "by itself"
+        }
+    }
+
+    private static func consent(_ event: JSON) -> String {
+        switch event["action"]?.string {
+        case "once": "may use, for one fetch,"
+        case "session": "may use, for the session,"
+        case "always": "may always use"
+        default: "may not use"
+        }
+    }
+
+    private static func consenter(_ event: JSON) -> String {
+        switch event["by"]?.string {
+        case "agent": ", says \(who(event["agent"]))"
+        case "deadline": ": nobody has answered in time"
+        default: ": there is nobody to ask"
         }
     }
 

@@ -14,6 +14,9 @@ final class Stage {
     let audit = FakeAudit()
     let broker: Broker
 
+    /// A program of the system.
+    static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(device: 1, inode: 2), isOfSystem: true)
+
     init(hasKeyring: Bool = false, change: (inout BrokerOptions) -> Void = { _ in }) {
         var options = BrokerOptions(version: "test", document: ["openrpc": "1.4.0"])
         change(&options)
@@ -25,9 +28,12 @@ final class Stage {
     }
 
     /// A connection; with `delivery` it has introduced itself.
-    func connect(_ delivery: ChallengeDelivery? = nil) -> StageClient {
+    func connect(
+        _ delivery: ChallengeDelivery? = nil, pid: Int32 = 4711, subject: Subject = Stage.tool
+    ) -> StageClient {
         let client = FakeClient()
-        let id = broker.connectionOpened(client, peer: PeerIdentity(pid: 4711, uid: 1000))
+        let peer = PeerIdentity(pid: pid, uid: 1000, executable: "/usr/bin/tool", subject: subject)
+        let id = broker.connectionOpened(client, peer: peer)
         let connected = StageClient(stage: self, link: client, id: id)
         if let delivery {
             _ = connected.say(

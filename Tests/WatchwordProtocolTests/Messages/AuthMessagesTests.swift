@@ -6,7 +6,7 @@ struct AuthMessagesTests {
     @Test func aChallengeIsWrittenAsTheProtocolSays() {
         let params = AuthChallengeParams(
             challengeID: "9rT0", fetchID: "f17", challenge: ChallengeTests.challenge,
-            requester: Requester(name: "mytool", pid: 4711, executable: "/usr/bin/mytool"), deadlineMs: 120_000)
+            requester: Requester(name: "mytool", pid: 4711, subject: Subject(.exe, "/usr/bin/mytool")), deadlineMs: 120_000)
         #expect(
             params.json.members?.map(\.name) == [
                 "challengeId", "fetchId", "protectionSpace", "offers", "proposedCredential", "previousFailureCount",
@@ -20,7 +20,7 @@ struct AuthMessagesTests {
 
     @Test func aRequesterMayHaveNoName() {
         #expect(
-            Requester(name: nil, pid: 1, executable: nil).json.text == #"{"name":null,"pid":1,"subject":"unknown"}"#)
+            Requester(name: nil, pid: 1, subject: .unknown).json.text == #"{"name":null,"pid":1,"subject":"unknown"}"#)
     }
 
     @Test func anAnswerIsRead() throws {

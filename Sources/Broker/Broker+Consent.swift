@@ -1,0 +1,178 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// A question about the use of what is kept, and who has it.
+struct OpenConfirmation {
+    let fetch: FetchID
+    let request: ConsentRequest
+    var agent: ConnectionID
+    /// The number of the request at the agent.
+    var number: Int
+    var deadline: Task<Void, Never>
+    /// Agents that have had it, and have no answer.
+    var passedOn: Set<ConnectionID> = []
+}
+
+/// Asking an agent whether a program may use what is kept, and what was granted.
+extension Broker {
+    /// On whose behalf a client speaks now; what it was when it came is asked about no more where it has become another program.
+    func subjectNow(of connection: ClientConnection) -> Subject {
+        let first = connection.peer.subject
+        guard options.sharing == .ask || first.isSandboxed else { return first }
+        let now = connection.peer.subjectNow()
+        guard first.strength == .none || first.isSame(as: now) else {
+            log.notice(
+                "a client is not the program any more that it was when it connected",
+                metadata: ["pid": "\(connection.peer.pid)"])
+            return .unknown
+        }
+        return first
+    }
+
+    func confirm(_ request: ConsentRequest, for fetch: RunningFetch) {
+        guard let agent = nextConfirmer(of: fetch, after: []) else {
+            log.notice("nobody can be asked for consent: no agent answers auth/confirm", metadata: ["fetch": "\(fetch.id)"])
+            recordConsent(nil, request, fetch, by: "nobody", agent: nil)
+            return perform(table.confirmed(nil, for: fetch.id, environment))
+        }
+        let confirmID = RandomText.make128Bits()
+        fetch.state = .confirming(confirmID, since: clock.now)
+        confirmations[confirmID] = OpenConfirmation(
+            fetch: fetch.id, request: request, agent: agent.id,
+            number: send(confirmID, request, of: fetch, to: agent), deadline: startDeadline(ofConfirmation: confirmID))
+    }
+
+    /// Nobody consents to what its own process wants.
+    private func nextConfirmer(of fetch: RunningFetch, after passed: Set<ConnectionID>) -> ClientConnection? {
+        let asker = fetch.owner.flatMap { connections[$0.connection]?.peer.pid }
+        return agents(after: passed).first { $0.agent?.asksConfirm == true && $0.peer.pid != asker }
+    }
+
+    private func send(
+        _ confirmID: String, _ request: ConsentRequest, of fetch: RunningFetch, to agent: ClientConnection
+    ) -> Int {
+        let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
+        let params = AuthConfirmParams(
+            confirmID: confirmID, fetchID: "\(fetch.id)",
+            requester: requester ?? Requester(name: nil, pid: 0, subject: request.subject), subject: request.subject,
+            space: request.space, user: request.user, source: request.source, url: request.url,
+            method: request.method, deadlineMs: options.challengeDeadline.wholeMilliseconds)
+        let number = agent.request(.authConfirm, params.json)
+        agent.confirmations[number] = confirmID
+        record(.consentAsked, cause(fetch)) { event in
+            event.fill(request, fetch)
+            event.agent = agent.auditClient
+        }
+        return number
+    }
+
+    private func startDeadline(ofConfirmation confirmID: String) -> Task<Void, Never> {
+        let (clock, limit) = (clock, options.challengeDeadline)
+        return Task {
+            guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled else { return }
+            settleConfirmation(confirmID, nil, by: "deadline")
+        }
+    }
+
+    // MARK: Answers
+
+    /// What is not understood is no consent; whoever cannot answer leaves it to the next.
+    func receiveConsent(
+        _ reply: ConnectionMachine.Reply, _ confirmID: String, _ number: Int, from connection: ClientConnection
+    ) {
+        connection.confirmations[number] = nil
+        if case .result(let json) = reply, let consent = try? ConfirmReply(json).consent {
+            return settleConfirmation(confirmID, consent, by: "agent")
+        }
+        log.warning("an agent has not answered whether a program may use something", metadata: ["confirm": "\(confirmID)"])
+        passOnConfirmation(confirmID)
+    }
+
+    /// The agent is none any longer.
+    func settleConfirmations(of connection: ClientConnection) {
+        let open = connection.confirmations
+        connection.confirmations = [:]
+        for (number, confirmID) in open {
+            connection.withdraw(request: number)
+            passOnConfirmation(confirmID)
+        }
+    }
+
+    private func passOnConfirmation(_ confirmID: String) {
+        guard var open = confirmations[confirmID], let fetch = fetches[open.fetch] else { return }
+        open.passedOn.insert(open.agent)
+        guard let next = nextConfirmer(of: fetch, after: open.passedOn) else {
+            return settleConfirmation(confirmID, nil, by: "nobody")
+        }
+        open.agent = next.id
+        open.number = send(confirmID, open.request, of: fetch, to: next)
+        confirmations[confirmID] = open
+    }
+
+    /// The first answer counts.
+    private func settleConfirmation(_ confirmID: String, _ consent: Consent?, by name: String) {
+        guard let open = take(confirmID), let fetch = fetches[open.fetch] else { return }
+        recordConsent(consent, open.request, fetch, by: name, agent: connections[open.agent]?.auditClient)
+        log.info("consent", metadata: ["fetch": "\(open.fetch)", "answer": "\(consent?.rawValue ?? "none")"])
+        perform(table.confirmed(consent, for: open.fetch, environment))
+    }
+
+    /// The fetch is over: nobody's answer is wanted any longer.
+    func withdrawConfirmation(_ confirmID: String) { _ = take(confirmID) }
+
+    /// Takes the question off the table, and away from whoever has it.
+    private func take(_ confirmID: String) -> OpenConfirmation? {
+        guard let open = confirmations.removeValue(forKey: confirmID) else { return nil }
+        open.deadline.cancel()
+        if let agent = connections[open.agent], agent.confirmations.removeValue(forKey: open.number) != nil {
+            agent.withdraw(request: open.number)
+        }
+        if let fetch = fetches[open.fetch], case .confirming(_, let since) = fetch.state {
+            fetch.challengeTime += clock.now - since
+        }
+        return open
+    }
+
+    private func recordConsent(
+        _ consent: Consent?, _ request: ConsentRequest, _ fetch: RunningFetch, by name: String,
+        agent: AuditEvent.Client?
+    ) {
+        record(.consentAnswered, cause(fetch)) { event in
+            event.fill(request, fetch)
+            event.action = consent?.rawValue
+            event.by = name
+            event.agent = agent
+        }
+    }
+
+    // MARK: Grants
+
+    func keepGrants(_ standing: [StandingGrant]) {
+        guard let grants else { return }
+        do throws(GrantFailure) {
+            try grants.keep(standing)
+        } catch {
+            log.error("what is granted for good could not be written down", metadata: ["reason": "\(error.text)"])
+        }
+    }
+
+    func revokeGrants(_ params: GrantRevokeParams, _ cause: Cause) throws -> JSON {
+        let (count, orders) = table.revokeGrants(number: params.id, subject: params.subject)
+        log.notice("grants revoked", metadata: ["removed": "\(count)"])
+        if count > 0 { record(.grantRevoked, cause) { $0.count = count } }
+        perform(orders, cause)
+        return ["removed": .integer(count)]
+    }
+}
+
+extension AuditEvent {
+    fileprivate mutating func fill(_ request: ConsentRequest, _ fetch: RunningFetch) {
+        origin = fetch.origin.text
+        space = SpacePattern(request.space)
+        user = request.user
+        source = request.source
+        reason = request.subject.text.shortened(to: 512)
+    }
+}

@@ -1,0 +1,62 @@
+#define _GNU_SOURCE
+#include "CPeer.h"
+#include "CPlatform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Static_assert(WATCHWORD_OPEN_AS_PATH == O_PATH, "fcntl.h has another value");
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+int watchword_peer_process(int socket, int32_t pid) {
+    int process = -1;
+    socklen_t length = sizeof process;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &length) == 0) {
+        return watchword_set_close_on_exec(process) == 0 ? process : -1;
+    }
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+int watchword_is_running(int process) {
+    struct pollfd entry = {.fd = process, .events = POLLIN};
+    return poll(&entry, 1, 0) == 0;
+}
+
+int watchword_peer_label(int socket, char *label, size_t capacity) {
+    socklen_t length = (socklen_t)capacity;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERSEC, label, &length) == 0 ? (int)length : -1;
+}
+
+int watchword_ask_for_senders(int socket, int is_wanted) {
+    return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &is_wanted, sizeof is_wanted) == 0 ? 0 : errno;
+}
+
+int watchword_next_sender(int socket, int32_t *pid) {
+    char byte;
+    struct iovec piece = {.iov_base = &byte, .iov_len = 1};
+    // No room for descriptors that somebody may send along: the kernel then makes none.
+    union {
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+        struct cmsghdr alignment;
+    } control;
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    *pid = 0;
+    int count = (int)recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *part = count > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (part != NULL && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS &&
+        part->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {
+        struct ucred sender;
+        memcpy(&sender, CMSG_DATA(part), sizeof sender);
+        *pid = sender.pid;
+    }
+    return count;
+}

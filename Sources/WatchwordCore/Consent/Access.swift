@@ -1,0 +1,46 @@
+internal import WatchwordProtocol
+
+/// Whose part of what is remembered something is in; what is in nobody's part is everybody's.
+enum Partition: Sendable, Hashable {
+    /// Of one connection, and gone with it.
+    case client(ClientTag)
+    /// Of all connections of a sandboxed program: its `text`.
+    case subject(String)
+}
+
+/// What a client may use of what is kept.
+struct Access: Sendable, Equatable {
+    /// On whose behalf it speaks; `nil` where everything may be used without a question.
+    let subject: Subject?
+    /// Where what it brings is remembered; `nil` for the part of all.
+    let home: Partition?
+    /// Whom a grant is for. Of a program that is not told from others every connection counts by itself.
+    let holder: GrantBook.Holder
+
+    init(_ subject: Subject?, client: ClientTag, sharing: FetchTable.Sharing) {
+        let isAsked = sharing == .ask || subject?.isSandboxed == true
+        self.subject = isAsked ? subject ?? .unknown : nil
+        let isKnown = subject.map { $0.strength != .none } ?? false
+        switch (sharing, subject) {
+        case (.client, _): home = .client(client)
+        case (_, let subject?) where subject.isSandboxed: home = isKnown ? .subject(subject.text) : .client(client)
+        default: home = nil
+        }
+        holder = isKnown ? subject.map { .subject($0) } ?? .client(client) : .client(client)
+    }
+
+    /// Where it may look, its own part first.
+    var readable: [Partition?] { home == nil ? [nil] : subject == nil ? [home] : [home, nil] }
+
+    /// Where what the keyring has is remembered: whoever may use it has it from there.
+    var homeOfKeyring: Partition? { subject?.isSandboxed == true ? nil : home }
+
+    /// With whom it shares questions and their answers; `nil` for everybody.
+    var line: Partition? {
+        guard subject != nil else { return home }
+        return switch holder {
+        case .client(let tag): .client(tag)
+        case .subject(let subject): .subject(subject.text)
+        }
+    }
+}

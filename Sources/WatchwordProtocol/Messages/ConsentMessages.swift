@@ -1,0 +1,119 @@
+public import JSONText
+
+/// `auth/confirm`: whether a program may use something that is kept.
+public struct AuthConfirmParams: Sendable, Equatable {
+    public var confirmID: String
+    public var fetchID: String
+    public var requester: Requester
+    public var subject: Subject
+    public var space: ProtectionSpace
+    /// `nil` for a token, a certificate, tickets.
+    public var user: String?
+    /// `session`, `keyring` or `ambient`.
+    public var source: CredentialSource
+    public var url: String
+    public var method: String
+    /// From now until the broker goes on as after a no.
+    public var deadlineMs: Int
+
+    public init(
+        confirmID: String, fetchID: String, requester: Requester, subject: Subject, space: ProtectionSpace,
+        user: String?, source: CredentialSource, url: String, method: String, deadlineMs: Int
+    ) {
+        self.confirmID = confirmID
+        self.fetchID = fetchID
+        self.requester = requester
+        self.subject = subject
+        self.space = space
+        self.user = user
+        self.source = source
+        self.url = url
+        self.method = method
+        self.deadlineMs = deadlineMs
+    }
+
+    public var json: JSON {
+        [
+            "confirmId": .string(confirmID), "fetchId": .string(fetchID), "requester": requester.json,
+            "subject": subject.json, "protectionSpace": space.json, "user": user.map { .string($0) } ?? .null,
+            "source": .string(source.rawValue), "url": .string(url), "method": .string(method),
+            "allows": .array(subject.allowedConsents.map { .string($0.rawValue) }),
+            "deadlineMs": .integer(deadlineMs),
+        ]
+    }
+}
+
+/// The reply to `auth/confirm`.
+public struct ConfirmReply: Sendable, Equatable {
+    public var consent: Consent
+
+    /// Strict, as all answers are.
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json, at: "answer")
+        try members.refuseMembers(otherThan: ["allow"])
+        consent = try members.required("allow", members.choice("allow", as: Consent.self))
+    }
+}
+
+/// One of the grants of `grant/list`.
+public struct GrantDescription: Sendable, Equatable {
+    /// Names it for as long as the broker runs.
+    public var id: Int
+    public var subject: Subject
+    public var space: ProtectionSpace
+    public var user: String?
+    /// `session`, `always` or `no`.
+    public var consent: Consent
+
+    public init(id: Int, subject: Subject, space: ProtectionSpace, user: String?, consent: Consent) {
+        self.id = id
+        self.subject = subject
+        self.space = space
+        self.user = user
+        self.consent = consent
+    }
+
+    public var json: JSON {
+        [
+            "id": .string("g\(id)"), "subject": subject.json, "protectionSpace": space.json,
+            "user": user.map { .string($0) } ?? .null, "allow": .string(consent.rawValue),
+        ]
+    }
+}
+
+/// `grant/revoke`: one grant, all of a program, or all.
+public struct GrantRevokeParams: Sendable, Equatable {
+    public var id: Int?
+    /// As `Subject.text` has it.
+    public var subject: String?
+
+    /// - Throws: `InvalidParams`.
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        subject = try members.string("subject")
+        guard let text = try members.string("id") else { return }
+        guard subject == nil else { throw InvalidParams("params has both an id and a subject; one says what is meant") }
+        guard text.hasPrefix("g"), let number = Int(text.dropFirst()), number > 0 else {
+            throw members.wrong("id", "an id of grant/list")
+        }
+        id = number
+    }
+
+    public init(id: Int? = nil, subject: String? = nil) {
+        self.id = id
+        self.subject = subject
+    }
+
+    public var json: JSON {
+        .object(["id": id.map { .string("g\($0)") }, "subject": subject.map { .string($0) }])
+    }
+}
+
+extension Subject {
+    public var json: JSON {
+        [
+            "id": .string(text), "kind": .string(kind.rawValue), "strength": .string(strength.rawValue),
+            "sandboxed": .boolean(isSandboxed),
+        ]
+    }
+}

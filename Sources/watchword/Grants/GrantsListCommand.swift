@@ -1,0 +1,43 @@
+import ArgumentParser
+import JSONText
+import WatchwordProtocol
+
+struct GrantsListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Show what you have said: which program may use which log-in, and for how long.",
+        discussion: """
+            Example:
+              watchword grants list
+            """)
+
+    @Flag(help: "Print the broker's own answer, as JSON.")
+    var json = false
+
+    @OptionGroup var broker: SocketOption
+
+    func run() throws {
+        let result = try broker.call(.grantList)
+        if json { return print(String(decoding: result.serialized(), as: UTF8.self)) }
+        let rows = (result["grants"]?.elements ?? []).map(Self.row)
+        print(rows.isEmpty ? "Nothing is granted, and nothing refused." : TextTable.text([Self.heading] + rows))
+    }
+
+    private static let heading = ["ID", "PROGRAM", "MAY", "USER", "SITE", "REALM", "SCHEME"]
+
+    private static func row(_ grant: JSON) -> [String] {
+        [
+            (grant["id"]?.string ?? "").shortened, (grant["subject"]?["id"]?.string ?? "").shortened,
+            words(grant["allow"]?.string), (grant["user"]?.string ?? "").shortened, SpaceText.site(grant),
+            SpaceText.realm(grant) ?? "", SpaceText.scheme(grant) ?? "",
+        ]
+    }
+
+    private static func words(_ consent: String?) -> String {
+        switch consent {
+        case "session": "for the session"
+        case "always": "always"
+        case "no": "not"
+        case let other: (other ?? "").shortened
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import JSONText
+import Logging
+import WatchwordCore
+import WatchwordProtocol
+
+/// The grants that last, as lines of JSON.
+struct GrantFile: GrantPort {
+    private let file: StateFile
+    private let log: Logger
+
+    /// `grants`; `nil` where there is no place for it.
+    init?(environment: (String) -> String?, log: Logger) {
+        guard let file = StateFile(named: "grants", environment: environment) else { return nil }
+        self.file = file
+        self.log = log
+    }
+
+    func standingGrants() -> [StandingGrant] {
+        do throws(StateFile.Failure) {
+            return try file.lines().compactMap { line in
+                let grant = StandingGrant(line: line)
+                if grant == nil { log.warning("a line is not understood", metadata: ["file": "\(file.path)"]) }
+                return grant
+            }
+        } catch {
+            log.warning("\(error.text)")
+            return []
+        }
+    }
+
+    func keep(_ grants: [StandingGrant]) throws(GrantFailure) {
+        do throws(StateFile.Failure) {
+            try file.replace(
+                heading: "Who may use your log-ins until you take out the line, or: watchword grants revoke",
+                grants.map(\.line))
+        } catch {
+            throw GrantFailure(error.text)
+        }
+    }
+}
+
+extension StandingGrant {
+    /// Reads what `line` has written; `nil` for what lets no grant last.
+    init?(line: String) {
+        guard let json = try? JSON.parse(Array(line.utf8), limits: JSONLimits(depth: 4, values: 64)), let subject = json["subject"],
+            let kind = subject["kind"]?.string.flatMap(Subject.Kind.init), let name = subject["name"]?.string,
+            let space = try? ProtectionSpace(json["protectionSpace"])
+        else { return nil }
+        let known: Subject
+        switch kind {
+        case .flatpak, .snap, .apparmor: known = Subject(kind, name, isSandboxed: true)
+        case .exe:
+            guard let device = subject["device"]?.string.flatMap({ UInt64($0) }),
+                let inode = subject["inode"]?.string.flatMap({ UInt64($0) })
+            else { return nil }
+            known = Subject(.exe, name, file: Subject.File(device: device, inode: inode), isOfSystem: true)
+        case .unit, .unknown: return nil
+        }
+        self.init(subject: known, space: space, user: json["user"]?.string)
+    }
+
+    var line: String {
+        let json: JSON = .object([
+            "subject": .object([
+                "kind": .string(subject.kind.rawValue), "name": .string(subject.name),
+                "device": (subject.file?.device).map { .string("\($0)") },
+                "inode": (subject.file?.inode).map { .string("\($0)") },
+            ]), "protectionSpace": space.json, "user": user.map { .string($0) },
+        ])
+        return String(decoding: json.serialized(), as: UTF8.self)
+    }
+}

@@ -1,0 +1,282 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// What is kept, used by programs that have to be asked about (security rules, section 8).
+@Suite struct ConsentTests {
+    private static let file = Subject.File(device: 1, inode: 1)
+    private let editor = Subject(.exe, "/usr/bin/editor", file: file, isOfSystem: true)
+    private let mailer = Subject(.exe, "/usr/bin/mailer", file: file, isOfSystem: true)
+    private let script = Subject(.exe, "/usr/bin/python3", file: file, isInterpreter: true)
+    private let maps = Subject(.flatpak, "org.gnome.Maps", isSandboxed: true)
+
+    /// Bob has logged in with the editor.
+    private func afterLogIn(_ sharing: FetchTable.Sharing = .ask, by subject: Subject? = nil) throws -> TableRun {
+        var run = TableRun(sharing: sharing)
+        let fetch = try run.fetch(subject: subject ?? editor)
+        run.challenge(fetch)
+        run.answer(fetch, user: "bob", "pw")
+        run.respond(fetch, 200)
+        return run
+    }
+
+    /// What the fetch sends in its answer to the challenge.
+    private func authorization(_ run: TableRun, _ id: FetchID) -> String? { run.request(id)?.authorization?.revealed }
+
+    @Test func whoHasTypedItInIsNotAsked() throws {
+        var run = try afterLogIn()
+        let again = try run.fetch(client: 2, subject: editor)
+        #expect(authorization(run, again) == basic("bob", "pw"))
+    }
+
+    @Test(arguments: [Consent.once, .session, .always])
+    func anotherProgramUsesItWithConsent(consent: Consent) throws {
+        var run = try afterLogIn()
+        let fetch = try run.fetch(client: 2, subject: mailer)
+        #expect(authorization(run, fetch) == nil)
+        run.challenge(fetch)
+        let asked = try #require(run.confirmation(fetch))
+        #expect(asked.user == "bob" && asked.source == .session && asked.subject == mailer)
+        run.confirm(fetch, consent)
+        #expect(authorization(run, fetch) == basic("bob", "pw"))
+        run.respond(fetch, 200)
+        let next = try run.fetch(client: 3, subject: mailer)
+        #expect((authorization(run, next) != nil) == (consent != .once))
+        #expect(run.keptGrants.last?.map(\.subject) == (consent == .always ? [mailer] : nil))
+    }
+
+    @Test(arguments: [Consent.no, nil])
+    func withoutConsentTheClientIsAskedForItsOwn(consent: Consent?) throws {
+        var run = try afterLogIn()
+        let fetch = try run.fetch(client: 2, subject: mailer)
+        run.challenge(fetch)
+        run.confirm(fetch, consent)
+        #expect(run.question(fetch)?.proposedCredential == nil)
+        run.answer(fetch, .proceed)
+        #expect(run.results[fetch]?.response.status == 401)
+        // Said once, or asked just now: nobody is bothered again.
+        let next = try run.fetch(client: 2, subject: mailer)
+        run.challenge(next)
+        #expect(run.confirmation(next) == nil && run.question(next) != nil)
+        run.abort(next)
+        run.now += Limits.consentSilence
+        let later = try run.fetch(client: 2, subject: mailer)
+        run.challenge(later)
+        #expect((run.confirmation(later) == nil) == (consent == .no))
+        #expect(run.sent == [basic("bob", "pw")])
+    }
+
+    @Test func whoeverIsNotToldFromOthersIsAskedEachTime() throws {
+        var run = try afterLogIn()
+        let fetch = try run.fetch(client: 2, subject: script)
+        run.challenge(fetch)
+        // More than is allowed counts as the most that is.
+        run.confirm(fetch, .always)
+        run.respond(fetch, 200)
+        let next = try run.fetch(client: 3, subject: script)
+        run.challenge(next)
+        #expect(run.confirmation(next) != nil)
+        run.confirm(next, .no)
+        #expect(run.question(next) != nil)
+        run.abort(next)
+        // Another connection of it does not begin from the start.
+        let other = try run.fetch(client: 4, subject: script)
+        run.challenge(other)
+        #expect(run.confirmation(other) == nil && run.question(other) != nil)
+    }
+
+    @Test func aGrantIsForOneUserAndOneSpace() throws {
+        var run = try afterLogIn()
+        let fetch = try run.fetch(client: 2, subject: mailer)
+        run.challenge(fetch)
+        run.confirm(fetch, .session)
+        run.respond(fetch, 200)
+        let carol = try run.fetch("http://carol@h/a/page", subject: editor)
+        run.challenge(carol)
+        run.answer(carol, user: "carol", "pw2")
+        run.respond(carol, 200)
+        let other = try run.fetch("http://carol@h/a/page", client: 2, subject: mailer)
+        run.challenge(other)
+        #expect(run.confirmation(other)?.user == "carol")
+        run.abort(other)
+        let realm = try run.fetch("http://h/b/page", client: 2, subject: mailer)
+        run.challenge(realm, "Basic realm=\"other\"")
+        #expect(run.confirmation(realm) == nil && run.question(realm) != nil)
+    }
+
+    @Test func anotherFileOfThatNameHasNoGrant() throws {
+        var run = try afterLogIn()
+        let replaced = Subject(.exe, "/usr/bin/editor", file: Subject.File(device: 1, inode: 9), isOfSystem: true)
+        let fetch = try run.fetch(client: 2, subject: replaced)
+        #expect(authorization(run, fetch) == nil)
+        run.challenge(fetch)
+        #expect(run.confirmation(fetch) != nil)
+    }
+
+    @Test func whatIsRevokedOrLockedIsAskedAgain() throws {
+        for end in 0..<3 {
+            var run = try afterLogIn()
+            let fetch = try run.fetch(client: 2, subject: mailer)
+            run.challenge(fetch)
+            run.confirm(fetch, .session)
+            run.respond(fetch, 200)
+            let number = try #require(run.table.grants.last?.id)
+            switch end {
+            case 0: run.take(run.table.revokeGrants(number: number, subject: nil).orders)
+            case 1: run.take(run.table.revokeGrants(number: nil, subject: "exe:/usr/bin/mailer").orders)
+            default:
+                run.take(run.table.lock())
+                run.table.unlock()
+                #expect(run.table.grants.isEmpty)
+                let (_, orders) = run.table.give(
+                    login("bob", "pw"), for: SpacePattern(scheme: "http", host: "h", port: 80),
+                    of: ClientTag(value: 1), now: run.now)
+                run.take(orders)
+            }
+            let next = try run.fetch(client: 2, subject: mailer)
+            run.challenge(next)
+            #expect(run.confirmation(next) != nil, "\(end)")
+        }
+    }
+
+    @Test func whatIsRevokedWhileItIsUsedGoesOutNoMore() throws {
+        var run = try afterLogIn()
+        let fetch = try run.fetch(client: 2, subject: mailer)
+        run.challenge(fetch)
+        run.confirm(fetch, .session)
+        run.take(run.table.revokeGrants(number: nil, subject: nil).orders)
+        run.respond(fetch, 302, ("Location", "/a/next"))
+        #expect(authorization(run, fetch) == nil)
+    }
+
+    // MARK: Sandboxes
+
+    @Test func aSandboxIsAskedAboutWithoutAnyConfiguration() throws {
+        var run = try afterLogIn(.user)
+        let fetch = try run.fetch(client: 2, subject: maps)
+        #expect(authorization(run, fetch) == nil)
+        run.challenge(fetch)
+        #expect(run.confirmation(fetch)?.subject == maps)
+        let other = try run.fetch(client: 3, subject: mailer)
+        #expect(authorization(run, other) == basic("bob", "pw"))
+    }
+
+    @Test func whatASandboxBringsIsItsOwn() throws {
+        var run = try afterLogIn(.user, by: maps)
+        let again = try run.fetch(client: 2, subject: maps)
+        #expect(authorization(run, again) == basic("bob", "pw"))
+        let other = try run.fetch(client: 3, subject: mailer)
+        #expect(authorization(run, other) == nil)
+        run.challenge(other)
+        #expect(run.question(other)?.proposedCredential == nil)
+        // People manage it with the rest.
+        #expect(run.table.sessionCredentials(of: ClientTag(value: 3), now: run.now).map(\.user) == ["bob"])
+        let unknown = try run.fetch(client: 4, subject: .unknown)
+        #expect(authorization(run, unknown) == nil)
+    }
+
+    @Test func whatAnUnknownProgramBringsEndsWithItsConnection() throws {
+        var run = try afterLogIn(.user, by: .unknown)
+        let again = try run.fetch(subject: .unknown)
+        #expect(authorization(run, again) == basic("bob", "pw"))
+        let other = try run.fetch(client: 2, subject: .unknown)
+        #expect(authorization(run, other) == nil)
+        run.table.forgetClient(ClientTag(value: 1), .unknown)
+        #expect(run.table.sessionCount == 0)
+    }
+
+    @Test func aSandboxKeepsNothingForGoodByItself() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let fetch = try run.fetch(subject: maps)
+        run.challenge(fetch)
+        run.found(fetch, [])
+        #expect(run.question(fetch)?.persistenceAllowed == [.none, .forSession])
+        run.answer(fetch, user: "bob", "pw", .permanent)
+        run.respond(fetch, 200)
+        #expect(!run.effects.contains { if case .store = $0 { true } else { false } })
+    }
+
+    @Test func theKeyringIsAskedAboutToo() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let fetch = try run.fetch(subject: maps)
+        run.challenge(fetch)
+        run.found(fetch, [item("1", exact("bob"), "pw")])
+        #expect(run.confirmation(fetch)?.source == .keyring)
+        run.confirm(fetch, .session)
+        #expect(authorization(run, fetch) == basic("bob", "pw"))
+        run.respond(fetch, 200)
+        // Remembered for those who may use it, the grant as well.
+        let again = try run.fetch(client: 2, subject: maps)
+        #expect(authorization(run, again) == basic("bob", "pw"))
+    }
+
+    @Test func whoIsAskedFirstHearsNothingOfWhatItMayNotUse() throws {
+        var run = try afterLogIn(.user)
+        let everything = Subscription(delivery: .request, mode: .everything)
+        let fetch = try run.fetch(client: 2, subscription: everything, subject: maps)
+        run.challenge(fetch)
+        #expect(run.question(fetch)?.proposedCredential == nil)
+        run.answer(fetch, .credential(.proposed))
+        #expect(run.question(fetch)?.error == .nothingProposed)
+        run.answer(fetch, .useDefault)
+        #expect(run.confirmation(fetch) != nil)
+    }
+
+    @Test func whoIsNotToAskAnybodyAsksNobody() throws {
+        var run = try afterLogIn()
+        let fetch = try run.fetch(client: 2, subject: mailer) { $0.interaction = .none }
+        run.challenge(fetch)
+        #expect(run.results[fetch]?.response.status == 401)
+    }
+
+    @Test func oneProgramsQuestionHoldsUpNoOther() throws {
+        var run = try afterLogIn()
+        let waiting = try run.fetch(client: 2, subject: mailer)
+        run.challenge(waiting)
+        let same = try run.fetch(client: 3, subject: mailer)
+        run.challenge(same)
+        #expect(run.confirmation(waiting) != nil && run.isWaiting(same))
+        let other = try run.fetch(client: 4, subject: maps)
+        run.challenge(other)
+        #expect(run.confirmation(other) != nil)
+        let own = try run.fetch(client: 5, subject: editor)
+        #expect(authorization(run, own) == basic("bob", "pw"))
+        run.confirm(waiting, .session)
+        run.respond(waiting, 200)
+        #expect(authorization(run, same) == basic("bob", "pw"))
+    }
+
+    @Test func withOnceEachOfThoseThatWaitIsAskedAbout() throws {
+        var run = try afterLogIn()
+        let first = try run.fetch(client: 2, subject: mailer)
+        run.challenge(first)
+        let second = try run.fetch(client: 3, subject: mailer)
+        run.challenge(second)
+        run.confirm(first, .once)
+        run.respond(first, 200)
+        #expect(run.confirmation(second) != nil)
+    }
+
+    // MARK: The book
+
+    @Test func whatIsKnownIsBounded() {
+        var book = GrantBook()
+        let access = Access(mailer, client: ClientTag(value: 1), sharing: .ask)
+        for port in 0...Limits.grants {
+            let space = ProtectionSpace(scheme: "http", host: "h", port: port, realm: nil, authenticationMethod: .bearer)
+            _ = book.note(.session, to: GrantBook.Use(space: space, user: nil), of: access, now: .zero)
+        }
+        #expect(book.listing.count == Limits.grants)
+    }
+
+    @Test func grantsForGoodComeBack() throws {
+        var run = try afterLogIn()
+        let space = ProtectionSpace(scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
+        run.table.restoreGrants([StandingGrant(subject: mailer, space: space, user: "bob")])
+        let fetch = try run.fetch(client: 2, subject: mailer)
+        #expect(authorization(run, fetch) == basic("bob", "pw"))
+        run.take(run.table.clearSession(origin: nil).orders)
+        #expect(run.table.grants.map(\.consent) == [.always])
+    }
+}

@@ -1,0 +1,109 @@
+import Testing
+
+@testable import WatchwordProtocol
+
+/// Who a client is, from what the kernel says (security rules, section 8).
+@Suite struct SubjectTests {
+    private static let info = "[Application]\nname=org.gnome.Maps\nruntime=x\n\n[Instance]\ninstance-id=17\n"
+
+    private func facts(_ change: (inout SubjectFacts) -> Void = { _ in }) -> SubjectFacts {
+        var facts = SubjectFacts()
+        facts.isCertain = true
+        facts.flatpak = .absent
+        facts.program = program("/usr/bin/mytool")
+        change(&facts)
+        return facts
+    }
+
+    private func program(_ path: String, isOfSystem: Bool = true) -> SubjectFacts.Program {
+        SubjectFacts.Program(path: path, file: Subject.File(device: 1, inode: 2), isOfSystem: isOfSystem)
+    }
+
+    @Test func aProgramIsItsFile() {
+        let subject = facts().subject
+        #expect(subject.text == "exe:/usr/bin/mytool")
+        #expect(subject.strength == .weak && !subject.isSandboxed)
+        #expect(subject.allowedConsents == [.once, .session, .always])
+        let own = facts { $0.program = program("/home/bob/bin/tool", isOfSystem: false) }.subject
+        #expect(own.allowedConsents == [.once, .session])
+    }
+
+    @Test(arguments: [
+        "/usr/bin/python3.11", "/usr/bin/bash", "/usr/bin/node", "/usr/bin/perl5.36.0", "/lib64/ld-linux-x86-64.so.2",
+        "/usr/bin/ssh", "/usr/bin/env", "/usr/bin/R",
+    ])
+    func anInterpreterSpeaksForOthers(path: String) {
+        let subject = facts { $0.program = program(path) }.subject
+        #expect(subject.text == "exe:\(path)")
+        #expect(subject.strength == .none && subject.allowedConsents == [.once])
+        #expect(!subject.isSame(as: subject))
+    }
+
+    @Test func anotherFileIsAnotherProgram() {
+        let first = facts().subject
+        let second = facts { $0.program?.file.inode = 3 }.subject
+        #expect(first.isSame(as: first) && !first.isSame(as: second))
+    }
+
+    @Test func aFlatpakIsItsApplication() {
+        let subject = facts { $0.flatpak = .text(Self.info) }.subject
+        #expect(subject.text == "flatpak:org.gnome.Maps")
+        #expect(subject.strength == .strong && subject.isSandboxed)
+    }
+
+    @Test(arguments: [
+        "", "[Application]\nname=org.gnome.Maps\n", "[Instance]\ninstance-id=1\n",
+        "[Application]\nname=maps\n[Instance]\ninstance-id=1\n",
+        "[Application]\nname=org.gnome.Maps/../x\n[Instance]\ninstance-id=1\n",
+        "[Application]\nname=org.1x\n[Instance]\ninstance-id=1\n",
+        "[Application]\nname=org.a\nname=org.b\n[Instance]\ninstance-id=1\n",
+        "[Runtime]\nname=org.a\n[Instance]\ninstance-id=1\n",
+        "[Application]\nname=org..a\n[Instance]\ninstance-id=1\n",
+    ])
+    func whatIsNotToldAsFlatpakTellsItIsUnknown(text: String) {
+        #expect(facts { $0.flatpak = .text(text) }.subject == .unknown)
+    }
+
+    @Test func everyDoubtLeadsToUnknown() {
+        #expect(facts { $0.isCertain = false }.subject == .unknown)
+        #expect(facts { $0.flatpak = .unreadable }.subject == .unknown)
+        #expect(SubjectFacts().subject == .unknown)
+        #expect(Subject.unknown.isSandboxed && Subject.unknown.allowedConsents == [.once])
+        #expect(!Subject.unknown.isSame(as: .unknown))
+        // It keeps its program to itself, but is in no sandbox.
+        let hidden = facts { $0.program = nil }.subject
+        #expect(hidden.kind == .unknown && !hidden.isSandboxed)
+    }
+
+    @Test(arguments: [
+        ("snap.firefox.firefox (enforce)", "snap:snap.firefox.firefox", true),
+        ("/usr/bin/evince (enforce)", "apparmor:/usr/bin/evince", true),
+        ("unconfined", "exe:/usr/bin/mytool", false),
+        ("firefox (unconfined)", "exe:/usr/bin/mytool", false),
+        ("snap.x.y (complain)", "exe:/usr/bin/mytool", false),
+        ("unconfined_u:unconfined_r:unconfined_t:s0", "exe:/usr/bin/mytool", false),
+        (" (enforce)", "exe:/usr/bin/mytool", false),
+    ])
+    func aLabelThatIsEnforcedCounts(label: String, text: String, isSandboxed: Bool) {
+        let subject = facts { $0.label = label }.subject
+        #expect(subject.text == text && subject.isSandboxed == isSandboxed)
+    }
+
+    @Test(arguments: [
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-org.gnome.Maps-4711.scope\n",
+            "app-gnome-org.gnome.Maps"
+        ),
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/vte-spawn-1.scope\n", nil),
+        ("0::/user.slice/user-1000.slice/session-2.scope\n", nil),
+        ("0::/system.slice/cron.service\n", nil), ("12:pids:/x\n0::/a\n0::/b\n", nil), ("", nil), ("0::/\n", nil),
+        ("0::/user.slice/user@1000.service/app.slice/app-x.scope\n", nil),
+    ] as [(String, String?)])
+    func aUnitOfTheUserIsOne(cgroup: String, unit: String?) {
+        #expect(SubjectFacts.unit(cgroup) == unit)
+        let subject = facts { $0.cgroup = cgroup }.subject
+        #expect(subject.text == unit.map { "unit:\($0)" } ?? "exe:/usr/bin/mytool")
+        #expect(subject.allowedConsents == (unit == nil ? [.once, .session, .always] : [.once, .session]))
+    }
+}
