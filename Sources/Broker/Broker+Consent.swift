@@ -33,7 +33,8 @@ extension Broker {
 
     func confirm(_ request: ConsentRequest, for fetch: RunningFetch) {
         guard let agent = nextConfirmer(of: fetch, after: []) else {
-            log.notice("nobody can be asked for consent: no agent answers auth/confirm", metadata: ["fetch": "\(fetch.id)"])
+            log.notice(
+                "nobody can be asked for consent: no agent answers auth/confirm", metadata: ["fetch": "\(fetch.id)"])
             recordConsent(nil, request, fetch, by: "nobody", agent: nil)
             return perform(table.confirmed(nil, for: fetch.id, environment))
         }
@@ -86,7 +87,8 @@ extension Broker {
         if case .result(let json) = reply, let consent = try? ConfirmReply(json).consent {
             return settleConfirmation(confirmID, consent, by: "agent")
         }
-        log.warning("an agent has not answered whether a program may use something", metadata: ["confirm": "\(confirmID)"])
+        log.warning(
+            "an agent has not answered whether a program may use something", metadata: ["confirm": "\(confirmID)"])
         passOnConfirmation(confirmID)
     }
 
@@ -173,6 +175,6 @@ extension AuditEvent {
         space = SpacePattern(request.space)
         user = request.user
         source = request.source
-        reason = request.subject.text.shortened(to: 512)
+        subject = request.subject.text
     }
 }

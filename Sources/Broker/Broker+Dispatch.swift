@@ -34,7 +34,8 @@ extension Broker {
                     .methodNotFound, "there is no method \"\(method.shortened)\"; rpc.discover lists them all")
             }
             guard !connection.isConfined || known.isForEverybody else {
-                let place = connection.peer.entrance == .restricted ? "on the restricted socket" : "to programs in a sandbox"
+                let place =
+                    connection.peer.entrance == .restricted ? "on the restricted socket" : "to programs in a sandbox"
                 throw RPCError(
                     .denied,
                     "\(known.rawValue) is not offered \(place): only fetches and their own challenges are.")

@@ -114,7 +114,7 @@ extension Broker {
             "user": change.user.map { .string($0) },
         ])
         if let space = change.space { params = params.adding(["protectionSpace": space.json]) }
-        for connection in connections.values where connection.isInitialized && connection.peer.entrance == .main {
+        for connection in connections.values where connection.isInitialized && !connection.isConfined {
             connection.notify(.credentialChanged, params)
         }
     }

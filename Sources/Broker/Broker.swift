@@ -53,7 +53,8 @@ public actor Broker {
 
     public init(
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
-        trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil, clock: any BrokerClock = SystemClock(),
+        trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil,
+        clock: any BrokerClock = SystemClock(),
         options: BrokerOptions, log: Logger
     ) {
         self.loop = loop

@@ -60,7 +60,8 @@ extension ConfigurationOption {
             "sharing.session", \.sharing,
             "Who may use what is remembered for the session: with \"user\" every program of the user, with \"client\" only the "
                 + "connection that brought the credential, with \"ask\" every program that you have let use it, and the same "
-                + "holds for the keyring and for Kerberos tickets: an agent asks you. Programs in a sandbox ask always."),
+                + "holds for the keyring and for Kerberos tickets: an agent asks you. Programs in a sandbox ask always."
+        ),
         .boolean(
             "audit.enabled", \.auditEnabled,
             "Whether it is written down which program used which log-in for which server; never a secret, nor what was "

@@ -42,7 +42,8 @@ struct GrantFile: GrantPort {
 extension StandingGrant {
     /// Reads what `line` has written; `nil` for what lets no grant last.
     init?(line: String) {
-        guard let json = try? JSON.parse(Array(line.utf8), limits: JSONLimits(depth: 4, values: 64)), let subject = json["subject"],
+        guard let json = try? JSON.parse(Array(line.utf8), limits: JSONLimits(depth: 4, values: 64)),
+            let subject = json["subject"],
             let kind = subject["kind"]?.string.flatMap(Subject.Kind.init), let name = subject["name"]?.string,
             let space = try? ProtectionSpace(json["protectionSpace"])
         else { return nil }

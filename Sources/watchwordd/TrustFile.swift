@@ -29,7 +29,8 @@ struct TrustFile: TrustPort {
     func keep(_ keys: [TrustedKey]) throws(TrustFailure) {
         do throws(StateFile.Failure) {
             try file.replace(
-                heading: "Certificates that you have accepted for good, by their keys. Take out a line to be asked again.",
+                heading:
+                    "Certificates that you have accepted for good, by their keys. Take out a line to be asked again.",
                 keys.map(\.line))
         } catch {
             throw TrustFailure(error.text)

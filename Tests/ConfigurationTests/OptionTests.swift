@@ -136,7 +136,7 @@ import WatchwordProtocol
         let found = problems("[sharing]\nsession = \"User\"")
         #expect(
             found.map(\.description) == [
-                "line 2: sharing.session: This is \"User\", and \"user\" or \"client\" is expected. "
+                "line 2: sharing.session: This is \"User\", and \"user\" or \"client\" or \"ask\" is expected. "
                     + "Write for example: session = \"user\""
             ])
     }

@@ -264,7 +264,8 @@ import WatchwordProtocol
         var book = GrantBook()
         let access = Access(mailer, client: ClientTag(value: 1), sharing: .ask)
         for port in 0...Limits.grants {
-            let space = ProtectionSpace(scheme: "http", host: "h", port: port, realm: nil, authenticationMethod: .bearer)
+            let space = ProtectionSpace(
+                scheme: "http", host: "h", port: port, realm: nil, authenticationMethod: .bearer)
             _ = book.note(.session, to: GrantBook.Use(space: space, user: nil), of: access, now: .zero)
         }
         #expect(book.listing.count == Limits.grants)

@@ -72,7 +72,9 @@ import WatchwordProtocol
     }
 
     private func machine(_ plan: FetchPlan) -> FetchMachine {
-        FetchMachine(plan, id: FetchID(number: 1), client: ClientTag(value: 1), access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
+        FetchMachine(
+            plan, id: FetchID(number: 1), client: ClientTag(value: 1),
+            access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
     }
 
     @Test func d11WhatCannotBeSentIsNotAndWhoAnsweredHearsSo() throws {

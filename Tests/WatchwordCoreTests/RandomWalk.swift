@@ -179,7 +179,8 @@ struct RandomWalk {
         started += 1
         fetches[id] = Fetch(
             client: client, sharesStorage: params.useStorage && !consults, namesUser: params.credential != nil,
-            proxy: params.proxy, pin: plan.pinnedKey, isApart: plan.pinnedKey != nil || plan.proxyName == "q" || subject != nil)
+            proxy: params.proxy, pin: plan.pinnedKey,
+            isApart: plan.pinnedKey != nil || plan.proxyName == "q" || subject != nil)
         fetches[id]?.subject = subject
         if params.tls.trust == .always { fetches[id]?.pinsAlways = true }
         if table.isLocked { isPrivate.insert(id) }

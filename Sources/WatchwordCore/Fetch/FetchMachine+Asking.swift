@@ -12,7 +12,9 @@ extension FetchMachine {
                 return tooManyAttempts(challenger(of: question), &memory)
             }
         }
-        guard let challenge = challenge(for: question, at: respondent, problem: problem, memory) else { return unexpected(&memory) }
+        guard let challenge = challenge(for: question, at: respondent, problem: problem, memory) else {
+            return unexpected(&memory)
+        }
         state = .asking(question, respondent)
         return FetchStep(.ask(challenge, respondent))
     }

@@ -238,7 +238,8 @@ extension FetchMachine {
         var challenge = Challenge(
             protectionSpace: space, offers: offers,
             proposedCredential: proposedCredential(for: question, challenger, memory),
-            previousFailureCount: record.failures, persistenceAllowed: persistenceAllowed(in: space, at: respondent, memory),
+            previousFailureCount: record.failures,
+            persistenceAllowed: persistenceAllowed(in: space, at: respondent, memory),
             failureResponse: record.lastRefused == nil ? nil : failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)
         challenge.state = question.state

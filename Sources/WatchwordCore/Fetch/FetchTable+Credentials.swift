@@ -95,7 +95,6 @@ extension FetchTable {
     /// Where a credential is put that a client hands over.
     private func owner(_ client: ClientTag) -> Partition? { sharing == .client ? .client(client) : nil }
 
-
     /// Forgets the session, and uses and keeps nothing until `unlock`.
     public mutating func lock() -> [Order] {
         let (_, orders) = clearSession(origin: nil)

@@ -72,6 +72,8 @@ public struct AuditEvent: Sendable, Equatable {
     public var agent: Client?
     /// How long what was accepted is kept.
     public var persistence: Persistence?
+    /// The program that a consent is about, as `Subject.text` has it.
+    public var subject: String?
     /// Why: an `error.kind`, or fixed words of the broker.
     public var reason: String?
     /// How many credentials, or events.
@@ -90,7 +92,8 @@ public struct AuditEvent: Sendable, Equatable {
             "protectionSpace": space.map(AuditEvent.json), "user": user.map { .short($0) },
             "source": source.map { .string($0.rawValue) }, "action": action.map { .short($0) },
             "by": by.map { .short($0) }, "agent": agent?.json, "persistence": persistence.map { .string($0.rawValue) },
-            "reason": reason.map { .short($0) }, "count": count.map { .integer($0) },
+            "subject": subject.map { .short($0, AuditEvent.longestName) }, "reason": reason.map { .short($0) },
+            "count": count.map { .integer($0) },
         ])
     }
 

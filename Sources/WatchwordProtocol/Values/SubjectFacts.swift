@@ -40,7 +40,8 @@ public struct SubjectFacts: Sendable, Equatable {
         guard isCertain else { return .unknown }
         switch flatpak {
         case .unreadable: return .unknown
-        case .text(let text): return Self.flatpakApplication(text).map { Subject(.flatpak, $0, isSandboxed: true) } ?? .unknown
+        case .text(let text):
+            return Self.flatpakApplication(text).map { Subject(.flatpak, $0, isSandboxed: true) } ?? .unknown
         case .absent: break
         }
         if let profile = label.flatMap(Self.enforcedProfile) {
@@ -134,7 +135,8 @@ public struct SubjectFacts: Sendable, Equatable {
     private static let interpreters: Set<String> = [
         "awk", "bash", "busybox", "dash", "deno", "electron", "emacs", "env", "fish", "gawk", "gdb", "gjs", "guile",
         "java", "julia", "ksh", "ld", "lldb", "lua", "luajit", "mawk", "mono", "nc", "ncat", "node", "nodejs", "nvim",
-        "octave", "perl", "php", "pwsh", "pypy", "python", "qemu", "R", "racket", "ruby", "sbcl", "scala", "sh", "socat",
+        "octave", "perl", "php", "pwsh", "pypy", "python", "qemu", "R", "racket", "ruby", "sbcl", "scala", "sh",
+        "socat",
         "ssh", "sshd", "swift", "tclsh", "valgrind", "vim", "wine", "wish", "zsh",
     ]
 }

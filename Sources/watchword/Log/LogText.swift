@@ -30,7 +30,8 @@ enum LogText {
         case "challengeAsked": return "\(asked(event)) about \(site)"
         case "challengeAnswered":
             return "got the answer \"\((event["action"]?.string ?? "?").shortened)\" about \(site), \(answerer(event))"
-        case "consentAsked": return "wants to use a log-in for \(site)\(user)\(source); \(who(event["agent"])) was asked"
+        case "consentAsked":
+            return "wants to use a log-in for \(site)\(user)\(source); \(who(event["agent"])) was asked"
         case "consentAnswered": return "\(consent(event)) a log-in for \(site)\(user)\(source)\(consenter(event))"
         case "grantRevoked": return "revoked \(event["count"]?.integer ?? 0) grants"
         case "credentialStored": return "stored a log-in for \(site)\(user)\(place(event))"

@@ -29,10 +29,12 @@ final class Stage {
 
     /// A connection; with `delivery` it has introduced itself.
     func connect(
-        _ delivery: ChallengeDelivery? = nil, pid: Int32 = 4711, subject: Subject = Stage.tool
+        _ delivery: ChallengeDelivery? = nil, pid: Int32 = 4711, subject: Subject = Stage.tool,
+        subjectNow: Subject? = nil
     ) -> StageClient {
         let client = FakeClient()
-        let peer = PeerIdentity(pid: pid, uid: 1000, executable: "/usr/bin/tool", subject: subject)
+        var peer = PeerIdentity(pid: pid, uid: 1000, executable: "/usr/bin/tool", subject: subject)
+        if let subjectNow { peer.subjectNow = { subjectNow } }
         let id = broker.connectionOpened(client, peer: peer)
         let connected = StageClient(stage: self, link: client, id: id)
         if let delivery {
@@ -110,6 +112,8 @@ let bobsAnswer = #"{"action":"credential","credential":{"type":"password","user"
 /// Looked at between the turns of the loop, on the one thread of a test.
 extension Broker {
     nonisolated var hasQuestions: Bool { assumeIsolated { !$0.questions.isEmpty } }
+
+    nonisolated var hasConfirmations: Bool { assumeIsolated { !$0.confirmations.isEmpty } }
 
     nonisolated var sessionCount: Int { assumeIsolated { $0.table.sessionCount } }
 

@@ -6,7 +6,8 @@ struct AuthMessagesTests {
     @Test func aChallengeIsWrittenAsTheProtocolSays() {
         let params = AuthChallengeParams(
             challengeID: "9rT0", fetchID: "f17", challenge: ChallengeTests.challenge,
-            requester: Requester(name: "mytool", pid: 4711, subject: Subject(.exe, "/usr/bin/mytool")), deadlineMs: 120_000)
+            requester: Requester(name: "mytool", pid: 4711, subject: Subject(.exe, "/usr/bin/mytool")),
+            deadlineMs: 120_000)
         #expect(
             params.json.members?.map(\.name) == [
                 "challengeId", "fetchId", "protectionSpace", "offers", "proposedCredential", "previousFailureCount",

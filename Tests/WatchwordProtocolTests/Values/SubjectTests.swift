@@ -89,17 +89,18 @@ import Testing
         #expect(subject.text == text && subject.isSandboxed == isSandboxed)
     }
 
-    @Test(arguments: [
-        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),
-        (
-            "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-org.gnome.Maps-4711.scope\n",
-            "app-gnome-org.gnome.Maps"
-        ),
-        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/vte-spawn-1.scope\n", nil),
-        ("0::/user.slice/user-1000.slice/session-2.scope\n", nil),
-        ("0::/system.slice/cron.service\n", nil), ("12:pids:/x\n0::/a\n0::/b\n", nil), ("", nil), ("0::/\n", nil),
-        ("0::/user.slice/user@1000.service/app.slice/app-x.scope\n", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),
+            (
+                "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-org.gnome.Maps-4711.scope\n",
+                "app-gnome-org.gnome.Maps"
+            ),
+            ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/vte-spawn-1.scope\n", nil),
+            ("0::/user.slice/user-1000.slice/session-2.scope\n", nil),
+            ("0::/system.slice/cron.service\n", nil), ("12:pids:/x\n0::/a\n0::/b\n", nil), ("", nil), ("0::/\n", nil),
+            ("0::/user.slice/user@1000.service/app.slice/app-x.scope\n", nil),
+        ] as [(String, String?)])
     func aUnitOfTheUserIsOne(cgroup: String, unit: String?) {
         #expect(SubjectFacts.unit(cgroup) == unit)
         let subject = facts { $0.cgroup = cgroup }.subject

@@ -1,0 +1,158 @@
+import JSONText
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Broker
+
+/// Asking an agent what a program may use, and what sandboxed programs do not get.
+@Suite struct BrokerConsentTests {
+    private static let maps = Subject(.flatpak, "org.gnome.Maps", isSandboxed: true)
+    private let stage = Stage { $0.sharing = .ask }
+
+    private func agent(pid: Int32 = 1, on stage: Stage? = nil) -> StageClient {
+        let client = (stage ?? self.stage).connect(nil, pid: pid)
+        _ = client.call("agent/register", #"{"name":"desk","asksConfirm":true,"methods":["clientCertificate"]}"#)
+        return client
+    }
+
+    private func storeForBob(_ client: StageClient) {
+        let reply = client.call(
+            "credential/store",
+            #"{"protectionSpace":{"protocol":"http","host":"h","realm":"r","authenticationMethod":"httpBasic"},"#
+                + #""credential":{"type":"password","user":"bob","password":"pw","persistence":"forSession"}}"#)
+        #expect(reply?["result"]?["id"] != nil)
+    }
+
+    /// A fetch that has come to the question, and the question.
+    private func askedFetch(_ desk: StageClient, _ client: StageClient) throws -> JSON {
+        _ = client.fetch()
+        client.stage.transfers.challenge()
+        return try #require(desk.hear().of("auth/confirm").first)
+    }
+
+    @Test func theAgentIsToldWhoWantsWhat() throws {
+        let desk = agent()
+        let client = stage.connect(nil)
+        storeForBob(desk)
+        let asked = try askedFetch(desk, client)
+        let params = try #require(asked["params"])
+        #expect(params["subject"]?["id"]?.string == "exe:/usr/bin/tool")
+        #expect(params["subject"]?["strength"]?.string == "weak")
+        #expect(params["allows"]?.elements?.compactMap(\.string) == ["once", "session", "always"])
+        #expect(params["user"]?.string == "bob" && params["source"]?.string == "session")
+        #expect(params["protectionSpace"]?["realm"]?.string == "r")
+        #expect(params["requester"]?["pid"]?.integer == 4711)
+        _ = desk.answer(asked, #"{"allow":"session"}"#)
+        stage.transfers.respond(200)
+        #expect(client.hear().replies.map(\.status) == [200])
+        let grants = desk.call("grant/list")?["result"]?["grants"]?.elements ?? []
+        #expect(grants.map { $0["allow"]?.string } == ["session"])
+        #expect(stage.audit.kinds.filter { $0 == .consentAsked || $0 == .consentAnswered }.count == 2)
+        #expect(desk.call("grant/revoke", #"{"id":"g1"}"#)?["result"]?["removed"]?.integer == 1)
+    }
+
+    @Test(arguments: [
+        #"{"allow":"no"}"#, #"{"allow":"yes"}"#, #"{"allow":"once","for":"ever"}"#, "{}", "[]", #"{"answer":true}"#,
+    ])
+    func whatIsNoConsentIsNone(answer: String) throws {
+        let desk = agent()
+        let client = stage.connect(nil)
+        storeForBob(desk)
+        let asked = try askedFetch(desk, client)
+        _ = desk.answer(asked, answer)
+        #expect(client.hear().replies.map(\.status) == [401])
+        #expect(stage.transfers.requests.allSatisfy { $0.authorization == nil })
+    }
+
+    @Test func nobodyConsentsToItsOwnUse() throws {
+        let desk = agent(pid: 4711)
+        let client = stage.connect(nil)
+        storeForBob(desk)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        #expect(desk.hear().of("auth/confirm").isEmpty)
+        let other = agent(pid: 2)
+        stage.clock.advance(by: Limits.consentSilence)
+        let asked = try askedFetch(other, stage.connect(nil))
+        _ = other.answer(asked, #"{"allow":"once"}"#)
+        #expect(stage.transfers.requests.last?.authorization != nil)
+    }
+
+    @Test func anAgentThatLeavesHandsTheQuestionOn() throws {
+        let first = agent()
+        let second = agent(pid: 2)
+        let client = stage.connect(nil)
+        storeForBob(first)
+        _ = try askedFetch(first, client)
+        first.leave()
+        let asked = try #require(second.hear().of("auth/confirm").first)
+        second.leave()
+        #expect(client.hear().replies.map(\.status) == [401])
+        _ = asked
+    }
+
+    @Test func aFetchThatEndsTakesItsQuestionBack() throws {
+        let desk = agent()
+        let client = stage.connect(nil)
+        storeForBob(desk)
+        let asked = try askedFetch(desk, client)
+        _ = client.say(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}"#)
+        #expect(desk.hear().of("$/cancelRequest").map { $0["params"]?["id"]?.integer } == [asked["id"]?.integer])
+        #expect(stage.broker.hasConfirmations == false)
+        #expect(desk.answer(asked, #"{"allow":"always"}"#).isEmpty)
+        #expect(desk.call("grant/list")?["result"]?["grants"]?.elements == [])
+    }
+
+    @Test func aQuestionHasADeadline() async throws {
+        let desk = agent()
+        let client = stage.connect(nil)
+        storeForBob(desk)
+        let asked = try askedFetch(desk, client)
+        await stage.settle { stage.clock.sleeperCount > 0 }
+        stage.clock.advance(by: Limits.challengeDeadline)
+        await stage.settle { !stage.broker.hasConfirmations }
+        #expect(client.hear().replies.map(\.status) == [401])
+        #expect(desk.hear().of("$/cancelRequest").map { $0["params"]?["id"]?.integer } == [asked["id"]?.integer])
+    }
+
+    @Test func aProgramThatHasBecomeAnotherOneHasNoGrants() throws {
+        let desk = agent()
+        storeForBob(desk)
+        let client = stage.connect(nil)
+        let asked = try askedFetch(desk, client)
+        _ = desk.answer(asked, #"{"allow":"session"}"#)
+        stage.transfers.respond(200)
+        let changed = stage.connect(
+            nil, subjectNow: Subject(.exe, "/usr/bin/other", file: Subject.File(device: 1, inode: 3)))
+        let again = try askedFetch(desk, changed)
+        #expect(again["params"]?["subject"]?["id"]?.string == "unknown")
+    }
+
+    // MARK: Sandboxes
+
+    @Test(arguments: [
+        "server/status", "agent/register", "credential/list", "session/clear", "broker/lock", "events/subscribe",
+        "grant/list", "grant/revoke", "keyring/unlock",
+    ])
+    func aSandboxFetchesAndNothingElse(method: String) {
+        let client = stage.connect(nil, subject: Self.maps)
+        #expect(client.call(method, #"{"name":"x"}"#)?.kind == "denied")
+        #expect(client.call("ping")?["result"] != nil)
+    }
+
+    @Test func aSandboxHearsNothingOfOthers() throws {
+        let plain = Stage()
+        let sandbox = plain.connect(.request, subject: Self.maps)
+        let client = plain.connect(.result)
+        _ = client.fetch()
+        plain.transfers.challenge()
+        let token = try #require(client.hear().replies.first?["result"]?["resume"]?.string)
+        #expect(sandbox.call("auth/listPending")?["result"]?["challenges"]?.elements == [])
+        let stolen = sandbox.call("fetch/run", #"{"resume":"\#(token)","answer":{"action":"continue"}}"#)
+        #expect(stolen?.kind == "unknownResume")
+        storeForBob(plain.connect(nil))
+        #expect(sandbox.hear().of("credential/changed").isEmpty)
+        #expect(client.call("auth/listPending")?["result"]?["challenges"]?.elements?.count == 1)
+    }
+}

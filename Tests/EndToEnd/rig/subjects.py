@@ -1,0 +1,90 @@
+"""Programs that are not this one, as clients: in a sandbox, under another name, as another user; and an agent that consents."""
+import json
+import os
+import subprocess
+import textwrap
+
+from .client import Client
+from .waiting import is_ready
+
+# In the standard library only: says each line that it reads to the broker, and prints each that comes back.
+RELAY = textwrap.dedent("""
+    import socket, sys, threading
+    wire = socket.socket(socket.AF_UNIX)
+    wire.connect(sys.argv[1])
+    def show():
+        for line in wire.makefile("rb"):
+            sys.stdout.buffer.write(line)
+            sys.stdout.flush()
+        sys.stdout.buffer.write(b'"closed"\\n')
+        sys.stdout.flush()
+    threading.Thread(target=show, daemon=True).start()
+    for line in sys.stdin.buffer:
+        wire.sendall(line)
+""")
+
+
+class Relay:
+    """A client in a process of its own, started by `command` before the interpreter."""
+
+    def __init__(self, socket, *command, **more):
+        self.process = subprocess.Popen(
+            [*command, "/usr/bin/python3", "-c", RELAY, socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **more)
+        self.number, self.buffer = 0, b""
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def read(self, seconds=20):
+        while b"\n" not in self.buffer:
+            assert is_ready(self.process.stdout.fileno(), seconds), "the broker says nothing"
+            data = self.process.stdout.read(1 << 16)
+            assert data, "the client has ended"
+            self.buffer += data
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return json.loads(line)
+
+    def call(self, method, params=None):
+        self.number += 1
+        self.send({"id": self.number, "method": method, "params": params or {}})
+        while (message := self.read()) == "closed" or message.get("id") != self.number or "method" in message:
+            assert message != "closed", "the broker has closed the connection"
+        return message
+
+    def fetch(self, url, **more):
+        return self.call("fetch/run", {"url": url, **more})
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+class Consenter(Client):
+    """An agent for consents; `allow` is what it says, or a function of the question."""
+
+    def __init__(self, path, allow="no"):
+        self.allow, self.asked = allow, []
+        super().__init__(path, delivery=None)
+        assert "result" in self.call("agent/register", {"name": "desk", "asksConfirm": True, "methods": ["clientCertificate"]})
+
+    def _take(self, message):
+        if isinstance(message, dict) and message.get("method") == "auth/confirm":
+            self.messages.append(("broker", message))
+            self.asked.append(message["params"])
+            allow = self.allow(message["params"]) if callable(self.allow) else self.allow
+            if allow is not None:
+                self.reply(message, {"allow": allow})
+            return
+        super()._take(message)
+
+
+def flatpak(application="org.example.Maps", instance="17"):
+    """A sandbox as Flatpak makes it: a root of its own with `/.flatpak-info`, which nobody inside can write to."""
+    info = f"[Application]\nname={application}\nruntime=runtime/org.example.Platform\n\n[Instance]\ninstance-id={instance}\n"
+    readable, writable = os.pipe()
+    os.write(writable, info.encode())
+    os.close(writable)
+    folders = [option for name in ("usr", "etc", "work", "tmp", "check") if os.path.isdir(f"/{name}") for option in ("--ro-bind", f"/{name}", f"/{name}")]
+    links = [option for name in ("bin", "lib", "lib64", "sbin") for option in ("--symlink", f"usr/{name}", f"/{name}")]
+    command = ["bwrap", *folders, *links, "--proc", "/proc", "--dev", "/dev", "--ro-bind-data", str(readable), "/.flatpak-info"]
+    return command, readable

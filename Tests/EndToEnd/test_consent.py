@@ -1,0 +1,334 @@
+"""Which program uses what is kept, and with whose consent (security rules, section 8)."""
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import textwrap
+import time
+
+import pytest
+
+from rig import audit, schemas
+from rig.broker import Broker, program
+from rig.client import Client, password_answer
+from rig.scripted import basic_server
+from rig.subjects import Consenter, Relay, flatpak
+from rig.terminal import Shell
+
+ASK = '[sharing]\nsession = "ask"\n'
+
+
+@pytest.fixture
+def desk(stage):
+    """A broker that asks, a server whose log-in the session has, an agent that consents, and the helper."""
+    return Desk(stage, stage.configured(ASK))
+
+
+class Desk:
+    def __init__(self, stage, broker):
+        self.stage, self.broker = stage, broker
+        self.password = stage.secret()
+        self.server = stage.server(basic_server("bob", self.password, "Staff"))
+        stage.allow(self.password, self.server)
+        self.agent = Consenter(broker.socket)
+        stage.clients.append(self.agent)
+        self.shell = Shell(broker)
+        self.keep()
+
+    def keep(self):
+        place = {"protocol": "http", "host": "127.0.0.1", "port": self.server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
+        credential = {"type": "password", "user": "bob", "password": self.password, "persistence": "forSession"}
+        assert "result" in self.agent.call("credential/store", {"protectionSpace": place, "credential": credential})
+
+    def fetch(self, path="/"):
+        return self.shell.run("fetch", "-s", "--no-start", self.server.url + path)
+
+    @property
+    def logins(self):
+        return sum(value is not None for value in self.server.authorizations)
+
+    def close(self):
+        schemas.check_messages(self.agent.messages)
+
+
+def test_always_is_asked_once_and_written_down(desk, stage):
+    desk.agent.allow = "always"
+    assert desk.fetch().returncode == 0 and desk.fetch().returncode == 0
+    assert len(desk.agent.asked) == 1 and desk.logins == 2
+    asked = desk.agent.asked[0]
+    assert asked["subject"]["id"] == f"exe:{os.path.realpath(program('watchword'))}" and asked["subject"]["strength"] == "weak"
+    assert (asked["user"], asked["source"]) == ("bob", "session") and asked["protectionSpace"]["realm"] == "Staff"
+    grants = desk.broker.home / ".local" / "state" / "watchword" / "grants"
+    assert stat.S_IMODE(grants.stat().st_mode) == 0o600 and desk.password not in grants.read_text()
+    listed = desk.shell.run("grants", "list").stdout.decode()
+    assert "always" in listed and "bob" in listed and "Staff" in listed, listed
+    desk.close()
+
+
+def test_a_grant_for_good_outlives_the_broker_and_ends_when_it_is_revoked(desk, stage):
+    desk.agent.allow = "always"
+    assert desk.fetch().returncode == 0
+    desk.broker.stop()
+    desk.broker.start()
+    desk.agent = Consenter(desk.broker.socket)
+    stage.clients.append(desk.agent)
+    desk.keep()
+    assert desk.fetch().returncode == 0 and desk.agent.asked == []
+    identifier = json.loads(desk.shell.run("grants", "list", "--json").stdout)["grants"][0]["id"]
+    assert desk.shell.run("grants", "revoke", identifier).stdout == b"1 grant is revoked.\n"
+    again = desk.fetch()
+    assert again.returncode != 0 and len(desk.agent.asked) == 1 and desk.logins == 2
+    assert desk.shell.run("grants", "revoke", "g99").returncode == 1
+
+
+def test_without_consent_nothing_goes_out(desk):
+    for allow in ["no", None]:
+        desk.agent.allow = allow
+        desk.shell.run("grants", "revoke", "--all")
+        running = subprocess.Popen(
+            [program("watchword"), "fetch", "-s", desk.server.url], env=desk.shell.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        if allow is None:
+            audit.wait_for(lambda: len(desk.agent.asked) == 2)
+            running.terminate()
+            withdrawn = desk.agent.notifications.get(timeout=10)
+            assert withdrawn["method"] == "$/cancelRequest"
+        running.communicate(timeout=20)
+        assert running.returncode != 0
+    assert desk.logins == 0
+    audit.wait_for(lambda: "consentAnswered" in audit.kinds(desk.broker))
+    text = desk.shell.run("log").stdout.decode()
+    assert "wants to use a log-in" in text and "may not use a log-in" in text, text
+
+
+def test_without_an_agent_there_is_no_consent(desk):
+    desk.agent.close()
+    done = desk.fetch()
+    assert done.returncode != 0 and desk.logins == 0
+    audit.wait_for(lambda: "consentAnswered" in audit.kinds(desk.broker))
+    assert next(event for event in audit.events(desk.broker) if event["kind"] == "consentAnswered")["by"] == "nobody"
+
+
+def test_another_file_of_that_name_is_another_program(desk, tmp_path):
+    desk.agent.allow = "session"
+    tool = tmp_path / "tool"
+
+    def run():
+        return subprocess.run([tool, "fetch", "-s", desk.server.url], env=desk.shell.environment, capture_output=True, timeout=30).returncode
+
+    shutil.copy(program("watchword"), tool)
+    assert run() == 0 and run() == 0 and len(desk.agent.asked) == 1
+    shutil.copy(program("watchword"), tmp_path / "new")
+    os.replace(tmp_path / "new", tool)
+    assert run() == 0 and len(desk.agent.asked) == 2
+    tool.chmod(0o777)
+    desk.agent.allow = "always"
+    desk.shell.run("grants", "revoke", "--all")
+    assert run() == 0 and desk.agent.asked[-1]["allows"] == ["once", "session"], "anybody may change it"
+
+
+def test_an_interpreter_is_asked_about_each_time(desk):
+    desk.agent.allow = "always"
+    client = Relay(desk.broker.socket)
+    for _ in range(2):
+        assert client.fetch(desk.server.url)["result"]["status"] == 200
+    assert [asked["allows"] for asked in desk.agent.asked] == [["once"], ["once"]]
+    assert desk.agent.asked[0]["subject"]["strength"] == "none"
+    assert desk.agent.call("grant/list")["result"]["grants"] == []
+    client.close()
+
+
+def test_nobody_consents_to_its_own_use(desk, stage):
+    desk.agent.allow = "always"
+    own = stage.client(delivery=None, broker=desk.broker)
+    assert own.fetch(desk.server.url)["result"]["status"] == 401 and desk.agent.asked == []
+
+
+# Sandboxes
+
+@pytest.fixture
+def sandbox(stage):
+    desk = Desk(stage, stage.broker())
+    command, info = flatpak()
+    client = Relay(desk.broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    yield desk, client
+    client.close()
+
+
+def test_a_sandbox_asks_without_any_configuration(sandbox, stage):
+    desk, client = sandbox
+    desk.agent.allow = "session"
+    assert client.fetch(desk.server.url)["result"]["status"] == 200
+    assert client.fetch(desk.server.url)["result"]["auth"]["source"] == "session"
+    assert len(desk.agent.asked) == 1
+    assert desk.agent.asked[0]["subject"] == {"id": "flatpak:org.example.Maps", "kind": "flatpak", "strength": "strong", "sandboxed": True}
+    # Nobody else is asked about.
+    assert stage.client(broker=desk.broker).fetch(desk.server.url)["result"]["status"] == 200
+    assert len(desk.agent.asked) == 1
+
+
+def test_what_a_sandbox_brings_is_its_own(sandbox, stage):
+    desk, client = sandbox
+    assert client.fetch(desk.server.url)["result"]["status"] == 401
+    own = {"type": "password", "user": "bob", "password": desk.password, "persistence": "forSession"}
+    desk.agent.call("session/clear")
+    assert client.fetch(desk.server.url, credential=own)["result"]["auth"]["source"] == "explicit"
+    assert client.fetch(desk.server.url)["result"]["auth"]["source"] == "session"
+    other = stage.client(broker=desk.broker, answer=lambda challenge: {"action": "continue"})
+    assert other.fetch(desk.server.url)["result"]["status"] == 401
+
+
+@pytest.mark.parametrize("method", ["credential/list", "agent/register", "session/clear", "events/subscribe", "grant/list", "server/status"])
+def test_a_sandbox_gets_its_fetches_and_nothing_else(sandbox, method):
+    _, client = sandbox
+    assert client.call(method, {"name": "x"})["error"]["data"]["kind"] == "denied"
+    assert client.call("ping")["result"] == {}
+
+
+@pytest.mark.parametrize("application", ["maps", "org.example.Maps\nname=org.example.Bank"])
+def test_a_sandbox_that_is_not_told_as_flatpak_tells_it_is_unknown(stage, application):
+    desk = Desk(stage, stage.broker())
+    desk.agent.allow = "always"
+    command, info = flatpak(application)
+    client = Relay(desk.broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    assert client.fetch(desk.server.url)["result"]["status"] == 200
+    assert desk.agent.asked[0]["subject"]["id"] == "unknown" and desk.agent.asked[0]["allows"] == ["once"]
+    client.close()
+
+
+# Who sends
+
+def test_only_who_has_connected_may_speak(stage):
+    """A program that was started with the connection is another program."""
+    broker = stage.broker()
+    wire = socket.socket(socket.AF_UNIX)
+    wire.connect(broker.socket)
+    wire.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert b'"id":1' in wire.recv(1000)
+    child = subprocess.run(
+        ["/usr/bin/python3", "-c", f"import os; os.write({wire.fileno()}, b'{{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}}\\n')"],
+        pass_fds=[wire.fileno()], timeout=20)
+    assert child.returncode == 0
+    wire.settimeout(10)
+    assert wire.recv(1000) == b"", "the connection has ended, without an answer"
+    audit.wait_for(lambda: "another process" in broker.log)
+
+
+def test_words_of_two_senders_are_never_mixed(stage):
+    """What was sent before by the one who may is answered; what follows in the same moment is not."""
+    broker = stage.broker()
+    for _ in range(20):
+        ours, theirs = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', b'{"jsonrpc":"2.0","id":2,"method":"ping"}\n'
+        wire = socket.socket(socket.AF_UNIX)
+        wire.connect(broker.socket)
+        wire.sendall(ours)
+        child = os.fork()
+        if child == 0:
+            os.write(wire.fileno(), theirs)
+            os._exit(0)
+        os.waitpid(child, 0)
+        wire.settimeout(10)
+        received = b""
+        try:
+            while data := wire.recv(1000):
+                received += data
+        except ConnectionResetError:
+            pass
+        assert b'"id":2' not in received
+        wire.close()
+
+
+def test_a_program_that_was_started_in_the_place_of_the_first_has_none_of_its_grants(desk, tmp_path):
+    """exec(2) keeps the process and its connections."""
+    source = tmp_path / "two.c"
+    source.write_text(textwrap.dedent("""
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/socket.h>
+        #include <sys/un.h>
+        #include <unistd.h>
+        int main(int count, char **words) {
+            struct sockaddr_un place = {.sun_family = AF_UNIX};
+            strcpy(place.sun_path, words[1]);
+            int wire = socket(AF_UNIX, SOCK_STREAM, 0);
+            if (connect(wire, (struct sockaddr *)&place, sizeof place) != 0) return 1;
+            char number[16], answer[65536];
+            // Accepted, and looked at, by now.
+            const char *ping = "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"method\\":\\"ping\\"}\\n";
+            write(wire, ping, strlen(ping));
+            if (read(wire, answer, sizeof answer) <= 0) return 2;
+            snprintf(number, sizeof number, "%d", wire);
+            if (count > 3) execl(words[3], words[3], "then", number, words[2], NULL);
+            dprintf(wire, "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":2,\\"method\\":\\"fetch/run\\",\\"params\\":{\\"url\\":\\"%s\\"}}\\n", words[2]);
+            ssize_t length = read(wire, answer, sizeof answer);
+            return length > 0 && write(1, answer, length) == length ? 0 : 3;
+        }
+    """))
+    then = tmp_path / "then.c"
+    then.write_text(textwrap.dedent("""
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int main(int count, char **words) {
+            char answer[65536];
+            int wire = atoi(words[2]);
+            dprintf(wire, "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":2,\\"method\\":\\"fetch/run\\",\\"params\\":{\\"url\\":\\"%s\\"}}\\n", words[3]);
+            ssize_t length = read(wire, answer, sizeof answer);
+            return count > 3 && length > 0 && write(1, answer, length) == length ? 0 : 3;
+        }
+    """))
+    for name in ("two", "then"):
+        subprocess.run(["gcc", "-o", tmp_path / name, tmp_path / f"{name}.c"], check=True)
+
+    def run(*more):
+        done = subprocess.run([tmp_path / "two", desk.broker.socket, desk.server.url, *more], capture_output=True, timeout=30)
+        return json.loads(done.stdout)["result"]["status"]
+
+    desk.agent.allow = "session"
+    assert run() == 200 and run() == 200 and len(desk.agent.asked) == 1
+    desk.agent.allow = "no"
+    assert run(tmp_path / "then") == 401
+    assert desk.agent.asked[-1]["subject"]["id"] == "unknown"
+
+
+# As any user
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="is run by another user already")
+def test_subjects_are_told_without_any_privilege(stage, tmp_path):
+    """Everything that is read of a client can be read by a broker that is not root's."""
+    folder = stage.folder / "nobody"
+    folder.mkdir(mode=0o755)
+    for parent in [folder, *folder.parents][:4]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    binaries = folder / "bin"
+    binaries.mkdir()
+    for name in ("watchwordd", "watchword"):
+        shutil.copy(program(name), binaries / name)
+    os.chown(folder, 65534, 65534)
+    demote = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    path = folder / "run" / "broker.sock"
+    environment = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"]}
+    (folder / "run").mkdir(mode=0o700)
+    os.chown(folder / "run", 65534, 65534)
+    broker = subprocess.Popen([*demote, binaries / "watchwordd", "--socket", path], env=environment, stderr=subprocess.DEVNULL)
+    try:
+        audit.wait_for(path.exists)
+        time.sleep(0.3)
+        agent = Relay(str(path), *demote, env=environment)
+        assert "result" in agent.call("agent/register", {"name": "desk"})
+        server = stage.server(basic_server("bob", "unused-here"))
+        fetching = subprocess.Popen(
+            [*demote, binaries / "watchword", "fetch", "-s", "--no-start", server.url],
+            env={**environment, "WATCHWORD_SOCKET": str(path)}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+        asked = agent.read()
+        assert asked["params"]["requester"]["subject"] == f"exe:{binaries / 'watchword'}"
+        agent.send({"id": asked["id"], "result": {"action": "continue"}})
+        assert fetching.wait(20) is not None
+        agent.close()
+    finally:
+        broker.terminate()
+        broker.wait(10)
