@@ -195,6 +195,25 @@ def test_a_silent_keyring_has_the_time_that_it_has(stage, faults, jump):
     assert faults["wall_timers"] == 0
 
 
+@pytest.mark.parametrize("jump", [0, -DAY], ids=["still", "back"])
+def test_a_disk_that_does_not_answer_holds_up_nobody(stage, faults, broker, jump):
+    """Neither a fetch nor the end of the broker."""
+    server = stage.server(ScriptedServer(lambda request: response(200, b"page")))
+    client = stage.client(broker=broker)
+    audit.clear(client, [1])
+    audit.wait_for(lambda: audit.events(broker))
+    with faults.failing("write-file", 1, None):
+        audit.clear(client, [2])
+        eventually(lambda: faults["failed"], "the account is not written")
+        assert client.fetch(server.url)["result"]["status"] == 200
+        began = time.monotonic()
+        broker.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        faults.move_wall(jump)
+        assert broker.process.wait(20) == 0
+        assert time.monotonic() - began < 2.5 + LATE
+
+
 # The machine sleeps.
 
 
@@ -205,7 +224,7 @@ def test_what_was_asked_before_the_machine_slept_is_too_late_afterwards(stage, f
     call = client.start("fetch/run", {"url": server.url})
     client.challenges.get(timeout=10)
     faults.sleep(100)
-    # The broker sleeps for five seconds at most, whatever it waits for.
+    # Soon, and not when a minute awake is over.
     assert client.wait(call, 5 + LATE)["result"]["status"] == 401
     assert client.call("server/status")["result"]["challenges"]["timedOut"] == 1
 

@@ -24,7 +24,8 @@ enum kind { NONE, ACCEPT, READ, WRITE, READ_FILE, WRITE_FILE, GETSOCKOPT, MMAP, 
 
 // The order is that of `Faults.FIELDS`.
 static struct control {
-    // From the test: nanoseconds that each clock is ahead; which calls count, which of them fails (every so manieth, or one), and how.
+    // From the test: nanoseconds that each clock is ahead; which calls count, which of them fails (every so manieth, or one), and how: 0 for
+    // never to return.
     _Atomic int64_t wall, awake, kind, nth, every, error;
     // To the test.
     _Atomic int64_t seen, failed, wall_timers;
@@ -62,6 +63,8 @@ static int fails(enum kind kind) {
     int64_t nth = control->nth, number = ++control->seen;
     if (nth <= 0 || (control->every ? number % nth != 0 : number != nth)) return 0;
     control->failed++;
+    // As on a disk that does not answer.
+    while (control->error == 0) pause();
     errno = (int)control->error;
     return 1;
 }

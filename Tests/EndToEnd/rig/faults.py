@@ -41,9 +41,11 @@ class Faults:
 
     @contextlib.contextmanager
     def failing(self, kind, nth, error, every=False):
-        """The `nth` call of that kind fails in here, or every `nth`; with 0 they are only counted, in `seen`."""
+        """The `nth` call of that kind fails in here, or every `nth`; with 0 they are only counted, in `seen`.
+
+        Without an `error` it does not return."""
         self["kind"] = 0
-        values = {"nth": nth, "every": every, "error": getattr(errno, error), "seen": 0, "failed": 0}
+        values = {"nth": nth, "every": every, "error": getattr(errno, error) if error else 0, "seen": 0, "failed": 0}
         for field, number in values.items():
             self[field] = number
         self["kind"] = KINDS.index(kind)
