@@ -248,6 +248,9 @@ CONNECTIONS = [
     ("response-header-bytes", TRANSFERS + "ResponseHeaders.swift",
      "guard bytes <= EngineLimits.headerBytes else", "guard bytes <= EngineLimits.headerBytes * 100 else",
      "TransfersTests.ResponseTests"),
+    ("connect-refusal-complete", TRANSFERS + "TransferOutcome.swift",
+     "return headers.isComplete ? .success(response(isFromProxy: true)) : .failure(failure(code))",
+     "return .success(response(isFromProxy: true))", "Tests/EndToEnd/test_dying_servers.py"),
     ("response-codings", TRANSFERS + "ResponseHeaders.swift",
      "return given.count <= 1 && given.allSatisfy", "return given.allSatisfy", "TransfersTests"),
 ]

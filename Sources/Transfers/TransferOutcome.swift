@@ -19,7 +19,8 @@ extension Transfer {
         if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
         if code != CURLE_OK && isRefusedTunnel {
             guard headers.status == 407, easy.connectStatus == 407 else { return .failure(refusedTunnel) }
-            return .success(response(isFromProxy: true))
+            // Of one that ends before its fields do nobody knows what else it would have offered.
+            return headers.isComplete ? .success(response(isFromProxy: true)) : .failure(failure(code))
         }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         guard headers.status > 0 else {

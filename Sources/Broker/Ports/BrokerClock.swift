@@ -17,6 +17,10 @@ public protocol BrokerClock: Sendable {
 
 /// The clock of the system.
 public struct SystemClock: BrokerClock {
+    /// A sleep that is cancelled leaves something of itself in Swift's runtime until its time is over. Deadlines are long, and most
+    /// are cancelled soon.
+    private static let longestSleep = Duration.seconds(5)
+
     private let start = ContinuousClock.now
     private let startAwake = SuspendingClock.now
 
@@ -32,5 +36,12 @@ public struct SystemClock: BrokerClock {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    public func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration, clock: .continuous) }
+    public func sleep(for duration: Duration) async throws {
+        let end = ContinuousClock.now + duration
+        var rest = duration
+        repeat {
+            try await Task.sleep(for: min(rest, Self.longestSleep), clock: .continuous)
+            rest = end - ContinuousClock.now
+        } while rest > .zero
+    }
 }

@@ -55,7 +55,7 @@ final class SecretMemory: Sendable {
             return Slot(start: start, size: pages * Self.pageSize, isLocked: isLocked)
         }
         return free.withLock { free in
-            if let slot = free[place].popLast() { return slot }
+            if let slot = free[place].popLast() { return relocked(slot) }
             let size = Self.sizes[place]
             let (start, isLocked) = map(Self.pagesTogether)
             let slots = stride(from: 0, to: Self.pagesTogether * Self.pageSize, by: size).map {
@@ -70,6 +70,12 @@ final class SecretMemory: Sendable {
     func giveBack(_ slot: Slot) {
         if let place = Self.sizes.firstIndex(of: slot.size) { return free.withLock { $0[place].append(slot) } }
         munmap(slot.start.map { $0 - Self.pageSize }, slot.size + 2 * Self.pageSize)
+    }
+
+    /// What the kernel has refused to lock it may lock now.
+    private func relocked(_ slot: Slot) -> Slot {
+        guard !slot.isLocked, let start = slot.start else { return slot }
+        return Slot(start: start, size: slot.size, isLocked: lock(start, slot.size))
     }
 
     private func map(_ pages: Int) -> (start: UnsafeMutableRawPointer, isLocked: Bool) {

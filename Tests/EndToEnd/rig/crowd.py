@@ -1,0 +1,77 @@
+"""Clients that die in the middle of their challenges, in waves, and the server that challenges them; a program, so that whoever
+measures meanwhile is not held up by it.
+
+    /usr/bin/python3 crowd.py SOCKET CLIENTS AT-ONCE
+
+Each client fetches what is behind a realm of its own, and dies before it has read its challenge, when it has, after half of its
+answer, or after all of it. Prints what the server has heard: a JSON object with `challenges`, `requests`, and `wrong`, the log-ins
+that were not those of their realm.
+"""
+import json
+import pathlib
+import socket
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.dying import DyingServer, Passwords, basic, number_of  # noqa: E402
+
+HELLO = {"client": {"name": "crowd"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}}
+MANNERS = 4
+
+
+def line(message):
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
+def begin(path, url):
+    connection = socket.socket(socket.AF_UNIX)
+    # A connect with a timeout does not wait for a place in the kernel's queue.
+    connection.connect(path)
+    connection.settimeout(60)
+    connection.sendall(
+        line({"id": 1, "method": "initialize", "params": HELLO}) + line({"id": 2, "method": "fetch/run", "params": {"url": url}}))
+    return connection
+
+
+def challenge_of(connection):
+    """The id of the challenge."""
+    buffer = b""
+    while True:
+        data = connection.recv(1 << 16)
+        if not data:
+            raise OSError("the broker has ended the connection")
+        buffer += data
+        *lines, buffer = buffer.split(b"\n")
+        for text in lines:
+            message = json.loads(text)
+            if message.get("method") == "auth/challenge":
+                return message["id"]
+
+
+def die(connection, manner, password):
+    if manner > 0:
+        challenge = challenge_of(connection)
+    if manner > 1:
+        credential = {"type": "password", "user": "bob", "password": password, "persistence": "none"}
+        answer = line({"id": challenge, "result": {"action": "credential", "credential": credential}})
+        connection.sendall(answer if manner > 2 else answer[:len(answer) // 2])
+    connection.close()
+    return manner > 0
+
+
+def main(path, clients, at_once):
+    passwords = Passwords("crowd")
+    server = DyingServer(passwords.check("Basic"))
+    challenges = 0
+    for first in range(0, clients, at_once):
+        numbers = range(first, min(first + at_once, clients))
+        wave = [begin(path, f"{server.url}/{number:05}/page") for number in numbers]
+        challenges += sum(die(one, number % MANNERS, passwords(number)) for number, one in zip(numbers, wave))
+    wrong = [request.raw.decode("latin-1") for request in server.requests
+             if request.authorization not in (None, basic("bob", passwords(number_of(request))))]
+    print(json.dumps({"challenges": challenges, "requests": len(server.requests), "wrong": wrong}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))

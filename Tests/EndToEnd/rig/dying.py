@@ -1,0 +1,131 @@
+"""Servers and proxies that die in the middle of what they say, at a byte that is chosen for each fetch.
+
+A fetch is known by the number in its path and in its realms, `/00042/page` and "r00042"; each has passwords of its own, so
+that one that came to another fetch's request would be seen.
+"""
+import base64
+import collections
+import re
+import socket
+import struct
+
+from .forwarding import ForwardProxy
+from .scripted import DigestCheck, ScriptedServer, response
+from .tls import TlsServer
+
+# The response that is cut (its status, or "tunnel": all that comes through the proxy after CONNECT), after how many bytes, and
+# whether the connection is then reset rather than closed.
+Cut = collections.namedtuple("Cut", "what at resets", defaults=(False,))
+
+
+class Line:
+    """A connection on which only `left` bytes more are said."""
+
+    def __init__(self, connection, left, resets):
+        self.connection, self.left, self.resets, self.said = connection, left, resets, 0
+
+    def sendall(self, data):
+        self.said += len(data)
+        self.connection.sendall(data[:self.left])
+        self.left -= min(len(data), self.left)
+        if self.left == 0:
+            if self.resets:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                # A close alone would wait for the thread that reads here.
+                self.connection.shutdown(socket.SHUT_RD)
+                self.connection.close()
+            raise OSError("it has died")
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+
+def number_of(request):
+    """Of a request to a server, or to a proxy: there a CONNECT names it as the host."""
+    return int(re.search(r"[/s](0\d{4})", request.target).group(1))
+
+
+class Dying:
+    """For a ScriptedServer: `cuts` are by number."""
+
+    def __init__(self, *words, **more):
+        self.cuts, self.lines = {}, {}
+        super().__init__(*words, **more)
+
+    @property
+    def lengths(self):
+        """Of the responses to the last fetch that was not cut."""
+        return {what: line.said for what, line in self.lines.items()}
+
+    def what(self, request):
+        return 200 if request.authorization else 401
+
+    def _respond(self, connection, request, early):
+        number, what = number_of(request), self.what(request)
+        cut = self.cuts.get(number)
+        if cut and cut.what == what:
+            super()._respond(Line(connection, cut.at, cut.resets), request, early)
+            return True
+        line = Line(connection, 1 << 30, False)
+        if not cut:
+            self.lines[what] = line
+        return super()._respond(line, request, early)
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+class Passwords:
+    """One for each number."""
+
+    def __init__(self, secret):
+        self.secret = secret
+
+    def __call__(self, number):
+        return f"{self.secret}.{number:05}"
+
+    def check(self, scheme, chunks=False):
+        """What a server says that asks each fetch for its own."""
+        digests = {}
+
+        def handle(request):
+            number = number_of(request)
+            body = b"page %05d" % number
+            if scheme == "Digest":
+                check = digests.setdefault(number, DigestCheck(
+                    "bob", self(number), f"r{number:05}", body=body, proof="right", domain=f"/{number:05}/"))
+                return check(request)
+            if request.authorization != basic("bob", self(number)):
+                return response(401, b"please log in", f'WWW-Authenticate: Basic realm="r{number:05}"')
+            if chunks:
+                return b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npage\r\n6\r\n %05d\r\n0\r\n\r\n" % number
+            return response(200, body)
+
+        return handle
+
+
+class DyingServer(Dying, ScriptedServer):
+    pass
+
+
+class DyingTlsServer(Dying, TlsServer):
+    pass
+
+
+class DyingProxy(Dying, ForwardProxy):
+    """Asks for a password by 407, and forwards."""
+
+    def __init__(self, passwords):
+        def check(request):
+            number = number_of(request)
+            if request.header("Proxy-Authorization") == basic("pat", passwords(number)):
+                return None
+            return response(407, b"who are you?", f'Proxy-Authenticate: Basic realm="g{number:05}"')
+
+        super().__init__(check)
+
+    def what(self, request):
+        if not request.header("Proxy-Authorization"):
+            return 407
+        return "tunnel" if request.method == "CONNECT" else super().what(request)

@@ -1,0 +1,198 @@
+// Makes calls of a process fail, and moves its clocks, as a file says that it shares with the test (WATCHWORD_TEST_FAULTS).
+// Loaded by LD_PRELOAD; see faults.py. Calls that glibc makes within itself are not seen.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum kind { NONE, ACCEPT, READ, WRITE, READ_FILE, WRITE_FILE, GETSOCKOPT, MMAP, MLOCK, OPEN, SOCKET, MEMORY, LIBRARY_MEMORY };
+
+// The order is that of `Faults.FIELDS`.
+static struct control {
+    // From the test: nanoseconds that each clock is ahead; which calls count, which of them fails (every so manieth, or one), and how: 0 for
+    // never to return.
+    _Atomic int64_t wall, awake, kind, nth, every, error;
+    // To the test.
+    _Atomic int64_t seen, failed, wall_timers;
+} *control;
+
+// Where Swift's runtime is, which ends the process, or reads from address 0, when it gets no memory.
+static struct { uintptr_t start, end; } runtime[32];
+static int runtimes;
+
+static int note(struct dl_phdr_info *object, size_t size, void *unused) {
+    (void)size, (void)unused;
+    if (!strstr(object->dlpi_name, "/libswift") && !strstr(object->dlpi_name, "/libdispatch")) return 0;
+    for (int index = 0; index < object->dlpi_phnum && runtimes < 32; index++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[index];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        runtime[runtimes].start = object->dlpi_addr + part->p_vaddr;
+        runtime[runtimes].end = runtime[runtimes].start + part->p_memsz;
+        runtimes++;
+    }
+    return 0;
+}
+
+__attribute__((constructor)) static void start(void) {
+    dl_iterate_phdr(note, NULL);
+    const char *path = getenv("WATCHWORD_TEST_FAULTS");
+    int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file < 0) return;
+    void *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (shared != MAP_FAILED) control = shared;
+}
+
+static int fails(enum kind kind) {
+    if (!control || control->kind != kind) return 0;
+    int64_t nth = control->nth, number = ++control->seen;
+    if (nth <= 0 || (control->every ? number % nth != 0 : number != nth)) return 0;
+    control->failed++;
+    // As on a disk that does not answer.
+    while (control->error == 0) pause();
+    errno = (int)control->error;
+    return 1;
+}
+
+// Found when first called, which is before `start`.
+#define REAL(name) static __typeof__(&name) real; if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+// What happens to sockets happens to nothing else, and EIO or ENOSPC only to files: not to eventfd(2), epoll(7) and the like.
+static int fails_on(int descriptor, enum kind socket, enum kind file) {
+    if (!control || (control->kind != socket && control->kind != file)) return 0;
+    struct stat facts;
+    if (fstat(descriptor, &facts) != 0) return 0;
+    if (S_ISSOCK(facts.st_mode)) return fails(socket);
+    return S_ISREG(facts.st_mode) ? fails(file) : 0;
+}
+
+#define WRAP(result, failed, kind, name, parameters, arguments) \
+    result name parameters { REAL(name); if (fails(kind)) return failed; return real arguments; }
+#define WRAP_READ(name, parameters, arguments) \
+    ssize_t name parameters { REAL(name); if (fails_on(fd, READ, READ_FILE)) return -1; return real arguments; }
+#define WRAP_WRITE(name, parameters, arguments) \
+    ssize_t name parameters { REAL(name); if (fails_on(fd, WRITE, WRITE_FILE)) return -1; return real arguments; }
+
+WRAP(int, -1, ACCEPT, accept, (int fd, struct sockaddr *from, socklen_t *size), (fd, from, size))
+WRAP(int, -1, ACCEPT, accept4, (int fd, struct sockaddr *from, socklen_t *size, int flags), (fd, from, size, flags))
+WRAP(int, -1, SOCKET, socket, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP(int, -1, GETSOCKOPT, getsockopt, (int fd, int level, int name, void *value, socklen_t *size), (fd, level, name, value, size))
+WRAP_READ(read, (int fd, void *bytes, size_t count), (fd, bytes, count))
+WRAP_READ(readv, (int fd, const struct iovec *parts, int count), (fd, parts, count))
+WRAP_READ(pread, (int fd, void *bytes, size_t count, off_t at), (fd, bytes, count, at))
+WRAP_READ(recv, (int fd, void *bytes, size_t count, int flags), (fd, bytes, count, flags))
+WRAP_READ(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+WRAP_WRITE(write, (int fd, const void *bytes, size_t count), (fd, bytes, count))
+WRAP_WRITE(writev, (int fd, const struct iovec *parts, int count), (fd, parts, count))
+WRAP_WRITE(pwrite, (int fd, const void *bytes, size_t count, off_t at), (fd, bytes, count, at))
+WRAP_WRITE(send, (int fd, const void *bytes, size_t count, int flags), (fd, bytes, count, flags))
+WRAP_WRITE(sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+WRAP(int, -1, OPEN, mkstemp, (char *path), (path))
+WRAP(int, -1, MLOCK, mlock, (const void *start, size_t size), (start, size))
+WRAP(void *, MAP_FAILED, MMAP, mmap, (void *start, size_t size, int protection, int flags, int fd, off_t offset),
+     (start, size, protection, flags, fd, offset))
+
+#define WRAP_OPEN(name, before, arguments) \
+    int name(before const char *path, int flags, ...) { \
+        REAL(name); \
+        va_list rest; \
+        va_start(rest, flags); \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0; \
+        va_end(rest); \
+        if (fails(OPEN)) return -1; \
+        return real arguments; \
+    }
+#define FOLDER int folder,
+WRAP_OPEN(open, , (path, flags, mode))
+WRAP_OPEN(open64, , (path, flags, mode))
+WRAP_OPEN(openat, FOLDER, (folder, path, flags, mode))
+WRAP_OPEN(openat64, FOLDER, (folder, path, flags, mode))
+
+// Memory. free and realloc are the daemon's own, which call __libc_malloc for a block that grows.
+static int fails_for(void *caller) {
+    if (!control || control->kind != LIBRARY_MEMORY) return fails(MEMORY);
+    for (int index = 0; index < runtimes; index++)
+        if ((uintptr_t)caller >= runtime[index].start && (uintptr_t)caller < runtime[index].end) return 0;
+    return fails(LIBRARY_MEMORY);
+}
+
+#define WRAP_MEMORY(result, failed, name, parameters, arguments) \
+    result name parameters { REAL(name); if (fails_for(__builtin_return_address(0))) return failed; return real arguments; }
+
+extern void *__libc_malloc(size_t size);
+WRAP_MEMORY(void *, NULL, malloc, (size_t size), (size))
+WRAP_MEMORY(void *, NULL, __libc_malloc, (size_t size), (size))
+WRAP_MEMORY(void *, NULL, calloc, (size_t count, size_t size), (count, size))
+WRAP_MEMORY(void *, NULL, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+WRAP_MEMORY(int, ENOMEM, posix_memalign, (void **block, size_t alignment, size_t size), (block, alignment, size))
+
+// Clocks.
+static void add(struct timespec *time, int64_t nanoseconds) {
+    nanoseconds += time->tv_nsec;
+    time->tv_sec += nanoseconds / 1000000000;
+    time->tv_nsec = nanoseconds % 1000000000;
+    if (time->tv_nsec < 0) {
+        time->tv_nsec += 1000000000;
+        time->tv_sec--;
+    }
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    REAL(clock_gettime);
+    int result = real(clock, now);
+    if (result != 0 || !control) return result;
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) add(now, control->wall);
+    if (clock == CLOCK_BOOTTIME) add(now, control->awake);
+    return 0;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    (void)zone;
+    struct timespec precise;
+    int result = clock_gettime(CLOCK_REALTIME, &precise);
+    now->tv_sec = precise.tv_sec;
+    now->tv_usec = precise.tv_nsec / 1000;
+    return result;
+}
+
+time_t time(time_t *copy) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (copy) *copy = now.tv_sec;
+    return now.tv_sec;
+}
+
+int timerfd_create(int clock, int flags) {
+    REAL(timerfd_create);
+    if (control && clock == CLOCK_REALTIME) control->wall_timers++;
+    return real(clock, flags);
+}
+
+// Until a time on the wall, which may be moved meanwhile.
+int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
+    for (;;) {
+        if (sem_trywait(semaphore) == 0) return 0;
+        struct timespec now, pause = {.tv_nsec = 2000000};
+        clock_gettime(CLOCK_REALTIME, &now);
+        if (now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec)) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        nanosleep(&pause, NULL);
+    }
+}

@@ -1,0 +1,64 @@
+"""Calls of the broker that fail as a test wants, and clocks that jump: faults.c, loaded into it, and the file that both share."""
+import contextlib
+import errno
+import mmap
+import pathlib
+import subprocess
+
+SECOND = 10 ** 9
+KINDS = ["none", "accept", "read", "write", "read-file", "write-file", "getsockopt", "mmap", "mlock", "open", "socket", "memory", "library-memory"]
+
+
+def build(folder):
+    """The library, in `folder`."""
+    library = pathlib.Path(folder) / "faults.so"
+    source = pathlib.Path(__file__).with_name("faults.c")
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
+    except FileNotFoundError:
+        raise AssertionError("cc is missing: run contrib/install-dependencies --test") from None
+    return library
+
+
+class Faults:
+    """Of one broker, which is started with `environment`."""
+
+    FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers"]
+
+    def __init__(self, library, path):
+        path = pathlib.Path(path)
+        path.write_bytes(bytes(mmap.PAGESIZE))
+        with open(path, "r+b") as file:
+            self.memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        self.numbers = memoryview(self.memory).cast("q")
+        self.environment = {"LD_PRELOAD": str(library), "WATCHWORD_TEST_FAULTS": str(path)}
+
+    def __getitem__(self, field):
+        return self.numbers[self.FIELDS.index(field)]
+
+    def __setitem__(self, field, number):
+        self.numbers[self.FIELDS.index(field)] = number
+
+    @contextlib.contextmanager
+    def failing(self, kind, nth, error, every=False):
+        """The `nth` call of that kind fails in here, or every `nth`; with 0 they are only counted, in `seen`.
+
+        Without an `error` it does not return."""
+        self["kind"] = 0
+        values = {"nth": nth, "every": every, "error": getattr(errno, error) if error else 0, "seen": 0, "failed": 0}
+        for field, number in values.items():
+            self[field] = number
+        self["kind"] = KINDS.index(kind)
+        try:
+            yield self
+        finally:
+            self["kind"] = 0
+
+    def move_wall(self, seconds):
+        """The clock on the wall jumps."""
+        self["wall"] += int(seconds * SECOND)
+
+    def sleep(self, seconds):
+        """As though the machine had slept: what counts its sleep jumps, and the clock on the wall with it."""
+        self["awake"] += int(seconds * SECOND)
+        self.move_wall(seconds)

@@ -1,0 +1,243 @@
+"""Time that is not what it seems: a broker that is stopped for a while, a clock on the wall that jumps, a machine that sleeps.
+
+What waits goes by a clock that nobody sets. The clocks of the broker are moved from outside; see rig/faults.py.
+"""
+import contextlib
+import signal
+import time
+
+import pytest
+
+from rig import audit
+from rig.bodies import Download, eventually
+from rig.client import password_answer
+from rig.faults import Faults, build
+from rig.keyring import SCHEMA, description
+from rig.scripted import ScriptedServer, response
+from rig.streams import StreamServer, repeated
+
+DAY = 86_400
+JUMPS = {"a day on": DAY, "a day back": -DAY, "ten years on": 3650 * DAY, "before 1970": -100 * 365 * DAY}
+DEADLINE = 1.5
+# How much later than it should something may come, on a machine that has much to do.
+LATE = 1.0
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("clocks"))
+
+
+@pytest.fixture
+def faults(stage, library):
+    return Faults(library, stage.folder / "clocks")
+
+
+@pytest.fixture
+def broker(stage, faults):
+    broker = stage.broker("--challenge-deadline-ms", str(int(DEADLINE * 1000)), environment=faults.environment)
+    yield broker
+    assert faults["wall_timers"] == 0, "the kernel is asked to wake somebody at a time on the wall"
+
+
+@contextlib.contextmanager
+def stopped(broker):
+    broker.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        broker.process.send_signal(signal.SIGCONT)
+
+
+def one_reply(client, call):
+    reply = client.wait(call)
+    client.call("ping")
+    replies = [message for side, message in client.messages if side == "broker" and message.get("id") == call and "method" not in message]
+    assert replies == [reply]
+    return reply
+
+
+# SIGSTOP and SIGCONT.
+
+
+def test_stopped_while_a_question_is_open(stage, faults):
+    broker = stage.broker(environment=faults.environment)
+    server, password = audit.protected(stage)
+    client = stage.client(broker=broker)
+    call = client.start("fetch/run", {"url": server.url})
+    challenge = client.challenges.get(timeout=10)
+    with stopped(broker):
+        client.reply(challenge, password_answer("bob", password))
+        time.sleep(2)
+        assert call not in client.replies
+    assert one_reply(client, call)["result"]["status"] == 200
+    assert len(server.requests) == 2
+
+
+def test_stopped_beyond_the_deadline(stage, broker):
+    """The answer and the deadline have both come when it goes on: one of them counts, and the other harms nobody."""
+    server, password = audit.protected(stage)
+    client = stage.client(broker=broker)
+    for _ in range(3):
+        call = client.start("fetch/run", {"url": server.url, "auth": {"useStorage": False}})
+        challenge = client.challenges.get(timeout=10)
+        with stopped(broker):
+            client.reply(challenge, password_answer("bob", password))
+            time.sleep(DEADLINE + 0.3)
+        assert one_reply(client, call)["result"]["status"] in (200, 401)
+    assert client.fetch(server.url, auth={"useStorage": False, "interaction": "none"})["result"]["status"] == 401
+
+
+def test_stopped_while_a_server_answers(stage, broker):
+    server = stage.server(ScriptedServer(lambda request: time.sleep(0.3) or response(200, b"late")))
+    client = stage.client(broker=broker)
+    call = client.start("fetch/run", {"url": server.url})
+    hurried = client.start("fetch/run", {"url": server.url, "timeoutMs": 700})
+    eventually(lambda: len(server.requests) == 2, "they were not sent")
+    with stopped(broker):
+        time.sleep(1.5)
+    assert one_reply(client, call)["result"]["body"]["value"] == "late"
+    reply = one_reply(client, hurried)
+    assert reply.get("result", {}).get("status") == 200 or reply["error"]["data"]["kind"] == "timedOut", reply
+
+
+def test_stopped_in_the_middle_of_a_body(stage, broker):
+    server = stage.server(StreamServer(lambda request: repeated(64), send_buffer=1 << 18))
+    download = Download(stage.client(broker=broker), server.url)
+    count, parts = 0, download.attach().parts()
+    for number, part in enumerate(parts):
+        count += len(part)
+        if number in (3, 10, 30):
+            with stopped(broker):
+                time.sleep(0.3)
+    assert count == 64 << 20 and download.completed()["bodyBytes"] == count
+
+
+# The clock on the wall.
+
+
+@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
+def test_a_deadline_is_where_it_was(stage, faults, broker, jump):
+    server, _ = audit.protected(stage)
+    silent = stage.server(ScriptedServer(lambda request: None))
+    client, other = stage.client(broker=broker), stage.client(broker=broker)
+    began = time.monotonic()
+    asked = client.start("fetch/run", {"url": server.url})
+    waiting = other.start("fetch/run", {"url": silent.url, "timeoutMs": int(DEADLINE * 1000)})
+    client.challenges.get(timeout=10)
+    time.sleep(0.2)
+    faults.move_wall(jump)
+    while time.monotonic() < began + DEADLINE - 0.1:
+        assert asked not in client.replies and waiting not in other.replies, "too early"
+        time.sleep(0.02)
+    assert one_reply(client, asked)["result"]["status"] == 401
+    assert one_reply(other, waiting)["error"]["data"]["kind"] == "timedOut"
+    assert time.monotonic() - began < DEADLINE + LATE
+    assert client.call("server/status")["result"]["challenges"]["timedOut"] == 1
+
+
+@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
+def test_a_session_is_as_old_as_it_was(stage, faults, broker, jump):
+    server, password = audit.protected(stage)
+    client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password))
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "client"
+    for seconds in [jump, -2 * jump, jump]:
+        faults.move_wall(seconds)
+        assert client.fetch(server.url)["result"]["auth"]["source"] == "session"
+
+
+@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
+def test_a_wrong_passphrase_makes_wait_as_long_as_before(stage, faults, broker, jump):
+    client = stage.client(broker=broker)
+    assert "result" in client.call("broker/lock", {"passphrase": "open sesame"})
+
+    def kind(passphrase):
+        reply = client.call("broker/unlock", {"passphrase": passphrase})
+        return reply["error"]["data"]["kind"] if "error" in reply else "open"
+
+    assert kind("wrong") == "locked"
+    began = time.monotonic()
+    faults.move_wall(jump)
+    assert kind("open sesame") == "busy"
+    eventually(lambda: kind("open sesame") == "open", "it stays locked", 1 + LATE)
+    assert time.monotonic() - began >= 0.95
+
+
+@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
+def test_the_account_says_what_the_wall_says(stage, faults, broker, jump):
+    client = stage.client(broker=broker)
+    audit.clear(client, range(1, 4))
+    faults.move_wall(jump)
+    audit.clear(client, range(4, 7))
+    faults.move_wall(-jump)
+    audit.clear(client, range(7, 10))
+    found = audit.wait_for(lambda: (found := audit.events(broker)) and len(found) >= 9 and found)
+    assert audit.numbers(found) == list(range(1, 10)), "in the order in which it happened"
+    years = [int(event["time"].split("-")[0]) for event in found]
+    now, then = time.gmtime().tm_year, time.gmtime(time.time() + jump).tm_year
+    assert years == [now] * 3 + [then] * 3 + [now] * 3
+    assert all(len(event["time"]) == len("2026-11-21T17:20:03.120Z") for event in found)
+
+
+@pytest.mark.parametrize("jump", [DAY, -DAY], ids=["on", "back"])
+def test_a_silent_keyring_has_the_time_that_it_has(stage, faults, jump):
+    server, password = audit.protected(stage)
+    keyring = stage.keyring().start_rig("stall", ({"xdg:schema": SCHEMA, **description(server)}, stage.secret()))
+    broker = stage.configured("[keyring]\ncall-limit-ms = 1500\n", environment={**keyring.for_broker, **faults.environment})
+    client = stage.client(broker=broker)
+    began = time.monotonic()
+    call = client.start("fetch/run", {"url": server.url})
+    eventually(lambda: "SearchItems" in keyring.calls, "the keyring was not asked")
+    faults.move_wall(jump)
+    client.reply(client.challenges.get(timeout=1.5 + LATE), password_answer("bob", password))
+    assert time.monotonic() - began >= 1.4
+    assert one_reply(client, call)["result"]["status"] == 200
+    assert faults["wall_timers"] == 0
+
+
+@pytest.mark.parametrize("jump", [0, -DAY], ids=["still", "back"])
+def test_a_disk_that_does_not_answer_holds_up_nobody(stage, faults, broker, jump):
+    """Neither a fetch nor the end of the broker."""
+    server = stage.server(ScriptedServer(lambda request: response(200, b"page")))
+    client = stage.client(broker=broker)
+    audit.clear(client, [1])
+    audit.wait_for(lambda: audit.events(broker))
+    with faults.failing("write-file", 1, None):
+        audit.clear(client, [2])
+        eventually(lambda: faults["failed"], "the account is not written")
+        assert client.fetch(server.url)["result"]["status"] == 200
+        began = time.monotonic()
+        broker.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        faults.move_wall(jump)
+        assert broker.process.wait(20) == 0
+        assert time.monotonic() - began < 2.5 + LATE
+
+
+# The machine sleeps.
+
+
+def test_what_was_asked_before_the_machine_slept_is_too_late_afterwards(stage, faults):
+    broker = stage.broker("--challenge-deadline-ms", "60000", environment=faults.environment)
+    server, password = audit.protected(stage)
+    client = stage.client(broker=broker)
+    call = client.start("fetch/run", {"url": server.url})
+    client.challenges.get(timeout=10)
+    faults.sleep(100)
+    # Soon, and not when a minute awake is over.
+    assert client.wait(call, 5 + LATE)["result"]["status"] == 401
+    assert client.call("server/status")["result"]["challenges"]["timedOut"] == 1
+
+
+def test_a_session_ends_with_the_sleep_of_the_machine(stage, faults, broker):
+    server, password = audit.protected(stage)
+    asked = []
+    client = stage.client(broker=broker, answer=lambda challenge: asked.append(challenge) or password_answer("bob", password))
+    for _ in range(2):
+        assert client.fetch(server.url)["result"]["status"] == 200
+    faults.sleep(30)
+    before = len(server.requests)
+    assert client.fetch(server.url)["result"]["status"] == 200
+    assert len(asked) == 2 and server.authorizations[before] is None
+    found = audit.wait_for(lambda: [event for event in audit.events(broker) if event["kind"] == "sessionCleared"])
+    assert [event["reason"] for event in found] == ["the machine has slept"]

@@ -1,0 +1,259 @@
+"""Calls of the broker that fail, one at a time and by and by: the fetch has its one reply, or its connection ends; the next one goes
+as ever; no password is where it does not belong; nobody waits for ever.
+
+Every errno is one that the call may really end with. WATCHWORD_FAULTS=all makes each single call fail, and not only some.
+"""
+import os
+import signal
+import time
+
+import pytest
+
+from rig.bodies import eventually
+from rig.client import password_answer
+from rig.dying import basic
+from rig.faults import Faults, build
+from rig.scripted import ScriptedServer, basic_server, response
+
+ALL = os.environ.get("WATCHWORD_FAULTS") == "all"
+PLACES = 8  # how many single calls of each kind fail, unless all do
+MEMORY_PLACES = 24
+EVERY = [2, 3, 7] if ALL else [3]
+WITHIN = 20
+
+# What the calls of each kind may end with. Not EAGAIN where something is taken: it is taken where the kernel says that there is
+# something, and SwiftNIO relies on that (by an assertion in debug builds).
+ERRORS = {
+    "accept": ["ECONNABORTED", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EINTR"],
+    "read": ["EINTR", "ECONNRESET", "ENOMEM", "ETIMEDOUT"],
+    "write": ["EINTR", "EAGAIN", "EPIPE", "ECONNRESET", "ENOBUFS", "ENOMEM"],
+    "read-file": ["EINTR", "EIO"],
+    "write-file": ["EINTR", "EIO", "ENOSPC", "EDQUOT"],
+    "getsockopt": ["ENOBUFS", "ENOMEM", "EPERM"],
+    "mlock": ["ENOMEM", "EPERM", "EAGAIN"],
+    "open": ["EMFILE", "ENFILE", "ENOMEM", "EACCES", "EIO", "ENOSPC", "EINTR"],
+    "socket": ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"],
+}
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("faults"))
+
+
+PAGE = b"x" * 3000
+LARGE = 1_200_000  # a body of a challenge that is kept in a file
+
+
+class Scene:
+    """A broker whose calls can be made to fail, and three servers: one asks for a password, one for a token too long for the pages
+    that secrets share, each time on a new connection and with a large body; one must get neither."""
+
+    def __init__(self, stage, library):
+        self.stage, self.library, self.count = stage, library, 0
+        self.password, self.token = stage.secret(), stage.secret()
+        self.long_token = self.token + "t" * 8000
+        self.server = stage.server(basic_server("bob", self.password))
+        self.tokens = stage.server(ScriptedServer(self.ask_for_token))
+        self.page = stage.server(ScriptedServer(lambda request: response(200, PAGE)))
+        stage.allow(self.password, self.server)
+        stage.allow(self.token, self.tokens)
+        self.start()
+
+    def ask_for_token(self, request):
+        if request.authorization == "Bearer " + self.long_token:
+            return response(200, b"welcome", "Connection: close")
+        return response(401, b"x" * LARGE, 'WWW-Authenticate: Bearer realm="T"', "Connection: close")
+
+    def start(self):
+        self.count += 1
+        self.faults = Faults(self.library, self.stage.folder / f"faults{self.count}")
+        self.broker = self.stage.broker(environment=self.faults.environment)
+
+    @property
+    def is_alive(self):
+        return self.broker.process.poll() is None
+
+    def attempt(self):
+        """A whole conversation: what is behind a password, a body in steps, what is behind a token. The replies that came, and `None`
+        in place of those before which the connection has ended; whoever hears neither has waited too long."""
+        try:
+            client = self.stage.client(
+                broker=self.broker, delivery=None, answer=lambda challenge: password_answer("bob", self.password))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return [None]
+        hello = {"client": {"name": "rig"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}}
+        token = {"type": "token", "token": self.long_token, "persistence": "none"}
+        wanted = [
+            ("initialize", hello), ("fetch/run", {"url": self.server.url, "timeoutMs": 10_000}),
+            ("fetch/run", {"url": self.tokens.url, "credential": token, "timeoutMs": 10_000}),
+            ("fetch/start", {"url": self.page.url, "timeoutMs": 10_000}),
+            ("fetch/start", {"url": self.tokens.url, "auth": {"interaction": "none"}, "timeoutMs": 10_000})]
+        replies = [self.call(client, *one) for one in wanted]
+        for begun, length in zip(replies[3:], [len(PAGE), LARGE]):
+            replies += self.take_body(client, begun, length)
+        # Without what was remembered the next attempt is asked again; and whatever is said twice has been said by then.
+        replies.append(self.call(client, "session/clear", {}))
+        ids = [message["id"] for side, message in client.messages if side == "broker" and "method" not in message]
+        assert len(ids) == len(set(ids)), "a request was answered twice"
+        client.close()
+        return replies
+
+    def take_body(self, client, begun, length):
+        """The replies to each `fetch/read` until the body ends, or the fetch fails."""
+        replies, count = [begun], 0
+        while replies[-1] and "result" in replies[-1]:
+            replies.append(self.call(client, "fetch/read", {"fetchId": begun["result"]["fetchId"]}))
+            part = (replies[-1] or {}).get("result")
+            if part:
+                count += len(part["data"]["value"])
+                if part["eof"]:
+                    assert count == length, "a part of a body was taken for the whole"
+                    break
+        return replies[1:]
+
+    @staticmethod
+    def call(client, method, params):
+        try:
+            call = client.start(method, params)
+        except OSError:
+            return None
+        with client.arrived:
+            came = client.arrived.wait_for(lambda: client.closed.is_set() or call in client.replies, WITHIN)
+            assert came, f"neither a reply to {method} nor the end of the connection"
+            return client.replies.get(call)
+
+    def check(self, replies, where):
+        """No reply says more than is true, and no server has heard what is not for it."""
+        for reply in replies:
+            if reply and "status" in reply.get("result", {}):
+                assert reply["result"]["status"] in (200, 401), (where, reply)
+                assert reply["result"]["status"] == 401 or reply["result"]["body"]["value"] == "welcome", (where, reply)
+        assert set(self.server.authorizations) <= {None, basic("bob", self.password)}, where
+        assert set(self.tokens.authorizations) <= {None, "Bearer " + self.long_token}, where
+        assert set(self.page.authorizations) <= {None}, where
+
+    def check_well(self, where):
+        """Without faults everything goes."""
+        assert self.is_alive, (where, self.broker.log[-1500:])
+        replies = self.attempt()
+        assert all(reply and "result" in reply for reply in replies), (where, replies)
+        assert [reply["result"]["status"] for reply in replies[1:3]] == [200, 200], (where, replies)
+
+
+@pytest.fixture
+def scene(stage, library):
+    return Scene(stage, library)
+
+
+def places(count, most):
+    """Which of so many calls are to fail."""
+    return range(1, count + 1) if ALL else sorted({1 + number * count // most for number in range(min(most, count))})
+
+
+def counted(scene, kind):
+    scene.attempt()
+    with scene.faults.failing(kind, 0, "EINTR"):
+        scene.attempt()
+        return scene.faults["seen"]
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_a_call_fails(scene, kind):
+    descriptors, count = None, counted(scene, kind)
+    assert count > 0
+    for error in ERRORS[kind]:
+        for nth in places(count, PLACES):
+            with scene.faults.failing(kind, nth, error) as faults:
+                replies = scene.attempt()
+                assert scene.is_alive, (kind, nth, error, scene.broker.log[-1500:])
+                assert faults["failed"] == 1 or nth > count // 2, (kind, nth, error, "nothing has failed")
+            scene.check(replies, (kind, nth, error))
+            if error == "EINTR" and "file" not in kind and kind != "open":
+                assert all(reply and "result" in reply for reply in replies), (kind, nth, error, replies)
+        scene.check_well((kind, error))
+        descriptors = descriptors or scene.broker.descriptors
+    eventually(lambda: scene.broker.descriptors <= descriptors + 2, lambda: f"{scene.broker.descriptors} of {descriptors}")
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_calls_fail_again_and_again(scene, kind):
+    counted(scene, kind)
+    for every in EVERY:
+        for error in ERRORS[kind]:
+            with scene.faults.failing(kind, every, error, every=True):
+                scene.check(scene.attempt(), (kind, every, error))
+            scene.check_well((kind, every, error))
+
+
+def test_what_was_not_locked_is_locked_when_it_can_be(scene):
+    """What the kernel will not lock is not remembered; a moment in which it would not lock is not the end of remembering."""
+    asked = []
+    client = scene.stage.client(
+        broker=scene.broker, answer=lambda challenge: asked.append(challenge) or password_answer("bob", scene.password))
+    with scene.faults.failing("mlock", 1, "ENOMEM", every=True):
+        for _ in range(3):
+            assert client.fetch(scene.server.url)["result"]["status"] == 200
+    assert len(asked) == 3
+    for _ in range(3):
+        assert client.fetch(scene.server.url)["result"]["status"] == 200
+    assert len(asked) == 4
+
+
+# How SwiftNIO, GLib, libstdc++ and the broker itself end a process that has no memory.
+ENDS = {-signal.SIGTRAP, -signal.SIGILL, -signal.SIGABRT}
+# Swift's runtime, where it does not look at what malloc gives, reads from address 0.
+ENDS_OF_SWIFT = {*ENDS, -signal.SIGSEGV}
+
+
+def fail_memory(scene, kind, nth):
+    """Gives whether the broker has lived on."""
+    with scene.faults.failing(kind, nth, "ENOMEM") as faults:
+        replies = scene.attempt()
+        has_failed = faults["failed"] == 1
+    scene.check(replies, (kind, nth))
+    # A process that ends closes its sockets before anybody can wait for it.
+    if has_failed and None in replies:
+        time.sleep(0.1)
+    if not scene.is_alive:
+        code = scene.broker.process.wait(WITHIN)
+        assert code in (ENDS_OF_SWIFT if kind == "memory" else ENDS), (kind, nth, code, scene.broker.log[-1500:])
+        # In the same place: what the dead one has left is not in the way.
+        scene.broker.start()
+        return False
+    scene.check_well((kind, nth))
+    return True
+
+
+@pytest.mark.parametrize("kind, most", [("mmap", 4), ("memory", MEMORY_PLACES), ("library-memory", MEMORY_PLACES)])
+def test_memory_fails(scene, kind, most):
+    """The broker says that it has no memory, or ends at once; it does not go on with what is not there."""
+    count = counted(scene, kind)
+    lived = [fail_memory(scene, kind, nth) for nth in places(count, most)]
+    print(f"{kind}: {count} calls, {len(lived)} failed, and {sum(lived)} times the broker went on")
+
+
+@pytest.mark.parametrize("kind", [*ERRORS, "mmap", "memory", "library-memory"])
+def test_a_call_fails_at_the_start(scene, kind):
+    """The broker starts, or says why not."""
+    assert scene.broker.stop() == 0
+
+    def start(nth, error):
+        with scene.faults.failing(kind, nth, error) as faults:
+            try:
+                scene.broker.start(WITHIN)
+            except AssertionError:
+                code = scene.broker.process.wait(WITHIN)
+                assert code in {1, 3, 127, *ENDS_OF_SWIFT}, (kind, nth, error, code, scene.broker.log[-1500:])
+                return faults["seen"]
+            seen = faults["seen"]
+        scene.check_well((kind, nth, error))
+        assert scene.broker.stop() == 0, (kind, nth, error)
+        return seen
+
+    errors = ERRORS.get(kind, ["ENOMEM"])
+    count = start(0, errors[0])
+    print(kind, count)
+    for error in errors if ALL else errors[:2]:
+        for nth in places(count, PLACES):
+            start(nth, error)

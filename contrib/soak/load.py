@@ -1,0 +1,296 @@
+"""Clients of every kind. Each does one thing after the other, chosen at random, and checks what came of it."""
+import hashlib
+import socket
+import threading
+import time
+
+from rig.bodies import Attached
+from rig.client import Client
+from rig.ntlm import DOMAIN
+
+WITHIN = 90
+# What may become of a fetch whose server, proxy or client is killed, and of one that meets a lock.
+UNDERSTOOD = {
+    "cancelled", "cannotConnect", "connectionLost", "malformedResponse", "proxyFailed", "tlsFailed", "timedOut", "challengeCancelled",
+    "challengeTimedOut", "bodyIncomplete", "bodyNotReplayable", "locked", "busy", "unknownFetch", "unknownCredential", "unknownResume",
+    "keyringUnavailable",
+}
+
+
+class Gone(Exception):
+    """The connection ended, as it was to."""
+
+
+class Actor(threading.Thread):
+    """`world` has `sites`, `gate`, `socket`, `verdict`, and `gate_to_work`, which is shut while things are counted."""
+
+    def __init__(self, world, chance):
+        super().__init__(daemon=True)
+        self.world, self.chance, self.verdict = world, chance, world.verdict
+        self.client, self.manner, self.dying = None, "right", False
+        self.is_idle, self.stopping = threading.Event(), False
+
+    def run(self):
+        while not self.stopping:
+            if not self.world.is_open.is_set():
+                self.leave()
+                self.is_idle.set()
+                self.world.is_open.wait()
+                self.is_idle.clear()
+            try:
+                self.one_thing()
+            except Gone:
+                self.leave()
+            except Exception as problem:  # noqa: BLE001
+                self.verdict.wrong(f"{type(problem).__name__}: {problem}")
+                self.leave()
+        self.leave()
+        self.is_idle.set()
+
+    def leave(self):
+        if not self.client:
+            return
+        self.client.close()
+        ids = [one["id"] for side, one in self.client.messages if side == "broker" and "method" not in one]
+        if len(ids) != len(set(ids)):
+            self.verdict.wrong("a request was answered twice")
+        self.client = None
+
+    # Talking
+
+    def connected(self):
+        if self.client and (self.client.next_id > 40 or self.client.closed.is_set()):
+            self.leave()
+        if not self.client:
+            self.client = Client(self.world.socket, framing=self.chance.choice(["lines", "headers"]), answer=self.answer)
+        return self.client
+
+    def wait(self, client, call):
+        """The reply, which has to come, unless this client has gone itself."""
+        with client.arrived:
+            came = client.arrived.wait_for(lambda: call in client.replies or client.closed.is_set(), WITHIN)
+        if call in client.replies:
+            return self.understood(client.replies[call])
+        if not self.dying:
+            self.verdict.wrong("the broker ended a connection" if came else f"no reply in {WITHIN} s")
+        raise Gone
+
+    def call(self, method, params=None):
+        client = self.connected()
+        return self.wait(client, client.start(method, params))
+
+    def understood(self, reply):
+        if "error" in reply:
+            kind = reply["error"]["data"].get("kind")
+            self.verdict.count(f"ended with {kind}")
+            if kind not in UNDERSTOOD:
+                self.verdict.wrong(f"an error that nothing explains: {reply['error']}")
+        return reply
+
+    def account(self, challenge):
+        """Of the place that is asked about."""
+        space = challenge["protectionSpace"]
+        gate = self.world.gate
+        places = [gate.place] if space["isProxy"] else [
+            place for site in self.world.sites if site.server.port == space["port"] for place in site.places]
+        place = next((one for one in places if one.realm == space["realm"] or one.scheme == "ntlm"), None)
+        if not place:
+            self.verdict.wrong(f"a question about what is not there: {space}")
+            return None, None
+        return place, self.chance.choice(place.right if self.manner == "right" else place.wrong)
+
+    def answer(self, challenge):
+        self.verdict.count("questions")
+        place, account = self.account(challenge)
+        manner, self.manner = self.manner, "right"  # the second time everybody knows it
+        if self.dying:
+            self.client.socket.shutdown(socket.SHUT_RDWR)
+        if manner in ("continue", "cancel", "default", "reject") or not account:
+            return {"action": manner if account else "cancel"}
+        kept = self.chance.choice([kind for kind in challenge["persistenceAllowed"]])
+        return {"action": "credential", "credential": {**self.credential(place, account), "persistence": kept}}
+
+    @staticmethod
+    def credential(place, account):
+        if place.scheme == "bearer":
+            return {"type": "token", "token": account.secret}
+        domain = {"domain": DOMAIN} if place.scheme == "ntlm" else {}
+        return {"type": "password", "user": account.user, "password": account.secret, **domain}
+
+    # Doing
+
+    def one_thing(self):
+        self.dying = False
+        self.manner = self.chance.choice(["right"] * 6 + ["wrong", "continue", "cancel", "default", "reject"])
+        things = [self.fetch] * 8 + [
+            self.bring, self.through_the_proxy, self.through_the_proxy, self.elsewhere, self.upload, self.download, self.download,
+            self.break_off, self.die, self.die, self.forget, self.two_halves, self.lock, self.crowd]
+        thing = self.chance.choice(things)
+        self.verdict.count(thing.__name__)
+        thing()
+
+    def somewhere(self, *schemes):
+        sites = [(site, number) for site in self.world.sites for number, place in enumerate(site.places)
+                 if not schemes or place.scheme in schemes]
+        site, number = self.chance.choice(sites)
+        return site, number, f"{site.url}/{number}"
+
+    def check_page(self, reply, site, number):
+        result = reply.get("result")
+        if not result or result.get("state") or result["status"] not in (200, 401, 407):
+            return
+        if result["status"] == 200:
+            self.verdict.count("pages got")
+            text, place = result["body"]["value"], site.places[number]
+            named = f" of {result['auth']['user']}" if place.scheme in ("basic", "digest") else ""
+            if not text.startswith(f"{site.name} {place.name}{named}"):
+                self.verdict.wrong(f"a page of somebody else: {text!r} for {place.name} as {result['auth']}")
+
+    def fetch(self, **params):
+        site, number, url = self.somewhere()
+        self.check_page(self.call("fetch/run", {"url": url + "/page", **params}), site, number)
+
+    def bring(self):
+        """A log-in that comes with the fetch, right or wrong."""
+        site, number, url = self.somewhere("basic", "digest", "bearer")
+        place = site.places[number]
+        credential = self.credential(place, self.chance.choice([*place.right, *place.wrong]))
+        self.check_page(self.call("fetch/run", {
+            "url": url + "/page", "credential": {**credential, "persistence": "none"},
+            "auth": {"interaction": "none", "useStorage": self.chance.random() < 0.5}}), site, number)
+
+    def through_the_proxy(self):
+        site, number, url = self.somewhere("basic", "digest")
+        self.check_page(self.call("fetch/run", {"url": url + "/page", "proxy": {"url": self.world.gate.url}}), site, number)
+
+    def elsewhere(self):
+        """A redirect to another server, to which nothing may follow."""
+        _, _, first = self.somewhere("basic", "digest", "bearer")
+        site, number, second = self.somewhere()
+        if first.startswith("https:") and second.startswith("http:"):
+            return
+        self.check_page(self.call("fetch/run", {"url": f"{first}/away/{second}/page"}), site, number)
+
+    def crowd(self):
+        """Ten fetches of one page at once."""
+        client = self.connected()
+        site, number, url = self.somewhere()
+        for call in [client.start("fetch/run", {"url": url + "/page"}) for _ in range(10)]:
+            self.check_page(self.wait(client, call), site, number)
+
+    def completed(self, client, fetch):
+        def found():
+            return next((one["params"] for side, one in list(client.messages) if side == "broker" and
+                         one.get("method") == "fetch/completed" and one["params"]["fetchId"] == fetch), None)
+        with client.arrived:
+            if not client.arrived.wait_for(lambda: found() or client.closed.is_set(), WITHIN):
+                self.verdict.wrong("a fetch in steps has no end")
+        if not found():
+            raise Gone
+        return self.understood(found()) if "error" in found() else found()
+
+    def download(self):
+        """As it comes, slowly, or broken off."""
+        client = self.connected()
+        site, number, url = self.somewhere("basic", "digest", "bearer")
+        blocks = self.chance.choice([1, 8, 64])
+        begun = self.call("fetch/start", {"url": f"{url}/big/{blocks}"})
+        if "result" not in begun:
+            return
+        begun = begun["result"]
+        attached = Attached(self.world.socket, begun["attachToken"])
+        if "result" in attached.reply:
+            way, count = self.chance.choice(["all", "slow", "half"]), 0
+            for part in attached.parts():
+                count += len(part)
+                if way == "half" and count > 1 << 16:
+                    break
+                if way == "slow":
+                    time.sleep(0.01)
+        attached.close()
+        done = self.completed(client, begun["fetchId"])
+        if done.get("status") == 200 and "error" not in done and done["bodyBytes"] != blocks << 16:
+            self.verdict.wrong(f"{done['bodyBytes']} bytes of {blocks << 16}")
+
+    def upload(self):
+        client = self.connected()
+        _, _, url = self.somewhere("basic", "bearer")
+        body = self.chance.randbytes(self.chance.choice([10, 5_000, 300_000, 1_500_000]))
+        begun = self.call("fetch/start", {"url": url + "/put", "method": "PUT", "body": {"type": "attach", "sizeBytes": len(body)}})
+        if "result" not in begun:
+            return
+        begun = begun["result"]
+        attached = Attached(self.world.socket, begun["attachToken"], side="request")
+        try:
+            attached.socket.sendall(body)
+            attached.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        reply = self.call("fetch/read", {"fetchId": begun["fetchId"]})
+        attached.close()
+        done = self.completed(client, begun["fetchId"])
+        if done.get("status") == 200 and "result" in reply:
+            self.verdict.count("uploads")
+            value = reply["result"]["data"]["value"]
+            if value != hashlib.sha256(body).hexdigest():
+                self.verdict.wrong("another body has arrived")
+
+    def break_off(self):
+        client = self.connected()
+        site, number, url = self.somewhere()
+        call = client.start("fetch/run", {"url": url + "/page", "auth": {"useStorage": False}})
+        time.sleep(self.chance.random() / 20)
+        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
+        self.check_page(self.wait(client, call), site, number)
+
+    def die(self):
+        """At any moment, or with the question in its hands."""
+        client = self.connected()
+        _, _, url = self.somewhere()
+        self.dying = self.chance.random() < 0.5
+        client.start("fetch/run", {"url": url + "/page", "auth": {"useStorage": self.chance.random() < 0.5}})
+        time.sleep(self.chance.random() / 20)
+        self.dying = True
+        raise Gone
+
+    def forget(self):
+        site, _, _ = self.somewhere()
+        if self.chance.random() < 0.5:
+            self.call("session/clear", {"origin": site.url})
+            return
+        listed = self.call("credential/list").get("result", {}).get("credentials", [])
+        if listed:
+            self.call("credential/forget", {"id": self.chance.choice(listed)["id"]})
+
+    def two_halves(self):
+        """The delivery `result`: the fetch ends with a question, and goes on with the answer, maybe from elsewhere."""
+        site, number, url = self.somewhere()
+        client = Client(self.world.socket, delivery="result")
+        try:
+            reply = self.wait(client, client.start("fetch/run", {"url": url + "/page"}))
+            while (result := reply.get("result", {})).get("state") == "authRequired":
+                if self.chance.random() < 0.2:
+                    self.wait(client, client.start("fetch/run", {"resume": result["resume"], "answer": {"action": "cancel"}}))
+                    return
+                if self.chance.random() < 0.3:
+                    client.close()
+                    client = Client(self.world.socket, delivery="result")
+                place, account = self.account(result["challenge"])
+                answer = {"action": "credential", "credential": self.credential(place, account)}
+                self.manner = "right"
+                reply = self.wait(client, client.start("fetch/run", {"resume": result["resume"], "answer": answer}))
+            self.check_page(reply, site, number)
+        finally:
+            client.close()
+
+    def lock(self):
+        if self.chance.random() > 0.2:
+            return self.fetch()
+        # One for all, so that whoever dies with it leaves nobody locked out.
+        word = self.chance.choice(["pass.phrase", None])
+        if "result" in self.call("broker/lock", {"passphrase": word} if word else {}):
+            self.fetch()
+            while "error" in (reply := self.call("broker/unlock", {"passphrase": word} if word else {})):
+                if reply["error"]["data"]["kind"] == "locked":
+                    word = "pass.phrase"
+                time.sleep(0.2)
