@@ -50,6 +50,18 @@ import WatchwordProtocol
         #expect(heard[1]["result"]?["eof"]?.boolean == true)
     }
 
+    @Test func whatIsReadToItsEndHasEndedBeforeTheNextRead() throws {
+        stage.transfers.saysEndsLater = true
+        let client = stage.connect()
+        let (fetchID, _) = try start(client)
+        stage.transfers.respond(200, body: "body")
+        let read = #"{"jsonrpc":"2.0","id":2,"method":"fetch/read","params":{"fetchId":"\#(fetchID)"}}"#
+        #expect(client.say(read).map(\.method) == ["fetch/headers", nil, "fetch/completed"])
+        #expect(client.say(read).map(\.kind) == ["unknownFetch"])
+        stage.transfers.endBody(stage.transfers.openBodies[0], .success(4))
+        #expect(client.hear().isEmpty, "it is told once")
+    }
+
     @Test func aFailureIsToldOnceAndEndsWhatWaits() throws {
         let client = stage.connect()
         let (fetchID, token) = try start(client)

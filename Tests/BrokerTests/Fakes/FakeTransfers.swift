@@ -17,6 +17,7 @@ final class FakeTransfers: TransferPort {
         var cancelled: [Int] = []
         var bodies: [TransferID: FakeBody] = [:]
         var attached: [TransferID] = []
+        var saysEndsLater = false
         var sources: [BodySourceID: Bool] = [:]
         var fedSources: [BodySourceID] = []
         /// Open requests by the order of their starts.
@@ -85,7 +86,13 @@ final class FakeTransfers: TransferPort {
         }
         guard let part else { return completion(.failure(TransferFailure(.internalError, "no such body"))) }
         completion(.success(part))
-        if part.isAtEnd { endBody(id, .success(part.offset + part.bytes.count)) }
+        if part.isAtEnd && !saysEndsLater { endBody(id, .success(part.offset + part.bytes.count)) }
+    }
+
+    /// The engine's thread says that a body has ended behind the last of its bytes, which may be a turn later.
+    var saysEndsLater: Bool {
+        get { state.withLock { $0.saysEndsLater } }
+        set { state.withLock { $0.saysEndsLater = newValue } }
     }
 
     func attach(_ id: TransferID, socket: Int32) {
