@@ -14,6 +14,7 @@ public struct BrokerServer: Sendable {
         on loop: any EventLoop, socket: borrowing ListeningSocket, entrance: Entrance = .main,
         service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(), log: Logger
     ) async throws -> BrokerServer {
+        let wasListening = socket.wasListening
         // Before the first connection is accepted, so that nothing comes without its sender.
         guard watchword_ask_for_senders(socket.descriptor, 1) == 0 else {
             throw SocketFailure.systemCall("setsockopt", path: "SO_PASSCRED", error: errno)
@@ -32,7 +33,8 @@ public struct BrokerServer: Sendable {
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    var (peer, watch) = try admit(channel, policy: policy, limits: limits, census: census, log: log)
+                    var (peer, watch) = try admit(
+                        channel, policy: policy, limits: limits, census: census, wasListening: wasListening, log: log)
                     peer.entrance = entrance
                     try channel.syncOptions?.setOption(.recvAllocator, value: WatchedBuffers(watch))
                     let handler = ConnectionHandler(
@@ -50,11 +52,14 @@ public struct BrokerServer: Sendable {
 
     /// Before one byte is read: close-on-exec, who it is, and whether there is room. What is thrown closes the connection.
     private static func admit(
-        _ channel: any Channel, policy: PeerPolicy, limits: ServerLimits, census: NIOLoopBoundBox<Int>, log: Logger
+        _ channel: any Channel, policy: PeerPolicy, limits: ServerLimits, census: NIOLoopBoundBox<Int>,
+        wasListening: Bool, log: Logger
     ) throws -> (PeerIdentity, SenderWatch) {
         let operations = channel.pipeline.syncOperations
         let socket = try operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 } ?? -1
-        let peer = watchword_set_close_on_exec(socket) == 0 ? PeerIdentity(ofSocket: socket) : nil
+        // Whether an accepted socket takes over what its listener was asked for differs from kernel to kernel.
+        let isReady = watchword_set_close_on_exec(socket) == 0 && watchword_ask_for_senders(socket, 1) == 0
+        let peer = isReady ? PeerIdentity(ofSocket: socket) : nil
         guard let known = peer, policy.admits(known) else {
             log.warning("a connection was refused", metadata: ["uid": "\(peer?.uid ?? UInt32.max)"])
             throw Refusal.peer
@@ -65,7 +70,7 @@ public struct BrokerServer: Sendable {
         }
         census.value += 1
         channel.closeFuture.whenComplete { _ in census.value -= 1 }
-        return (known, SenderWatch(socket: socket, pid: known.pid))
+        return (known, SenderWatch(socket: socket, pid: known.pid, wasListening: wasListening))
     }
 
     private enum Refusal: Error {

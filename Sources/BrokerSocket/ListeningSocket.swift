@@ -11,6 +11,8 @@ public struct ListeningSocket: ~Copyable, Sendable {
 
     public let descriptor: Int32
     private let file: OwnedFile?
+    /// It is the service manager's: clients may have connected before this process was there.
+    var wasListening: Bool { file == nil }
 
     /// A socket of our own: private folder, lock, a stale file removed, mode 0600.
     public init(at location: SocketLocation) throws(SocketFailure) {

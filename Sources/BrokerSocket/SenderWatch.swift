@@ -10,16 +10,23 @@ final class SenderWatch: @unchecked Sendable {
     // Unchecked: the channel and its handler are on one event loop.
     private let socket: Int32
     private let pid: Int32
+    /// What was sent before the kernel was asked for senders has none.
+    private var mayBeNameless: Bool
     /// Whether what has been read last was sent by the peer.
     private(set) var isOfPeer = true
 
-    init(socket: Int32, pid: Int32) { (self.socket, self.pid) = (socket, pid) }
+    /// - Parameter wasListening: clients may have connected, and sent, before this process had the listening socket.
+    init(socket: Int32, pid: Int32, wasListening: Bool) {
+        (self.socket, self.pid) = (socket, pid)
+        mayBeNameless = wasListening
+    }
 
     /// At the end of a connection there is no byte, and no sender.
     fileprivate func look() {
         var sender: Int32 = 0
         let count = watchword_next_sender(socket, &sender)
-        isOfPeer = count == 0 || count > 0 && sender == pid
+        isOfPeer = count == 0 || count > 0 && (sender == pid || sender == 0 && mayBeNameless)
+        if sender != 0 { mayBeNameless = false }
     }
 }
 
