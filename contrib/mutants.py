@@ -381,7 +381,7 @@ BROKER = [
      "guard census.value < limits.connections else {", "guard census.value <= limits.connections else {",
      "BrokerSocketTests.BrokerServerTests"),
     ("outgoing-queue", SOCKET + "ConnectionHandler.swift",
-     "guard waiting > limits.outgoingQueue else { return }", "guard waiting > limits.outgoingQueue * 1000 else { return }",
+     "if waiting > limits.outgoingQueue {", "if waiting > limits.outgoingQueue * 1000 {",
      "BrokerSocketTests.BrokerServerTests"),
     ("reading-stops", SOCKET + "ConnectionHandler.swift",
      "let isReading = context.channel.isWritable", "let isReading = context.channel.isWritable || !isClosing",

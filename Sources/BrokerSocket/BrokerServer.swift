@@ -17,10 +17,15 @@ public struct BrokerServer: Sendable {
         let bootstrap = ServerBootstrap(group: loop)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptBackoff(log: log))
+                    try channel.pipeline.syncOperations.addHandler(AcceptGate(log: log))
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // What one client sends at once keeps the others waiting for no longer than so few bytes of it take.
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: limits.readBytes)
+            )
             .childChannelOption(
                 .writeBufferWaterMark, value: .init(low: limits.lowWaterMark, high: limits.highWaterMark)
             )
@@ -32,7 +37,9 @@ public struct BrokerServer: Sendable {
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
-        return BrokerServer(listener: try await bootstrap.withBoundSocket(socket.descriptor).get())
+        let listener = try await bootstrap.withBoundSocket(socket.descriptor).get()
+        socket.setBacklog()
+        return BrokerServer(listener: listener)
     }
 
     /// Ends accepting. Connections that are open go on.

@@ -9,14 +9,26 @@ public struct ServerLimits: Sendable {
     public var lowWaterMark: Int
     /// A client that lets this much pile up does not read; its connection is closed.
     public var outgoingQueue: Int
+    /// What is read from one client before the others have their turn: no more messages than cost little time; of one that is
+    /// large, so often as much.
+    public var readBytes: Int
+    public var largeReads: UInt
+    /// A client that takes less than `readerBytes` in so long, while more waits for it, does not read either.
+    public var readerPause: Duration
+    public var readerBytes: Int
 
     public init(
         connections: Int = 4096, highWaterMark: Int = 4 << 20, lowWaterMark: Int = 1 << 20,
-        outgoingQueue: Int = Limits.outgoingQueueBytes
+        outgoingQueue: Int = Limits.outgoingQueueBytes, readBytes: Int = 512, largeReads: UInt = 32,
+        readerPause: Duration = Limits.readerPause, readerBytes: Int = Limits.readerBytes
     ) {
         self.connections = connections
         self.highWaterMark = highWaterMark
         self.lowWaterMark = lowWaterMark
         self.outgoingQueue = outgoingQueue
+        self.readBytes = readBytes
+        self.largeReads = largeReads
+        self.readerPause = readerPause
+        self.readerBytes = readerBytes
     }
 }
