@@ -18,6 +18,8 @@ extension Broker {
         var event = AuditEvent(kind, timeMs: clock.sinceEpoch.wholeMilliseconds, client: cause.client)
         event.fetchID = cause.fetchID
         change(&event)
+        guard let count = repeatedEvents.count(event, now: clock.now) else { return }
+        if count > 1 { event.count = count }
         audit?.record(event)
         guard !eventListeners.isEmpty else { return }
         let listeners = eventListeners.compactMap { connections[$0] }.filter { $0.eventKinds.contains(kind) }
@@ -42,7 +44,7 @@ extension Broker {
     /// What the machine of a fetch has noted.
     func record(_ note: AuditNote, of fetch: RunningFetch) {
         guard audit != nil || !eventListeners.isEmpty,
-            let count = repeatedUses.count(note, by: fetch.client, now: clock.now)
+            let count = repeatedEvents.count(note, by: fetch.client, now: clock.now)
         else { return }
         record(note.kind, cause(fetch)) { event in
             if count > 1 { event.count = count }

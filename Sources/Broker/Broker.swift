@@ -40,7 +40,8 @@ public actor Broker {
     var pendingOrders: [CausedOrder] = []
     /// Who wants to hear what happens.
     var eventListeners: Set<ConnectionID> = []
-    var repeatedUses = RepeatedUses()
+    var repeatedEvents = RepeatedEvents()
+    var isWatchingSenders = false
     var isPerforming = false
     var isTicking = false
     var suspendedBefore = Duration.zero
@@ -115,6 +116,7 @@ public actor Broker {
             connection.isLastEvent = index == events.count - 1
             handle(event, from: connection)
         }
+        noteUnfinishedMessage(of: connection)
     }
 
     private func endInput(of id: ConnectionID) {

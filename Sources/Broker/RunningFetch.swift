@@ -41,6 +41,8 @@ final class RunningFetch {
     var steps: FetchSteps?
     /// Of a request whose body comes through a socket.
     var source: BodySourceID?
+    /// What of its request came in messages, and is kept.
+    var heldBytes: Int
     /// Of the response that is being looked at.
     var openBody: OpenBody?
 
@@ -49,6 +51,7 @@ final class RunningFetch {
     ) {
         self.id = id
         self.params = params
+        heldBytes = params.heldBytes
         self.delivery = delivery
         self.origin = origin
         self.since = since
