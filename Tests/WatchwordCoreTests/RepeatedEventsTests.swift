@@ -66,6 +66,13 @@ import WatchwordProtocol
         #expect(events.count(denial("h", kind), now: .seconds(60)) == 1001)
     }
 
+    @Test func theQuestionAfterARefusalIsAnother() {
+        var events = RepeatedEvents()
+        #expect(events.count(denial("h", .challengeAsked), now: .zero) == 1)
+        #expect(events.count(denial("h", .challengeAsked), after: 1, now: .zero) == 1)
+        #expect(events.count(denial("h", .challengeAsked), after: 1, now: .zero) == nil)
+    }
+
     @Test func whatChangesSomethingIsToldEachTime() {
         var events = RepeatedEvents()
         for kind in [AuditEvent.Kind.locked, .credentialStored, .trustAccepted, .sessionCleared] {

@@ -32,6 +32,7 @@ public struct RepeatedEvents: Sendable {
         let origin: String?
         let space: SpacePattern?
         let words: [String?]
+        let failures: Int
     }
 
     private struct Told {
@@ -70,11 +71,12 @@ public struct RepeatedEvents: Sendable {
     }
 
     /// The same for a question, an answer or a denial; other events are told each time.
-    public mutating func count(_ event: AuditEvent, now: Duration) -> Int? {
+    /// - Parameter failures: after which it comes up: the question after a refusal is another one.
+    public mutating func count(_ event: AuditEvent, after failures: Int = 0, now: Duration) -> Int? {
         guard [.challengeAsked, .challengeAnswered, .denied].contains(event.kind) else { return 1 }
         let detail = Detail(
             origin: event.origin, space: event.space,
-            words: [event.reason, event.by, event.action, event.agent.map { "\($0.pid)" }])
+            words: [event.reason, event.by, event.action, event.agent.map { "\($0.pid)" }], failures: failures)
         var one = Talk(kind: event.kind, client: event.client, detail: detail)
         if talk[one] == nil {
             let others = talk.count { $0.key.kind == one.kind && $0.key.client == one.client }
