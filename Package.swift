@@ -99,6 +99,8 @@ let package = Package(
         ),
 
         // Tests mirror Sources, target for target.
+        .target(name: "TestSystemCalls", path: "Tests/TestSystemCalls"),
+        .testTarget(name: "CPlatformTests", dependencies: ["CPlatform", "TestSystemCalls"], swiftSettings: strict),
         .testTarget(name: "JSONTextTests", dependencies: ["JSONText"], swiftSettings: strict),
         .testTarget(
             name: "WatchwordProtocolTests", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),

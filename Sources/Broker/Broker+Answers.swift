@@ -96,7 +96,7 @@ extension Broker {
         recordQuestion(challenge, for: fetch, to: connection, at: "client")
         parked[token] = ParkedFetch(params: params, connection: connection.id, peer: connection.peer)
         fetch.owner = nil
-        connection.fetches.remove(fetch.id)
+        disown(fetch, connection)
         guard let call = owner.call else { return }
         connection.complete(
             call,
@@ -120,6 +120,7 @@ extension Broker {
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
         fetch.client = connection.auditClient
         connection.fetches.insert(fetch.id)
+        connection.heldRequestBytes += fetch.heldBytes
         counters.challengesAnswered += 1
         resolve(entry.params.challengeID, with: params.answer, by: "client")
     }

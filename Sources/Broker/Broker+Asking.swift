@@ -10,6 +10,7 @@ extension Broker {
         guard let owner = fetch.owner, let connection = connections[owner.connection],
             fetch.delivery == .result || connection.isSubscribed
         else { return perform(table.answered(.useDefault, for: fetch.id, environment)) }
+        guard mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
         if fetch.delivery == .result {
             park(fetch, owner, challenge, challengeID, of: connection)
@@ -24,6 +25,7 @@ extension Broker {
         guard let agent = nextAgent(for: challenge, of: fetch, after: []) else {
             return perform(table.answered(.useDefault, for: fetch.id, environment))
         }
+        guard mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
         open(challenge, challengeID, for: fetch, at: .agent(agent.id))
         deliver(challengeID, challenge, of: fetch, to: agent, .request)

@@ -13,11 +13,17 @@ struct Cause {
 
 /// The account of who used what for where: for the audit log, and for those who have subscribed to it.
 extension Broker {
-    func record(_ kind: AuditEvent.Kind, _ cause: Cause, _ change: (inout AuditEvent) -> Void = { _ in }) {
+    /// - Parameter failures: of the fetch, after which it is asked.
+    func record(
+        _ kind: AuditEvent.Kind, _ cause: Cause, after failures: Int = 0,
+        _ change: (inout AuditEvent) -> Void = { _ in }
+    ) {
         guard audit != nil || !eventListeners.isEmpty else { return }
         var event = AuditEvent(kind, timeMs: clock.sinceEpoch.wholeMilliseconds, client: cause.client)
         event.fetchID = cause.fetchID
         change(&event)
+        guard let count = repeatedEvents.count(event, after: failures, now: clock.now) else { return }
+        if count > 1 { event.count = count }
         audit?.record(event)
         guard !eventListeners.isEmpty else { return }
         let listeners = eventListeners.compactMap { connections[$0] }.filter { $0.eventKinds.contains(kind) }
@@ -42,7 +48,7 @@ extension Broker {
     /// What the machine of a fetch has noted.
     func record(_ note: AuditNote, of fetch: RunningFetch) {
         guard audit != nil || !eventListeners.isEmpty,
-            let count = repeatedUses.count(note, by: fetch.client, now: clock.now)
+            let count = repeatedEvents.count(note, by: fetch.client, now: clock.now)
         else { return }
         record(note.kind, cause(fetch)) { event in
             if count > 1 { event.count = count }
@@ -72,7 +78,7 @@ extension Broker {
 
     /// - Parameter asked: the connection that has the question.
     func recordQuestion(_ challenge: Challenge, for fetch: RunningFetch, to asked: ClientConnection, at place: String) {
-        record(.challengeAsked, cause(fetch)) { event in
+        record(.challengeAsked, cause(fetch), after: challenge.previousFailureCount) { event in
             event.origin = fetch.origin.text
             event.space = SpacePattern(challenge.protectionSpace)
             event.by = place
@@ -82,7 +88,7 @@ extension Broker {
 
     func recordAnswer(_ question: OpenQuestion, _ answer: ChallengeAnswer, by name: String) {
         guard let fetch = fetches[question.fetch] else { return }
-        record(.challengeAnswered, cause(fetch)) { event in
+        record(.challengeAnswered, cause(fetch), after: question.challenge.previousFailureCount) { event in
             event.origin = fetch.origin.text
             event.space = SpacePattern(question.challenge.protectionSpace)
             event.action = answer.action

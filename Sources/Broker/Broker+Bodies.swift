@@ -183,6 +183,12 @@ extension Broker {
         case nil:
             perform(table.given(nil, for: id, environment))
         case .bytes(let bytes)?:
+            guard connection.heldRequestBytes + bytes.count <= Limits.heldRequestBytes else {
+                let text = "The fetches of this connection hold too many bytes of requests. Attach the body instead."
+                return cancel(fetch, FetchFailure(.busy, text))
+            }
+            fetch.heldBytes += bytes.count
+            connection.heldRequestBytes += bytes.count
             perform(table.given(.bytes(bytes), for: id, environment))
         case .attached(let attached)?:
             let stream = makeStream(attached, keepsCopy: false)

@@ -69,6 +69,8 @@ extension Broker {
     private func start(_ request: TransferRequest, for fetch: RunningFetch) {
         dropOpenBody(of: fetch)
         let id = fetch.id
+        var request = request
+        request.account = fetch.owner.flatMap { connections[$0.connection]?.account }
         let transfer = transfers.start(request) { [self, loop] outcome in
             loop.post { self.assumeIsolated { $0.transferEnded(outcome, of: id) } }
         }
@@ -108,7 +110,9 @@ extension Broker {
         }
         let name = fetch.id.description
         let body = response.response.body
-        let isInline = openBody == nil && fetch.steps == nil && body.count <= fetch.params.maxInlineBodyBytes
+        let isInline =
+            openBody == nil && fetch.steps == nil && body.count <= fetch.params.maxInlineBodyBytes
+            && connection.hasRoom(forBody: body.count)
         let result = FetchRunResult(
             fetchID: name, status: response.response.status, url: response.url.text,
             httpVersion: response.response.httpVersion, headers: response.response.headers,
@@ -125,7 +129,7 @@ extension Broker {
             }
             self.openBody(of: response.response, fetch, result, for: connection)
         }
-        if let call = owner.call { connection.complete(call, .success(result.json)) }
+        if let call = owner.call { connection.complete(call, .success(result.json), bodyBytes: body.count) }
     }
 
     private func fail(_ fetch: RunningFetch, _ failure: FetchFailure, on connection: ClientConnection) {
@@ -166,8 +170,13 @@ extension Broker {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         counters.fetchesDone += 1
         guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
-        connection.fetches.remove(fetch.id)
+        disown(fetch, connection)
         return connection
+    }
+
+    func disown(_ fetch: RunningFetch, _ connection: ClientConnection) {
+        guard connection.fetches.remove(fetch.id) != nil else { return }
+        connection.heldRequestBytes -= fetch.heldBytes
     }
 
     /// Only what the client has asked to be told.

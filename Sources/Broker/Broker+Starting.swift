@@ -41,6 +41,7 @@ extension Broker {
         transfers.expectTransfer()
         let params = try FetchRunParams(json)
         let subscription = connection.isSubscribed ? connection.subscription : nil
+        try checkRoom(for: params.heldBytes, of: connection)
         var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")
@@ -65,6 +66,7 @@ extension Broker {
         fetch.client = connection.auditClient
         fetches[id] = fetch
         connection.fetches.insert(id)
+        connection.heldRequestBytes += fetch.heldBytes
         log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
         return fetch
     }

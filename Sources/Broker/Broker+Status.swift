@@ -49,6 +49,7 @@ extension Broker {
                 "connectionsReused": .integer(figures.connectionsReused),
             ],
             "ignoredReplies": .integer(ignored),
+            "systemCallFilter": .boolean(options.filtersSystemCalls),
         ]
     }
 

@@ -43,7 +43,8 @@ public actor Broker {
     var pendingOrders: [CausedOrder] = []
     /// Who wants to hear what happens.
     var eventListeners: Set<ConnectionID> = []
-    var repeatedUses = RepeatedUses()
+    var repeatedEvents = RepeatedEvents()
+    var isWatchingSenders = false
     var isPerforming = false
     var isTicking = false
     var suspendedBefore = Duration.zero
@@ -121,6 +122,7 @@ public actor Broker {
             connection.isLastEvent = index == events.count - 1
             handle(event, from: connection)
         }
+        noteUnfinishedMessage(of: connection)
     }
 
     private func endInput(of id: ConnectionID) {

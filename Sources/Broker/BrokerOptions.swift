@@ -2,7 +2,7 @@ public import JSONText
 public import WatchwordCore
 public import WatchwordProtocol
 
-/// What the daemon can set. `version` and `document` stay as they are while it runs, and so does `sharing`.
+/// What the daemon can set. `version`, `document`, `sharing` and `filtersSystemCalls` stay as they are while it runs.
 public struct BrokerOptions: Sendable {
     /// Of the program, as clients and `server/status` see it.
     public var version: String
@@ -17,6 +17,8 @@ public struct BrokerOptions: Sendable {
     public var proxy: ProxyRule
     public var schemes: SchemeRules
     public var sharing: FetchTable.Sharing
+    /// That the process has done so, for `server/status`.
+    public var filtersSystemCalls = false
 
     public init(
         version: String, challengeDeadline: Duration = Limits.challengeDeadline, document: JSON = [:],

@@ -30,6 +30,13 @@ final class ClientConnection {
     var bodies = OpenBodies()
     /// What it was told last of how far they are.
     var progress: [FetchID: TransferProgress] = [:]
+    /// What has come in messages for its fetches, and is kept until they are answered.
+    var heldRequestBytes = 0
+    /// What has come from servers for its fetches.
+    let account = BodyAccount(limit: Limits.heldResponseBytes)
+    /// Replies that wait for others of their batch have about so many bytes.
+    private var heldReplyBytes = 0
+    var unfinished: UnfinishedMessage?
     /// Nothing came behind what is being handled.
     var isLastEvent = true
 
@@ -60,13 +67,34 @@ final class ClientConnection {
 
     func received(_ bytes: UnsafeRawBufferPointer) -> [ConnectionMachine.Event] { machine.received(bytes) }
 
+    var unfinishedCount: Int? { machine.unfinishedCount }
+
+    var messageCount: Int { machine.messageCount }
+
     func requestID(of call: ConnectionMachine.CallID) -> RequestID { machine.requestID(of: call) }
 
     func send(_ bytes: [UInt8]) { link.send(bytes) }
 
-    func complete(_ call: ConnectionMachine.CallID, _ result: Result<JSON, RPCError>) {
-        if let bytes = machine.complete(call, result) { link.send(bytes) }
+    /// - Parameter bodyBytes: that are in `result`.
+    func complete(_ call: ConnectionMachine.CallID, _ result: Result<JSON, RPCError>, bodyBytes: Int = 0) {
+        if let bytes = machine.complete(call, result) { link.send(bytes) } else { heldReplyBytes += bodyBytes }
+        if heldReplyBytes > 0 && !machine.holdsReplies { heldReplyBytes = 0 }
         closeIfDone()
+    }
+
+    /// Whether a body of this size may be sent in a reply: not to who does not read those that were sent.
+    func hasRoom(forBody count: Int) -> Bool {
+        count <= Self.smallBody || link.waitingBytes + heldReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
+    }
+
+    private static let smallBody = 4096
+
+    /// It has done what nobody may.
+    func breakOff(_ reason: String) {
+        for event in machine.breakOff(reason) {
+            if case .send(let bytes) = event { link.send(bytes) }
+        }
+        link.close()
     }
 
     func notify(_ method: BrokerMethodName, _ params: JSON) {

@@ -43,6 +43,8 @@ final class RunningFetch {
     var steps: FetchSteps?
     /// Of a request whose body comes through a socket.
     var source: BodySourceID?
+    /// What of its request came in messages, and is kept.
+    var heldBytes: Int
     /// Of the response that is being looked at.
     var openBody: OpenBody?
 
@@ -51,6 +53,7 @@ final class RunningFetch {
     ) {
         self.id = id
         self.params = params
+        heldBytes = params.heldBytes
         self.delivery = delivery
         self.origin = origin
         self.since = since

@@ -23,26 +23,30 @@ public struct BrokerServer: Sendable {
         let bootstrap = ServerBootstrap(group: loop)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptBackoff(log: log))
+                    try channel.pipeline.syncOperations.addHandler(AcceptGate(log: log))
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // What one client sends at once keeps the others waiting for no longer than so few bytes of it take.
+            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .writeBufferWaterMark, value: .init(low: limits.lowWaterMark, high: limits.highWaterMark)
             )
-            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     var (peer, watch) = try admit(
                         channel, policy: policy, limits: limits, census: census, wasListening: wasListening, log: log)
                     peer.entrance = entrance
-                    try channel.syncOptions?.setOption(.recvAllocator, value: WatchedBuffers(watch))
+                    try channel.syncOptions?.setOption(
+                        .recvAllocator, value: WatchedBuffers(watch: watch, limits: limits))
                     let handler = ConnectionHandler(
                         service: service, peer: peer, watch: watch, limits: limits, log: log)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
-        return BrokerServer(listener: try await bootstrap.withBoundSocket(socket.descriptor).get())
+        let listener = try await bootstrap.withBoundSocket(socket.descriptor).get()
+        socket.setBacklog()
+        return BrokerServer(listener: listener)
     }
 
     /// Ends accepting. Connections that are open go on.

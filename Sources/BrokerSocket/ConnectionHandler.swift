@@ -1,5 +1,6 @@
 internal import Broker
 internal import CPlatform
+internal import Glibc
 internal import Logging
 internal import NIOCore
 
@@ -19,6 +20,12 @@ final class ConnectionHandler: ChannelInboundHandler {
     private var id: ConnectionID?
     private var isFlushPlanned = false
     private var isClosing = false
+    /// What was sent in this turn of the loop: small replies by the thousand, each in memory of its own, would take five times
+    /// what they are.
+    private var collected = ByteBuffer()
+    /// All that was to be sent.
+    private var sentBytes = 0
+    private var isWatchingReader = false
 
     init(
         service: any ConnectionService, peer: PeerIdentity, watch: SenderWatch, limits: ServerLimits, log: Logger
@@ -42,6 +49,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         guard watch.isOfPeer else { return endStrangersConnection(context) }
         let buffer = unwrapInboundIn(data)
         buffer.withUnsafeReadableBytes { bytes in
+            adjustReading(to: bytes)
             service.received(bytes, from: id)
             // A message may hold a password. Nobody reads these bytes again: the next read overwrites them.
             watchword_wipe(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
@@ -55,6 +63,11 @@ final class ConnectionHandler: ChannelInboundHandler {
             metadata: ["pid": "\(peer.pid)"])
         isClosing = true
         context.close(promise: nil)
+    }
+
+    /// Where no line ends there is one large message, which costs less the more of it is read at once.
+    private func adjustReading(to bytes: UnsafeRawBufferPointer) {
+        watch.readsMuch = bytes.count >= limits.readBytes && memchr(bytes.baseAddress!, 0x0A, bytes.count) == nil
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -85,23 +98,67 @@ final class ConnectionHandler: ChannelInboundHandler {
     /// What is sent in one turn of the loop goes out together.
     func send(_ bytes: [UInt8]) {
         guard let context, !isClosing else { return }
-        context.write(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+        sentBytes += bytes.count
+        if bytes.count < Self.collectedBytes {
+            collected.writeBytes(bytes)
+        } else {
+            writeCollected()
+            context.write(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+        }
         guard !isFlushPlanned else { return }
         isFlushPlanned = true
         context.eventLoop.assumeIsolated().execute { self.flush() }
     }
 
+    private static let collectedBytes = 4096
+
+    private func writeCollected() {
+        guard let context, collected.readableBytes > 0 else { return }
+        context.write(wrapOutboundOut(collected), promise: nil)
+        collected = ByteBuffer()
+    }
+
     private func flush() {
         isFlushPlanned = false
         guard let context else { return }
+        writeCollected()
         context.flush()
-        let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        guard waiting > limits.outgoingQueue else { return }
+        let waiting = waitingBytes
+        if waiting > limits.outgoingQueue {
+            disconnect(waiting)
+        } else if waiting > 0 {
+            watchReader()
+        }
+    }
+
+    var waitingBytes: Int {
+        guard let context else { return 0 }
+        return collected.readableBytes + ((try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0)
+    }
+
+    /// Looks from time to time how much of what waits was taken, until nothing waits any more.
+    private func watchReader() {
+        guard !isWatchingReader, let context else { return }
+        isWatchingReader = true
+        let taken = sentBytes - waitingBytes
+        context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.readerPause)) {
+            self.isWatchingReader = false
+            let waiting = self.waitingBytes
+            guard waiting > 0 else { return }
+            if self.sentBytes - waiting - taken < self.limits.readerBytes {
+                self.disconnect(waiting)
+            } else {
+                self.watchReader()
+            }
+        }
+    }
+
+    private func disconnect(_ waiting: Int) {
         log.warning(
             "a client does not read and is disconnected",
             metadata: ["pid": "\(peer.pid)", "waitingBytes": "\(waiting)"])
         isClosing = true
-        context.close(promise: nil)
+        context?.close(promise: nil)
     }
 
     /// Behind everything sent so far. The channel's own descriptor is closed; the connection lives on in the copy.
@@ -109,6 +166,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         guard let context, !isClosing else { return }
         isClosing = true
         try? context.channel.syncOptions?.setOption(.autoRead, value: false)
+        writeCollected()
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: written)
         let channel = context.channel
@@ -129,6 +187,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     func close() {
         guard let context, !isClosing else { return }
         isClosing = true
+        writeCollected()
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
         let channel = context.channel
@@ -141,6 +200,8 @@ struct SocketLink: ClientLink {
     let handler: NIOLoopBound<ConnectionHandler>
 
     func send(_ bytes: [UInt8]) { handler.value.send(bytes) }
+
+    var waitingBytes: Int { handler.value.waitingBytes }
 
     func close() { handler.value.close() }
 

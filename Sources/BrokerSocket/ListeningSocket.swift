@@ -57,6 +57,9 @@ public struct ListeningSocket: ~Copyable, Sendable {
         return 3
     }
 
+    /// SwiftNIO calls listen(2) on a socket that it adopts, and takes away most of what it may keep.
+    func setBacklog() { listen(descriptor, Self.backlog) }
+
     /// Takes the file away, so that nobody connects any more; only if it is still the one that was made here. Whoever holds
     /// the closure holds the lock.
     public var fileRemoval: @Sendable () -> Void { { [file] in file?.remove() } }

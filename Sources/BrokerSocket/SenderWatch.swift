@@ -5,7 +5,8 @@ internal import NIOCore
 /// descriptor from it, is another program.
 ///
 /// The channel asks its allocator for the size of a buffer right before each read. In that moment the first byte of what is
-/// going to be read is looked at; the kernel never puts bytes of two senders into one read where it is asked for senders.
+/// going to be read is looked at; the kernel never puts bytes of two senders into one read where it is asked for senders. With
+/// one read for each time that the socket is readable there is always such a byte.
 final class SenderWatch: @unchecked Sendable {
     // Unchecked: the channel and its handler are on one event loop.
     private let socket: Int32
@@ -14,6 +15,8 @@ final class SenderWatch: @unchecked Sendable {
     private var mayBeNameless: Bool
     /// Whether what has been read last was sent by the peer.
     private(set) var isOfPeer = true
+    /// The next read is of a large message.
+    var readsMuch = false
 
     /// - Parameter wasListening: clients may have connected, and sent, before this process had the listening socket.
     init(socket: Int32, pid: Int32, wasListening: Bool) {
@@ -30,19 +33,21 @@ final class SenderWatch: @unchecked Sendable {
     }
 }
 
-/// Buffers as they are, and a look at the sender.
+/// A small buffer, which the channel keeps; for each read of a large message a large one, which it does not keep: what is read of
+/// small messages at once would grow with it. And a look at the sender.
 struct WatchedBuffers: RecvByteBufferAllocator {
     let watch: SenderWatch
-    private var buffers = AdaptiveRecvByteBufferAllocator()
+    let limits: ServerLimits
 
-    init(_ watch: SenderWatch) { self.watch = watch }
-
-    func buffer(allocator: ByteBufferAllocator) -> ByteBuffer { buffers.buffer(allocator: allocator) }
-
-    func nextBufferSize() -> Int? {
-        watch.look()
-        return buffers.nextBufferSize()
+    func buffer(allocator: ByteBufferAllocator) -> ByteBuffer {
+        allocator.buffer(capacity: watch.readsMuch ? limits.largeReadBytes : limits.readBytes)
     }
 
-    mutating func record(actualReadBytes: Int) -> Bool { buffers.record(actualReadBytes: actualReadBytes) }
+    /// Without a size the channel takes a new buffer, if `record` has said that it may be larger.
+    func nextBufferSize() -> Int? {
+        watch.look()
+        return watch.readsMuch ? nil : limits.readBytes
+    }
+
+    mutating func record(actualReadBytes: Int) -> Bool { watch.readsMuch }
 }

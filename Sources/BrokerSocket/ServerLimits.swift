@@ -9,14 +9,26 @@ public struct ServerLimits: Sendable {
     public var lowWaterMark: Int
     /// A client that lets this much pile up does not read; its connection is closed.
     public var outgoingQueue: Int
+    /// What is read from one client before the others have their turn: no more messages than cost little time, or so much of
+    /// one that is large.
+    public var readBytes: Int
+    public var largeReadBytes: Int
+    /// A client that takes less than `readerBytes` in so long, while more waits for it, does not read either.
+    public var readerPause: Duration
+    public var readerBytes: Int
 
     public init(
         connections: Int = 4096, highWaterMark: Int = 4 << 20, lowWaterMark: Int = 1 << 20,
-        outgoingQueue: Int = Limits.outgoingQueueBytes
+        outgoingQueue: Int = Limits.outgoingQueueBytes, readBytes: Int = 512, largeReadBytes: Int = 64 << 10,
+        readerPause: Duration = Limits.readerPause, readerBytes: Int = Limits.readerBytes
     ) {
         self.connections = connections
         self.highWaterMark = highWaterMark
         self.lowWaterMark = lowWaterMark
         self.outgoingQueue = outgoingQueue
+        self.readBytes = readBytes
+        self.largeReadBytes = largeReadBytes
+        self.readerPause = readerPause
+        self.readerBytes = readerBytes
     }
 }

@@ -62,6 +62,12 @@ void watchword_keep_crashes_silent(void) {
 
 int watchword_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
+int watchword_lowest_free_descriptor(int from) {
+    int descriptor = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, from);
+    if (descriptor >= 0) close(descriptor);
+    return descriptor;
+}
+
 int watchword_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 int watchword_close_from(unsigned first) { return close_range(first, ~0U, 0) == 0 ? 0 : errno; }

@@ -72,6 +72,10 @@ extension ConfigurationOption {
         .count(
             "audit.old-files", 0...99, \.auditOldFiles,
             "How many older files of it are kept. What is in those before them is gone."),
+        .boolean(
+            "process.filter-system-calls", \.filtersSystemCalls,
+            "Whether the broker forbids itself what it never does: to run programs, to look into other processes, to mount and "
+                + "the like (seccomp). It takes effect when the broker starts."),
     ]
 
     /// The tables, in the order of the manual page.

@@ -57,6 +57,9 @@ public struct Settings: Sendable, Equatable {
     /// How many of its files are kept besides the one that is written to.
     public var auditOldFiles = 4
 
+    /// Whether the broker forbids itself what it never does.
+    public var filtersSystemCalls = false
+
     /// Everything at its default.
     public init() {}
 }

@@ -14,14 +14,19 @@ struct BodyCopy: ~Copyable {
     private(set) var count = 0
     private(set) var isLost = false
     private let limit: Int
+    /// What is larger is in a file.
+    private let memoryBytes: Int
 
-    init(limit: Int = EngineLimits.bodyCopyBytes) { self.limit = limit }
+    init(limit: Int = EngineLimits.bodyCopyBytes, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes) {
+        self.limit = limit
+        self.memoryBytes = memoryBytes
+    }
 
     deinit { if file >= 0 { close(file) } }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard !isLost else { return }
-        if file < 0 && count + bytes.count <= EngineLimits.bodyCopyMemoryBytes {
+        if file < 0 && count + bytes.count <= memoryBytes {
             memory += bytes
             count += bytes.count
             return

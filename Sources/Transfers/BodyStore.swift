@@ -5,10 +5,15 @@ internal import WatchwordCore
 final class BodyStore {
     private static let block = 64 << 10
 
-    private var copy = BodyCopy(limit: EngineLimits.wholeBodyBytes)
+    private var copy: BodyCopy
     private var fed = 0
 
-    init(start: [UInt8]) { start.withUnsafeBytes { copy.append($0) } }
+    /// - Parameter inMemory: as long as it is small.
+    init(start: [UInt8], inMemory: Bool) {
+        copy = BodyCopy(
+            limit: EngineLimits.wholeBodyBytes, memoryBytes: inMemory ? EngineLimits.bodyCopyMemoryBytes : 0)
+        start.withUnsafeBytes { copy.append($0) }
+    }
 
     var count: Int { copy.count }
 

@@ -1,3 +1,6 @@
+internal import Glibc
+internal import WatchwordProtocol
+
 /// The bounds of an engine. Sizes are in bytes, times in seconds unless their name says otherwise.
 enum EngineLimits {
     /// The header section of a response, as curl's own tool allows.
@@ -9,6 +12,12 @@ enum EngineLimits {
     static let connectMilliseconds = 30_000
     /// Connections to one host at once; further transfers wait for one of them.
     static let connectionsPerHost = 64
+    /// Connections to all hosts at once, by what the process may open; further transfers wait for one of them.
+    static var connections: Int {
+        var limit = rlimit()
+        let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+        return Limits.serverConnections(descriptors: isKnown ? Int(clamping: limit.rlim_cur) : 1024)
+    }
     /// Connections that are kept when idle.
     static let keptConnections = 128
     /// A connection is not used any more when it is this old, so that a changed address is noticed.

@@ -7,6 +7,8 @@ internal import WatchwordCore
 final class MultiHandle: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
     private let connectionsPerHost: Int
+    /// To all hosts.
+    private let connections: Int
     private var heldConnections = 0
 
     /// - Parameter connectionsPerHost: further transfers wait for one of them; 0 for any number.
@@ -17,7 +19,9 @@ final class MultiHandle: @unchecked Sendable {
         }
         self.pointer = pointer
         self.connectionsPerHost = connectionsPerHost
-        try set(CURLMOPT_MAXCONNECTS, EngineLimits.keptConnections)
+        connections = EngineLimits.connections
+        try set(CURLMOPT_MAXCONNECTS, min(EngineLimits.keptConnections, connections))
+        try set(CURLMOPT_MAX_TOTAL_CONNECTIONS, connections)
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost)
         try set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
@@ -76,6 +80,9 @@ final class MultiHandle: @unchecked Sendable {
         check(
             watchword_curl_multi_set_long(
                 pointer, CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost + heldConnections))
+        check(
+            watchword_curl_multi_set_long(
+                pointer, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections + min(heldConnections, connections)))
         if count > 0 { wakeWaiting() }
     }
 

@@ -32,6 +32,8 @@ final class Transfer {
     /// How much libcurl has read of the body of a refused CONNECT, at least.
     private var refusalBytes = 0
     private(set) var body: [UInt8] = []
+    /// What `body` has of the account of its client.
+    private(set) var share: BodyAccount.Share?
     private(set) var bodyBytes = 0
     /// Where the body goes once it has been handed over on its way.
     private(set) var flow: BodyFlow?
@@ -72,6 +74,7 @@ final class Transfer {
         self.lines = lines
         self.completion = completion
         self.handOver = handOver
+        share = request.account.map { BodyAccount.Share(of: $0) }
         if let limit = request.maxBytesPerSecond {
             let pace = Pace(bytesPerSecond: limit, now: start)
             self.pace = (pace, pace)
@@ -188,6 +191,7 @@ final class Transfer {
             }
         } else {
             body.append(contentsOf: bytes)
+            share?.grow(by: bytes.count)
         }
         bodyBytes += bytes.count
         pace?.down.note(bytes.count, at: .now)
@@ -206,10 +210,16 @@ final class Transfer {
         case .beyond(let bytes): limit = isFinal ? bytes : max(bytes, EngineLimits.bodyBufferBytes)
         case .fromHeader: limit = EngineLimits.bodyBufferBytes
         }
-        guard body.count + count > limit else { return }
+        let hasRoom = request.account?.hasRoom(for: count) ?? true
+        guard body.count + count > limit || !hasRoom else { return }
         if isFinal { return startFlow() }
-        store = BodyStore(start: body)
+        store = BodyStore(start: body, inMemory: hasRoom)
+        dropBody()
+    }
+
+    private func dropBody() {
         body = []
+        share = request.account.map { BodyAccount.Share(of: $0) }
     }
 
     /// Nothing that asks for a log-in or leads elsewhere, or that refuses the announcement of a body: after that libcurl sends the
@@ -231,7 +241,7 @@ final class Transfer {
 
     private func startFlow() {
         flow = BodyFlow(start: body)
-        body = []
+        dropBody()
         handOver.transfers.append(self)
     }
 

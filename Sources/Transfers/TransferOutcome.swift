@@ -47,6 +47,7 @@ extension Transfer {
     private func response(isFromProxy: Bool) -> TransferResponse {
         var response = TransferResponse(
             status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
+        response.share = share
         response.openBody = store.map { OpenBody(transfer: id, announcedBytes: $0.count) }
         response.isFromProxy = isFromProxy
         response.clientCertificateRequest = originTLS?.certificateRequest

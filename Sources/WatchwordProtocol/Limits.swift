@@ -14,6 +14,21 @@ public enum Limits {
     public static let requestsInFlight = 256
     /// Bytes that wait for a client that does not read; then the connection is closed.
     public static let outgoingQueueBytes = 32 << 20
+    /// A client that has taken less than `readerBytes` of what waits for it, and not all, in so long does not read; the
+    /// connection is closed.
+    public static let readerPause = Duration.seconds(60)
+    public static let readerBytes = 64 << 10
+    /// A message that was begun is to be there after so long, and a second more for each `messageBytesPerSecond` that have come.
+    public static let messageTime = Duration.seconds(30)
+    public static let messageBytesPerSecond = 16 << 10
+    /// Messages in a row that are neither a request nor the answer to one; who is only late answers in time now and then.
+    public static let senselessMessages = 1024
+    /// Questions of the fetches of one connection that wait for an answer.
+    public static let openChallenges = 128
+    /// What came in messages to be sent on, of all fetches of one connection that are not answered.
+    public static let heldRequestBytes = 32 << 20
+    /// What has come for all fetches of one connection that are not answered; beyond it bodies come as handles, and wait.
+    public static let heldResponseBytes = 32 << 20
 
     /// The response body that comes inline unless the fetch says otherwise.
     public static let defaultInlineBodyBytes = 1 << 20
@@ -89,6 +104,15 @@ public enum Limits {
     public static let keyringCall = Duration.seconds(5)
     /// How long a keyring that did not answer is left alone.
     public static let keyringPause = Duration.seconds(60)
+    /// Descriptors that are left for everything but clients' connections, of `limit` in all: for connections to servers,
+    /// while their names are looked up for two more each, for files, and for the keyring.
+    public static func reservedDescriptors(of limit: Int) -> Int {
+        min(limit / 2, 3 * serverConnections(descriptors: limit) + 64)
+    }
+
+    /// Connections to servers at once, where the process may have `limit` descriptors; further fetches wait for one of them.
+    public static func serverConnections(descriptors limit: Int) -> Int { min(max(limit / 8, 8), 1024) }
+
     /// Items of the keyring that one look-up considers.
     public static let keyringItems = 64
 }

@@ -42,6 +42,7 @@ struct StatusCommand: ParsableCommand {
                 "Locked",
                 status["session"]?["locked"]?.boolean == true ? "yes; to use what is kept: watchword unlock" : "no"
             ),
+            ("Filter", status["systemCallFilter"]?.boolean == true ? "system calls are filtered" : "none"),
             (
                 "Network",
                 "\(number("engine", "connectionsOpened")) connections opened, \(number("engine", "connectionsReused")) times reused"

@@ -67,6 +67,7 @@ struct Daemon: ParsableCommand {
             let source = ConfigurationSource(explicit: config)
             let settings = try source.load()
             let inherited = try ProcessSetup.apply(keeping: readyFd)
+            if settings.filtersSystemCalls { try ProcessSetup.filterSystemCalls() }
             let signals = ServiceSignals()
             let level = Logger.Level(rawValue: logLevel) ?? .notice
             let log = Logger(label: "watchwordd") { label in

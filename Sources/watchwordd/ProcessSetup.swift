@@ -36,6 +36,16 @@ enum ProcessSetup {
         return inherited
     }
 
+    /// After this the process is what it stays. Before any other thread, and nonetheless for all of them.
+    static func filterSystemCalls() throws {
+        let error = watchword_filter_system_calls()
+        guard error == 0 else {
+            throw StartFailure(
+                "The system calls cannot be filtered, as process.filter-system-calls says: \(String(cString: strerror(error)))."
+            )
+        }
+    }
+
     /// Whatever else the parent had open is not for the broker, which may live longer than it.
     private static func closeInheritedDescriptors(except kept: [Int32]) {
         for descriptor in kept { _ = watchword_set_close_on_exec(descriptor) }

@@ -59,6 +59,7 @@ struct RunningService {
         let challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
         var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
         brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
+        brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
         let trust = TrustFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
         let grants = GrantFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
         let audit = AuditLog(settings, log: log)

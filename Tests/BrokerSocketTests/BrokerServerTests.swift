@@ -1,5 +1,6 @@
 import Broker
 import Glibc
+import Synchronization
 import Testing
 import WatchwordProtocol
 
@@ -103,6 +104,36 @@ import WatchwordProtocol
         }
     }
 
+    @Test func whoTakesTooLittleForTooLongIsDisconnected() async throws {
+        let service = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 4 << 20) }
+        let limits = ServerLimits(readerPause: .milliseconds(500), readerBytes: 64 << 10)
+        try await withServer(service, limits: limits) { location, _ in
+            let (slow, steady) = (try RawClient(location), try RawClient(location))
+            slow.send("more\n")
+            steady.send("more\n")
+            var total = 0
+            for _ in 0..<1000 where total < 4 << 20 {
+                total += steady.receive(64 << 10).utf8.count
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(total == 4 << 20)
+            #expect(await eventually { service.events.contains(.closed(1)) })
+            #expect(!service.events.contains(.closed(2)))
+        }
+    }
+
+    @Test func whatOneClientSendsAtOnceIsReadInParts() async throws {
+        let service = RecordingService { _ in nil }
+        try await withServer(service) { location, _ in
+            let client = try RawClient(location)
+            client.send(String(repeating: "short\n", count: 10_000))
+            #expect(await eventually { service.receivedCount == 60_000 })
+            client.send(String(repeating: "l", count: 100_000) + "\n")
+            #expect(await eventually { service.receivedCount == 160_001 })
+        }
+        #expect(service.largestRead <= 512)
+    }
+
     @Test func connectionsAreLimitedAndComeBack() async throws {
         let service = RecordingService()
         try await withServer(service, limits: ServerLimits(connections: 3)) { location, _ in
@@ -118,6 +149,25 @@ import WatchwordProtocol
             let next = try RawClient(location)
             next.send("y")
             #expect(next.receive() == "y")
+        }
+    }
+
+    @Test func manyMayWaitToBeAccepted() async throws {
+        let isOver = Atomic(false)
+        // Keeps the loop from accepting meanwhile.
+        let service = RecordingService { _ in
+            while !isOver.load(ordering: .relaxed) { usleep(1000) }
+            return nil
+        }
+        try await withServer(service) { location, _ in
+            let blocker = try RawClient(location)
+            blocker.send("x")
+            #expect(await eventually { service.events.contains(.received(1, "x")) })
+            var clients: [RawClient] = []
+            defer { isOver.store(true, ordering: .relaxed) }
+            for _ in 0..<600 { clients.append(try RawClient(location, waits: false)) }
+            isOver.store(true, ordering: .relaxed)
+            #expect(await eventually { service.events.contains(.opened(601)) })
         }
     }
 

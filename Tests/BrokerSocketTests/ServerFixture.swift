@@ -52,6 +52,14 @@ final class RecordingService: ConnectionService {
 
     var events: [Event] { state.withLock { $0.events } }
 
+    private var reads: [Int] {
+        events.compactMap { if case .received(_, let text) = $0 { text.utf8.count } else { nil } }
+    }
+
+    var receivedCount: Int { reads.reduce(0, +) }
+
+    var largestRead: Int { reads.max() ?? 0 }
+
     func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
         state.withLock { state in
             state.last += 1
@@ -108,8 +116,10 @@ func withServer(
 final class RawClient {
     let descriptor: Int32
 
-    init(_ location: SocketLocation) throws {
-        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    /// - Parameter waits: until there is room in the kernel's queue.
+    init(_ location: SocketLocation, waits: Bool = true) throws {
+        let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | (waits ? 0 : SOCK_NONBLOCK.rawValue)
+        descriptor = socket(AF_UNIX, Int32(type), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: location.path.utf8) }

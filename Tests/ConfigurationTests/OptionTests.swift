@@ -28,6 +28,7 @@ import WatchwordProtocol
         "audit.enabled": ("false", { $0.auditEnabled = false }),
         "audit.file-bytes": ("4096", { $0.auditFileBytes = 4096 }),
         "audit.old-files": ("0", { $0.auditOldFiles = 0 }),
+        "process.filter-system-calls": ("true", { $0.filtersSystemCalls = true }),
     ]
 
     @Test func aModuleIsNamedByAWholePath() {

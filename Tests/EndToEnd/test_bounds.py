@@ -1,24 +1,16 @@
-"""What happens when there is too much of something, and what others feel of it."""
+"""Too many connections, too few descriptors, and what others feel of it."""
 import resource
 import socket
-import statistics
-import time
+import threading
 
 import pytest
 
 from rig.bodies import eventually
+from rig.floods import Others, Raw, line
+from rig.scripted import response
 
 CONNECTIONS = 4096  # of the specification
 TRIED = 10_000
-
-
-def latency(client, count=200):
-    times = []
-    for _ in range(count):
-        begin = time.perf_counter()
-        assert client.call("ping", {})["result"] == {}
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
 
 
 @pytest.fixture
@@ -33,7 +25,7 @@ def test_ten_thousand_connections(stage, many_descriptors):
     """The limit holds, who was there before feels nothing, and all descriptors come back."""
     client = stage.client()
     broker = stage.brokers[0]
-    idle, before, crowd = latency(client), broker.descriptors, []
+    others, before, crowd = Others(client), broker.descriptors, []
     for _ in range(TRIED):
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -45,12 +37,7 @@ def test_ten_thousand_connections(stage, many_descriptors):
     eventually(lambda: broker.descriptors >= before + CONNECTIONS - 1, "there are fewer")
     assert client.call("server/status", {})["result"]["connections"] == CONNECTIONS
     assert broker.descriptors <= before + CONNECTIONS + 8
-    ratios = []
-    for _ in range(5):
-        ratios.append(latency(client) / idle)
-        if ratios[-1] <= 1.5:
-            break
-    assert ratios[-1] <= 1.5, f"with {CONNECTIONS} connections the others wait {ratios} times as long"
+    others.ratio(f"{CONNECTIONS} connections", 1.5)
     refused = socket.socket(socket.AF_UNIX)
     refused.connect(broker.socket)
     refused.settimeout(10)
@@ -59,3 +46,39 @@ def test_ten_thousand_connections(stage, many_descriptors):
         connection.close()
     eventually(lambda: broker.descriptors <= before, lambda: f"{broker.descriptors} of {before} remain", 30)
     assert stage.client().call("ping", {})["result"] == {}
+
+
+def test_descriptors_run_short(stage):
+    """Fetches that run go on, more of them wait for each other; who comes now waits, and is served when there is room again."""
+    broker = stage.broker(max_descriptors=256)
+    is_open = threading.Event()
+
+    def handle(request):
+        if request.target.startswith("/slow"):
+            is_open.wait(60)
+        return response(200, b"x" * 100)
+
+    server, another = stage.server(handle), stage.server(lambda request: response(200, b"another"))
+    client = stage.client()
+    others, before = Others(client), broker.descriptors
+    slow = [client.start("fetch/run", {"url": f"{server.url}/slow/{number}"}) for number in range(10)]
+    eventually(lambda: len(server.requests) == 10, "they do not run")
+    crowd = [Raw(broker.socket).send(line("ping", number=1)) for _ in range(400)]
+    eventually(lambda: "no connections are accepted" in broker.log, "all are accepted")
+    eventually(lambda: 100 <= broker.descriptors <= 160, lambda: f"{broker.descriptors} are open")
+    assert broker.log.count("no connections are accepted") <= 2, "it does so once for each socket"
+    others.ratio("no descriptors but the reserve", 3)
+    waiting = Raw(broker.socket).send(line("fetch/run", {"url": another.url}, 1))
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(200)]
+    assert client.fetch(another.url)["result"]["body"]["value"] == "another"
+    assert all(client.wait(call)["result"]["status"] == 200 for call in calls)
+    assert broker.descriptors <= 256 - 40
+    is_open.set()
+    assert all(client.wait(call)["result"]["status"] == 200 for call in slow)
+    for one in crowd:
+        one.end()
+    assert waiting.messages(1)[0]["result"]["status"] == 200
+    eventually(lambda: "connections are accepted again" in broker.log, "nobody is let in")
+    waiting.end()
+    assert stage.client().fetch(another.url)["result"]["status"] == 200
+    eventually(lambda: broker.descriptors <= before + 64, lambda: f"{broker.descriptors} and {before} before")

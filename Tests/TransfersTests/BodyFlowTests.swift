@@ -52,6 +52,31 @@ import WatchwordProtocol
         try #require(try outcome.get().openBody)
     }
 
+    /// In an account that others have filled a small body is handed over on its way, and one that asks for a log-in in a file.
+    @Test(arguments: [200, 401])
+    func whereMemoryIsShortBodiesAreNotKeptInIt(status: Int) async throws {
+        let body = String(repeating: "x", count: 1000)
+        let server = ScriptedServer([
+            .bytes("HTTP/1.1 \(status) X\r\nContent-Length: 1000\r\n\r\n\(body)"),
+            .bytes("HTTP/1.1 \(status) X\r\nContent-Length: 1000\r\n\r\n\(body)"),
+        ])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let account = BodyAccount(limit: 1500)
+            var request = streamed(server.url, .beyond(1 << 20))
+            request.account = account
+            let first = try await engine.exchange(request).get()
+            #expect(first.openBody == nil && first.body.count == 1000 && account.heldBytes == 1000)
+            let second = try await engine.exchange(request).get()
+            #expect(second.body.isEmpty && account.heldBytes == 1000)
+            let open = try #require(second.openBody)
+            let ended = delivery(engine, open.transfer)
+            #expect(try await part(engine, open.transfer).get().bytes.count == 1000)
+            _ = await ended.value
+            withExtendedLifetime(first) {}
+        }
+    }
+
     @Test func theHeaderComesBeforeTheBody() async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
         defer { server.stop() }

@@ -158,6 +158,35 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(ignored == 3)
     }
 
+    @Test(arguments: [#"{"jsonrpc":"2.0","result":1,"id":7}"#, "{", "{}", "[]", #"{"id":1}"#, "[7]"])
+    func nonsenseWithoutEndEndsTheConnection(text: String) {
+        let conversation = Conversation()
+        for _ in 0..<Limits.senselessMessages { _ = conversation.say(text) }
+        _ = conversation.machine.request(method: "ask", params: [:])
+        _ = conversation.say(#"{"jsonrpc":"2.0","result":1,"id":1}"#)
+        for _ in 0..<Limits.senselessMessages { _ = conversation.say(text) }
+        _ = conversation.say(#"{"jsonrpc":"2.0","method":"sum","id":1}"#)
+        for _ in 0..<Limits.senselessMessages { _ = conversation.say(text) }
+        #expect(!conversation.isClosed, "what answers or asks now and then is only late")
+        #expect(conversation.say(text).contains("\"code\":1033"))
+        #expect(conversation.isClosed)
+        #expect(conversation.say(#"{"jsonrpc":"2.0","method":"sum","id":1}"#) == "")
+    }
+
+    @Test func aMessageIsUnfinishedUntilItsEnd() {
+        let conversation = Conversation()
+        func feed(_ text: String) -> (unfinished: Int?, complete: Int) {
+            _ = Array(text.utf8).withUnsafeBytes { conversation.machine.received($0) }
+            return (conversation.machine.unfinishedCount, conversation.machine.messageCount)
+        }
+        #expect(feed("{}\n") == (nil, 1))
+        #expect(feed("{}\n{") == (1, 2))
+        #expect(feed("}") == (2, 2))
+        #expect(feed("\n") == (nil, 3))
+        _ = conversation.machine.breakOff("enough")
+        #expect(feed("{") == (nil, 3))
+    }
+
     @Test func p13AReplyWithBothOrNeitherIsBroken() {
         let conversation = Conversation()
         _ = conversation.machine.request(method: "ask", params: [:])

@@ -44,6 +44,9 @@ public protocol ClientLink: Sendable {
     /// Queues `bytes`. A peer that does not read is the link's to limit.
     func send(_ bytes: [UInt8])
 
+    /// What was sent, and is not in the hands of the kernel.
+    var waitingBytes: Int { get }
+
     /// Closes the connection when everything sent before has been written.
     func close()
 

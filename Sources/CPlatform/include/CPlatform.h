@@ -35,6 +35,14 @@ int watchword_interrupt_descriptor(void);
 /// The signal that has come, or 0.
 int watchword_read_interrupt(int descriptor);
 
+/// The lowest descriptor from `from` on that is free; -1 where there is none.
+int watchword_lowest_free_descriptor(int from);
+
+/// Forbids this process, with all its threads and all that they start, what a broker never does (seccomp(2)): to run programs, to
+/// look into other processes or trace them, to load code into the kernel, to mount and the like. Such a call fails with EPERM; one
+/// by way of another architecture's calls ends the process. Returns 0, or an error number.
+int watchword_filter_system_calls(void);
+
 /// A second descriptor for the same open file, closed on exec. Returns it, or -1 with errno set.
 int watchword_duplicate(int descriptor);
 

@@ -10,6 +10,8 @@ struct BatchCollector {
     private var replies: [Int: [JSON?]] = [:]
     private var lastBatch = 0
 
+    var isEmpty: Bool { replies.isEmpty }
+
     mutating func open(expecting count: Int) -> Int {
         lastBatch += 1
         replies[lastBatch] = Array(repeating: nil, count: count)

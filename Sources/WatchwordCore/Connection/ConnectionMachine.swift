@@ -46,6 +46,10 @@ public struct ConnectionMachine: ~Copyable {
     private var lastRequest = 0
     /// Replies that answered nothing: late, repeated, or made up.
     public private(set) var ignoredReplies = 0
+    /// Since the last one that was a request, or an answer to one.
+    private var senselessMessages = 0
+    /// Messages that are complete, whatever they are.
+    public private(set) var messageCount = 0
 
     public init(maxMessageBytes: Int = Limits.messageBytes) {
         decoder = FrameDecoder(maxMessageBytes: maxMessageBytes)
@@ -55,6 +59,12 @@ public struct ConnectionMachine: ~Copyable {
 
     /// Bytes of the peer that are no whole message yet.
     public var unreadCount: Int { decoder.bufferedCount }
+
+    /// How much has come of a message that is not complete; `nil` between two messages.
+    public var unfinishedCount: Int? { isClosed ? nil : decoder.unfinishedCount }
+
+    /// Whether replies wait for others of their batch.
+    public var holdsReplies: Bool { !batches.isEmpty }
 
     /// The peer's own id of a call; `null` once it was answered.
     public func requestID(of call: CallID) -> RequestID { calls[call]?.id ?? .null }
@@ -67,8 +77,9 @@ public struct ConnectionMachine: ~Copyable {
         do throws(FramingFailure) {
             try decoder.feed(bytes) { messages.append(Self.parse($0)) }
         } catch {
-            return messages.flatMap { handle($0) } + breakOff(error)
+            return messages.flatMap { handle($0) } + breakOff("\(error)")
         }
+        messageCount += messages.count
         // One message to a read is by far the most frequent case.
         return messages.count == 1 ? handle(messages[0]) : messages.flatMap { handle($0) }
     }
@@ -86,17 +97,20 @@ public struct ConnectionMachine: ~Copyable {
         }
     }
 
-    private mutating func breakOff(_ failure: FramingFailure) -> [Event] {
+    /// The peer has done what nobody may: it is told why, and nothing more is read.
+    public mutating func breakOff(_ reason: String) -> [Event] {
+        guard !isClosed else { return [] }
         isClosed = true
         return [
-            .send(frame(.error(id: .null, RPCError(.protocolViolation, "\(failure). The connection is closed.")))),
+            .send(frame(.error(id: .null, RPCError(.protocolViolation, "\(reason). The connection is closed.")))),
             .close,
         ]
     }
 
     private mutating func handle(_ message: Result<JSON, RPCError>) -> [Event] {
-        switch message {
-        case .failure(let error): [.send(frame(.error(id: .null, error)))]
+        guard !isClosed else { return [] }
+        return switch message {
+        case .failure(let error): senseless([.send(frame(.error(id: .null, error)))])
         case .success(let json): json.elements.map { handleBatch($0) } ?? handle(IncomingMessage(json), slot: nil)
         }
     }
@@ -104,7 +118,7 @@ public struct ConnectionMachine: ~Copyable {
     private mutating func handleBatch(_ entries: [JSON]) -> [Event] {
         guard !entries.isEmpty, entries.count <= Limits.batchEntries else {
             let problem = entries.isEmpty ? "a batch is empty" : "a batch has more than \(Limits.batchEntries) entries"
-            return [.send(frame(.error(id: .null, RPCError(.invalidRequest, problem))))]
+            return senseless([.send(frame(.error(id: .null, RPCError(.invalidRequest, problem))))])
         }
         let messages = entries.map { $0.kind == .array ? .nestedBatch : IncomingMessage($0) }
         let expected = messages.filter(\.expectsReply).count
@@ -136,10 +150,18 @@ public struct ConnectionMachine: ~Copyable {
         case .empty(.integer(let number), _) where slot == nil && openRequests.contains(number):
             return settle(.integer(number), .broken)
         case .empty(let id, let reason):
-            return reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot)
+            return senseless(reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot))
         case .invalid(let id, let reason):
-            return reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot)
+            return senseless(reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot))
         }
+    }
+
+    /// Some are an accident; who goes on with it would only cost the others time.
+    private mutating func senseless(_ events: [Event]) -> [Event] {
+        senselessMessages += 1
+        guard senselessMessages > Limits.senselessMessages else { return events }
+        let limit = Limits.senselessMessages
+        return events + breakOff("more than \(limit) messages in a row are neither a request nor an answer to one")
     }
 
     private mutating func open(
@@ -153,6 +175,7 @@ public struct ConnectionMachine: ~Copyable {
         guard callsByID[id] == nil else {
             return reply(.error(id: id, RPCError(.invalidRequest, "a request with this id is still open")), slot: slot)
         }
+        senselessMessages = 0
         lastCall += 1
         let call = CallID(value: lastCall)
         calls[call] = OpenCall(id: id, slot: slot)
@@ -163,8 +186,9 @@ public struct ConnectionMachine: ~Copyable {
     private mutating func settle(_ id: RequestID, _ reply: Reply) -> [Event] {
         guard case .integer(let number) = id, openRequests.remove(number) != nil else {
             ignoredReplies += 1
-            return []
+            return senseless([])
         }
+        senselessMessages = 0
         return [.reply(request: number, reply)]
     }
 

@@ -17,6 +17,8 @@ struct Access: Sendable, Equatable {
     /// Whom a grant is for. Of a program that is not told from others every connection counts by itself.
     let holder: GrantBook.Holder
 
+    private static let everybodys: [Partition?] = [nil]
+
     init(_ subject: Subject?, client: ClientTag, sharing: FetchTable.Sharing) {
         let isAsked = sharing == .ask || subject?.isSandboxed == true
         self.subject = isAsked ? subject ?? .unknown : nil
@@ -26,11 +28,12 @@ struct Access: Sendable, Equatable {
         case (_, let subject?) where subject.isSandboxed: home = isKnown ? .subject(subject.text) : .client(client)
         default: home = nil
         }
+        readable = home == nil ? Self.everybodys : self.subject == nil ? [home] : [home, nil]
         holder = isKnown ? subject.map { .subject($0) } ?? .client(client) : .client(client)
     }
 
     /// Where it may look, its own part first.
-    var readable: [Partition?] { home == nil ? [nil] : subject == nil ? [home] : [home, nil] }
+    let readable: [Partition?]
 
     /// Where what the keyring has is remembered: whoever may use it has it from there.
     var homeOfKeyring: Partition? { subject?.isSandboxed == true ? nil : home }

@@ -38,6 +38,16 @@ public struct FrameDecoder: ~Copyable {
     /// Bytes that wait for the rest of their message.
     public var bufferedCount: Int { buffer.bytes.count }
 
+    /// How much has come of a message that is not complete; `nil` between two messages. What is skipped counts as one of the
+    /// largest size.
+    public var unfinishedCount: Int? {
+        switch state {
+        case .detecting, .line, .header: buffer.isEmpty ? nil : buffer.count
+        case .body: buffer.count
+        case .skippingLine, .skippingBody: maxMessageBytes
+        }
+    }
+
     /// Takes bytes as they come, and calls `handle` for each message that they complete, in order.
     ///
     /// After a failure nothing more may be fed.

@@ -8,12 +8,19 @@ final class FakeClient: ClientLink {
     private struct State {
         var bytes: [UInt8] = []
         var isClosed = false
+        var waitingBytes = 0
         var taker: (@Sendable (Int32) -> Void)?
     }
 
     private let state = Mutex(State())
 
     func send(_ bytes: [UInt8]) { state.withLock { $0.bytes += bytes } }
+
+    /// As though the client had not read.
+    var waitingBytes: Int {
+        get { state.withLock { $0.waitingBytes } }
+        set { state.withLock { $0.waitingBytes = newValue } }
+    }
 
     func close() { state.withLock { $0.isClosed = true } }
 

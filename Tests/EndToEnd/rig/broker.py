@@ -1,6 +1,7 @@
 """The real broker, in a home of its own."""
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 
@@ -17,9 +18,10 @@ def program(name):
 
 
 class Broker:
-    """Starts `watchwordd` and ends it by its own process id."""
+    """Starts `watchwordd` and ends it by its own process id. It may open `max_descriptors` files and sockets, if that is given."""
 
-    def __init__(self, folder, *options, environment=None):
+    def __init__(self, folder, *options, environment=None, max_descriptors=None):
+        self.max_descriptors = max_descriptors
         self.folder = pathlib.Path(folder)
         self.home = self.folder / "home"
         self.home.mkdir(mode=0o700, exist_ok=True)
@@ -37,13 +39,18 @@ class Broker:
         log = open(self.log_path, "ab")
         self.process = subprocess.Popen(
             [program("watchwordd"), "--socket", self.socket, "--log-level", "debug", "--ready-fd", str(writable), *self.options],
-            env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[writable])
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[writable],
+            preexec_fn=self._limit)
         os.close(writable)
         ready = is_ready(readable, seconds)
         text = os.read(readable, 16) if ready else b""
         os.close(readable)
         assert text == b"ready\n", f"the broker did not start: {self.log[-2000:]}"
         return self
+
+    def _limit(self):
+        if self.max_descriptors:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.max_descriptors, self.max_descriptors))
 
     def stop(self, seconds=20):
         """SIGTERM; the exit code."""

@@ -50,6 +50,28 @@ struct FrameDecoderLimitTests {
         #expect(above.events == [.tooLarge, .message("{}")])
     }
 
+    /// After each piece: between two messages, in the middle of one, or in one that is skipped.
+    @Test(
+        arguments: [
+            (
+                ["Con", "tent-Length: 2\r\n", "\r\n", "{", "}", "Content-Length: 65\r\n\r\n", "x"],
+                [3, 19, 0, 1, nil, 64, 64]
+            ),
+            (
+                ["[", "]\n", " \n", "{\"", "\"}\n[", String(repeating: "x", count: 64), "x", "\n"],
+                [1, nil, nil, 2, 1, 64, 64, nil]
+            ),
+        ] as [([String], [Int?])])
+    func howMuchIsUnfinished(pieces: [String], expected: [Int?]) throws {
+        var decoder = FrameDecoder(maxMessageBytes: Self.limit)
+        var found: [Int?] = []
+        for piece in pieces {
+            try Array(piece.utf8).withUnsafeBytes { try decoder.feed($0) { _ in } }
+            found.append(decoder.unfinishedCount)
+        }
+        #expect(found == expected)
+    }
+
     private func pieces(_ stream: [UInt8], of size: Int) -> [[UInt8]] {
         stride(from: 0, to: stream.count, by: size).map { Array(stream[$0..<min($0 + size, stream.count)]) }
     }

@@ -1,0 +1,131 @@
+"""Clients that behave badly, and what the others feel of it."""
+import json
+import socket
+import statistics
+import threading
+import time
+
+
+def line(method, params=None, number=None):
+    message = {"jsonrpc": "2.0", **({} if number is None else {"id": number}), "method": method, "params": params or {}}
+    return json.dumps(message).encode() + b"\n"
+
+
+class Raw:
+    """A connection that reads only when it is told to."""
+
+    def __init__(self, path, receive_buffer=None):
+        self.socket = socket.socket(socket.AF_UNIX)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(20)
+        self.socket.connect(path)
+        self.sent = 0
+        self.is_over = threading.Event()
+
+    def send(self, data, seconds=30):
+        self.socket.settimeout(seconds)
+        self.socket.sendall(data)
+        self.sent += len(data)
+        return self
+
+    def flood(self, data):
+        """Sends `data` again and again, as fast as it is taken, until `end`, or until the broker closes."""
+
+        def run():
+            self.socket.settimeout(0.2)
+            rest = data
+            while not self.is_over.is_set():
+                try:
+                    count = self.socket.send(rest)
+                    self.sent += count
+                    rest = rest[count:] or data
+                except TimeoutError:
+                    pass
+                except OSError:
+                    return
+
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+        return self
+
+    def drain(self):
+        """Reads, and throws away, beside the flood."""
+
+        def run():
+            while not self.is_over.is_set():
+                try:
+                    if not self.socket.recv(1 << 20):
+                        return
+                except TimeoutError:
+                    pass
+                except OSError:
+                    return
+
+        threading.Thread(target=run, daemon=True).start()
+        return self
+
+    def messages(self, count=None, seconds=30):
+        """The next `count` messages, or all until the broker closes."""
+        self.socket.settimeout(seconds)
+        buffer, found = b"", []
+        while count is None or len(found) < count:
+            data = self.socket.recv(1 << 20)
+            if not data:
+                break
+            *lines, buffer = (buffer + data).split(b"\n")
+            found += [json.loads(text) for text in lines]
+        return found
+
+    def last_words(self, seconds=30):
+        """All bytes until the broker closes, in whatever framing."""
+        self.socket.settimeout(seconds)
+        return b"".join(iter(lambda: self.socket.recv(1 << 16), b""))
+
+    def is_closed(self, seconds=10):
+        """Whether the broker has closed it; what has come is thrown away."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                if not self.socket.recv(1 << 20):
+                    return True
+            except TimeoutError:
+                return False
+            except OSError:
+                return True
+        return False
+
+    def end(self):
+        self.is_over.set()
+        self.socket.close()
+
+
+class Others:
+    """A client that does nothing wrong: how long its pings take, beside how long they took when nothing else happened."""
+
+    def __init__(self, client, count=200):
+        self.client = client
+        self.idle = self.median(count)
+
+    def median(self, count=200, seconds=3):
+        times, end = [], time.monotonic() + seconds
+        while len(times) < count and (time.monotonic() < end or len(times) < 5):
+            begin = time.perf_counter()
+            assert self.client.call("ping", {})["result"] == {}
+            times.append(time.perf_counter() - begin)
+        return statistics.median(times)
+
+    def ratio(self, what, at_most, tries=5):
+        """The best of some tries, for the machine has other things to do; printed for whoever runs the tests with -s."""
+        best = min(self._measured(at_most, tries))
+        print(f"{what}: others' pings take {best:.2f} times as long as alone ({self.idle * 1e6:.0f} µs)")
+        assert best <= at_most, f"{what}: the others wait {best:.2f} times as long"
+        return best
+
+    def _measured(self, at_most, tries):
+        for _ in range(tries):
+            ratio = self.median() / self.idle
+            yield ratio
+            if ratio <= at_most:
+                return

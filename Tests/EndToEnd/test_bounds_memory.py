@@ -1,0 +1,150 @@
+"""What one client may hold of the broker, and for how long; and what others feel of it."""
+import threading
+import time
+
+import pytest
+
+from rig.bodies import eventually, read_parts
+from rig.floods import Others, Raw, line
+from rig.scripted import response
+from rig.streams import StreamServer
+
+MEGABYTE = 1 << 20
+FELT = 20
+
+
+@pytest.fixture
+def others(stage):
+    return Others(stage.client())
+
+
+def test_who_fetches_much_and_reads_nothing(stage, others):
+    """256 bodies of a megabyte: after some nothing more is read; what does not fit comes as handles, or is refused."""
+    body = b"m" * MEGABYTE
+    server = stage.server(lambda request: response(200, body))
+    broker = stage.brokers[0]
+    before = broker.peak_kilobytes
+    greedy = Raw(broker.socket)
+    greedy.send(b"".join(line("fetch/run", {"url": f"{server.url}/{number}"}, number) for number in range(256)))
+    client = others.client
+    eventually(lambda: client.call("server/status", {})["result"]["fetches"]["running"] == 0, "they do not end", 60)
+    growth = broker.peak_kilobytes - before
+    print(f"256 bodies of 1 MiB for who reads nothing: {growth / 1024:.0f} MiB more")
+    assert growth < 200 << 10
+    others.ratio("one that reads nothing", 3)
+    inline = handles = busy = 0
+    for message in greedy.messages(256):
+        if "error" in message:
+            assert message["error"]["data"]["kind"] == "busy", message
+            busy += 1
+        elif message["result"]["body"]["type"] == "handle":
+            handles += 1
+        else:
+            assert message["result"]["body"]["value"] == body.decode()
+            inline += 1
+    print(f"inline {inline}, as handles {handles}, busy {busy}")
+    assert inline >= 4 and handles == 64 and inline + handles + busy == 256
+    greedy.end()
+    eventually(lambda: client.call("server/status", {})["result"]["connections"] == 1, "it is still there")
+
+
+def test_bodies_on_their_way_to_one_client(stage, others):
+    """A hundred and twenty bodies of which 4 of 8 MiB have come: more than 32 MiB are not kept."""
+    broker = stage.brokers[0]
+    is_open = threading.Event()
+
+    def half(request):
+        yield b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (8 * MEGABYTE)
+        for _ in range(4):
+            yield b"h" * MEGABYTE
+        is_open.wait(60)
+        for _ in range(4):
+            yield b"h" * MEGABYTE
+
+    server = stage.server(StreamServer(half))
+    before = broker.peak_kilobytes
+    client = stage.client()
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}", "maxInlineBodyBytes": 8 * MEGABYTE}) for number in range(120)]
+    eventually(lambda: sum(call in client.replies for call in calls) >= 30, "nothing comes as a handle", 60)
+    time.sleep(1)
+    others.ratio("a hundred and twenty bodies for one client", FELT)
+    growth = broker.peak_kilobytes - before
+    print(f"120 bodies of which 4 MiB have come: {growth / 1024:.0f} MiB more")
+    assert growth < 240 << 10
+    is_open.set()
+    # What came as a handle is whole, too.
+    handle = next(client.replies[call] for call in calls if call in client.replies and "result" in client.replies[call])["result"]
+    assert handle["body"]["type"] == "handle"
+    assert sum(map(len, read_parts(client, handle["fetchId"]))) == 8 * MEGABYTE
+
+
+def test_what_requests_hold(stage, others):
+    """Bodies that came in messages, while their fetches run."""
+    is_open = threading.Event()
+    server = stage.server(lambda request: is_open.wait(60) and response(200))
+    client = stage.client()
+    body = {"type": "string", "value": "r" * (10 * MEGABYTE)}
+    calls = [client.start("fetch/run", {"url": server.url, "method": "POST", "body": body}) for _ in range(4)]
+    assert client.wait(calls[3], 60)["error"]["data"]["kind"] == "busy"
+    others.ratio("one that holds 30 MiB of requests", FELT)
+    is_open.set()
+    assert [client.wait(call, 60)["result"]["status"] for call in calls[:3]] == [200] * 3
+    assert client.fetch(server.url, 60, method="POST", body=body)["result"]["status"] == 200, "there is room again"
+
+
+def test_questions_that_wait(stage, others):
+    """128 of one client, then `busy`; another client's are asked."""
+    server = stage.server(lambda request: response(401, b"", f'WWW-Authenticate: Basic realm="{request.target}"'))
+    client, other = stage.client(), stage.client()
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(140)]
+    eventually(lambda: len(client.replies) >= 12, "they wait without end", 30)
+    eventually(lambda: client.challenges.qsize() == 128, lambda: f"{client.challenges.qsize()} are asked")
+    refused = [call for call in calls if call in client.replies]
+    assert len(refused) == 12
+    assert {client.replies[call]["error"]["data"]["kind"] for call in refused} == {"busy"}
+    others.ratio("128 questions that nobody answers", 3)
+    own = other.start("fetch/run", {"url": f"{server.url}/other"})
+    other.reply(other.challenges.get(timeout=10), {"action": "continue"})
+    assert other.wait(own)["result"]["status"] == 401
+    for _ in range(128):
+        client.reply(client.challenges.get(timeout=10), {"action": "continue"})
+    assert [client.wait(call)["result"]["status"] for call in calls if call not in refused] == [401] * 128
+    again = client.start("fetch/run", {"url": f"{server.url}/again"})
+    client.reply(client.challenges.get(timeout=10), {"action": "continue"})
+    assert client.wait(again)["result"]["status"] == 401, "there is room again"
+
+
+def test_requests_in_flight(stage, others):
+    is_open = threading.Event()
+    server = stage.server(lambda request: is_open.wait(60) and response(200))
+    client = stage.client()
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(257)]
+    assert client.wait(calls[256])["error"]["data"]["kind"] == "busy"
+    others.ratio("256 requests in flight", FELT)
+    is_open.set()
+    assert all(client.wait(call)["result"]["status"] == 200 for call in calls[:256])
+
+
+def test_who_is_slow(stage, others):
+    """Two hundred that send a byte a second, and one that reads none of what it has asked for, are closed in a minute or so."""
+    broker = stage.brokers[0]
+    reader = Raw(broker.socket).send(b"".join(line("rpc.discover", number=number) for number in range(10)))
+    began, crowd = time.monotonic(), [Raw(broker.socket) for _ in range(200)]
+    starts = [b'{"jsonrpc"', b"Content-Length: 1", b"Content-Length: 100\r\n\r\n{", b"{", b"[" + b" " * 1000]
+    for number, one in enumerate(crowd):
+        one.send(starts[number % len(starts)])
+    steady = stage.client()
+    while time.monotonic() - began < 20:
+        time.sleep(1)
+        for one in crowd:
+            one.send(b" ")
+        assert steady.call("ping", {})["result"] == {}
+    others.ratio("two hundred slow senders", 3, tries=2)
+    for one in crowd:
+        assert one.last_words(40).count(b'"protocolViolation"') == 1
+    assert 30 <= time.monotonic() - began < 55
+    log = "a client does not read and is disconnected"
+    eventually(lambda: log in broker.log, "who does not read is still there", 80 - (time.monotonic() - began))
+    assert time.monotonic() - began >= 58
+    eventually(lambda: others.client.call("server/status", {})["result"]["connections"] == 2, "they are still there")
+    reader.end()
