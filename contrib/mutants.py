@@ -448,6 +448,13 @@ BROKER = [
      "if owner != user && owner != 0 {", "if owner != user && owner == 1 {", "ConfigurationTests"),
     ("configuration-line-without-utf8", "Sources/Configuration/SettingsFile.swift",
      "if let line = lineWithoutUTF8(bytes) {", "if let line = lineWithoutUTF8([]) {", "ConfigurationTests.FileBytesTests"),
+    ("account-last-words", "Sources/AuditTrail/AuditLog.swift",
+     "        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { done.signal() }\n        done.wait()\n",
+     "        _ = done.wait(timeout: .now() + .milliseconds(milliseconds))\n", "Tests/EndToEnd/test_clocks.py"),
+    ("cancelled-deadlines", "Sources/Broker/Ports/BrokerClock.swift",
+     "longestSleep = Duration.seconds(5)", "longestSleep = Duration.seconds(500)", "Tests/EndToEnd/test_dying_clients.py"),
+    ("secret-locked-later", PROTOCOL + "Values/SecretMemory.swift",
+     "return relocked(slot)", "return slot", "Tests/EndToEnd/test_faults.py"),
     ("configuration-size", "Sources/Configuration/SettingsFile.swift",
      "guard bytes.count <= largestSize else { return", "guard bytes.count <= largestSize + 1 else { return", "ConfigurationTests"),
 ]

@@ -229,7 +229,9 @@ def fail_memory(scene, kind, nth):
 def test_memory_fails(scene, kind, most):
     """The broker says that it has no memory, or ends at once; it does not go on with what is not there."""
     count = counted(scene, kind)
-    lived = [fail_memory(scene, kind, nth) for nth in places(count, most)]
+    # The first calls of a library are for the first message, whose request nobody knows yet.
+    chosen = {*places(count, most), *(range(1, 30, 2) if kind == "library-memory" else [])}
+    lived = [fail_memory(scene, kind, nth) for nth in sorted(chosen)]
     print(f"{kind}: {count} calls, {len(lived)} failed, and {sum(lived)} times the broker went on")
 
 

@@ -177,10 +177,27 @@ time_t time(time_t *copy) {
     return now.tv_sec;
 }
 
+// Which descriptors are timers that count the sleep of the machine.
+static _Atomic char counts_sleep[1024];
+
 int timerfd_create(int clock, int flags) {
     REAL(timerfd_create);
     if (control && clock == CLOCK_REALTIME) control->wall_timers++;
-    return real(clock, flags);
+    int timer = real(clock, flags);
+    if (timer >= 0 && timer < 1024) counts_sleep[timer] = clock == CLOCK_BOOTTIME;
+    return timer;
+}
+
+// The kernel does not know that its clock was moved.
+int timerfd_settime(int timer, int flags, const struct itimerspec *value, struct itimerspec *old) {
+    REAL(timerfd_settime);
+    struct itimerspec moved = *value;
+    int is_set = moved.it_value.tv_sec != 0 || moved.it_value.tv_nsec != 0;
+    if (control && (flags & TFD_TIMER_ABSTIME) && timer >= 0 && timer < 1024 && counts_sleep[timer] && is_set) {
+        add(&moved.it_value, -control->awake);
+        if (moved.it_value.tv_sec < 0) moved.it_value = (struct timespec){.tv_nsec = 1};
+    }
+    return real(timer, flags, &moved, old);
 }
 
 // Until a time on the wall, which may be moved meanwhile.
