@@ -106,7 +106,7 @@ import WatchwordProtocol
 
     @Test func whoTakesTooLittleForTooLongIsDisconnected() async throws {
         let service = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 4 << 20) }
-        let limits = ServerLimits(readerPause: .milliseconds(500), readerBytes: 64 << 10)
+        let limits = ServerLimits(readerPause: .seconds(2), readerBytes: 64 << 10)
         try await withServer(service, limits: limits) { location, _ in
             let (slow, steady) = (try RawClient(location), try RawClient(location))
             slow.send("more\n")
