@@ -22,7 +22,7 @@ extension Broker {
         let first = connection.peer.subject
         guard options.sharing == .ask || first.isSandboxed else { return first }
         let now = connection.peer.subjectNow()
-        guard first.strength == .none || first.isSame(as: now) else {
+        guard first.strength == .none || first.mayBeStill(now) else {
             log.notice(
                 "a client is not the program any more that it was when it connected",
                 metadata: ["pid": "\(connection.peer.pid)"])
@@ -73,7 +73,7 @@ extension Broker {
         let (clock, limit) = (clock, options.challengeDeadline)
         return Task {
             guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled else { return }
-            settleConfirmation(confirmID, nil, by: "deadline")
+            passOnConfirmation(confirmID, because: "deadline")
         }
     }
 
@@ -89,7 +89,7 @@ extension Broker {
         }
         log.warning(
             "an agent has not answered whether a program may use something", metadata: ["confirm": "\(confirmID)"])
-        passOnConfirmation(confirmID)
+        passOnConfirmation(confirmID, because: "nobody")
     }
 
     /// The agent is none any longer.
@@ -98,16 +98,20 @@ extension Broker {
         connection.confirmations = [:]
         for (number, confirmID) in open {
             connection.withdraw(request: number)
-            passOnConfirmation(confirmID)
+            passOnConfirmation(confirmID, because: "nobody")
         }
     }
 
-    private func passOnConfirmation(_ confirmID: String) {
+    /// Whoever has the question has no answer: the next agent gets it, with time of its own.
+    private func passOnConfirmation(_ confirmID: String, because reason: String) {
         guard var open = confirmations[confirmID], let fetch = fetches[open.fetch] else { return }
         open.passedOn.insert(open.agent)
         guard let next = nextConfirmer(of: fetch, after: open.passedOn) else {
-            return settleConfirmation(confirmID, nil, by: "nobody")
+            return settleConfirmation(confirmID, nil, by: reason)
         }
+        takeBack(open)
+        open.deadline.cancel()
+        open.deadline = startDeadline(ofConfirmation: confirmID)
         open.agent = next.id
         open.number = send(confirmID, open.request, of: fetch, to: next)
         confirmations[confirmID] = open
@@ -128,13 +132,18 @@ extension Broker {
     private func take(_ confirmID: String) -> OpenConfirmation? {
         guard let open = confirmations.removeValue(forKey: confirmID) else { return nil }
         open.deadline.cancel()
-        if let agent = connections[open.agent], agent.confirmations.removeValue(forKey: open.number) != nil {
-            agent.withdraw(request: open.number)
-        }
+        takeBack(open)
         if let fetch = fetches[open.fetch], case .confirming(_, let since) = fetch.state {
             fetch.challengeTime += clock.now - since
         }
         return open
+    }
+
+    private func takeBack(_ open: OpenConfirmation) {
+        guard let agent = connections[open.agent], agent.confirmations.removeValue(forKey: open.number) != nil else {
+            return
+        }
+        agent.withdraw(request: open.number)
     }
 
     private func recordConsent(

@@ -35,7 +35,8 @@ extension Broker {
             }
             guard !connection.isConfined || known.isForEverybody else {
                 let place =
-                    connection.peer.entrance == .restricted ? "on the restricted socket" : "to programs in a sandbox"
+                    connection.peer.entrance == .restricted
+                    ? "on the restricted socket" : connection.peer.subject.confinement
                 throw RPCError(
                     .denied,
                     "\(known.rawValue) is not offered \(place): only fetches and their own challenges are.")
@@ -162,5 +163,12 @@ extension MethodName {
             .eventsSubscribe, .grantList, .grantRevoke:
             false
         }
+    }
+}
+
+extension Subject {
+    /// For the sentence that something is not offered.
+    fileprivate var confinement: String {
+        kind == .unknown ? "to programs of which the kernel does not tell what they are" : "to programs in a sandbox"
     }
 }

@@ -46,6 +46,7 @@ extension Broker {
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")
         }
+        plan.mayNameFiles = !connection.isConfined
         plan.isRestricted = connection.peer.entrance == .restricted
         do throws(FetchFailure) {
             try options.hosts.check(plan.url.origin)

@@ -29,16 +29,20 @@ struct PeerProcess: Sendable {
         if first.kind == .snap || first.kind == .apparmor { return first }
         guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return .unknown }
         var facts = folder.facts()
+        facts.label = .absent
         facts.isCertain = folder.startTime() == start
         return facts.subject
     }
 
-    private static func label(of socket: Int32) -> String? {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1024) { buffer -> String? in
+    private static func label(of socket: Int32) -> SubjectFacts.Label {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
             let count = Int(watchword_peer_label(socket, buffer.baseAddress, buffer.count))
-            guard count > 0, count <= buffer.count else { return nil }
-            let bytes = buffer[..<count].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-            return String(validating: bytes, as: UTF8.self)
+            guard count >= 0 else {
+                return [ENOPROTOOPT, EINVAL, ENODATA].contains(errno) ? .absent : .unreadable
+            }
+            let bytes = buffer[..<min(count, buffer.count)].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            if bytes.isEmpty { return .absent }
+            return String(validating: bytes, as: UTF8.self).map { .text($0) } ?? .unreadable
         }
     }
 }
@@ -69,10 +73,14 @@ private struct ProcessFolder: ~Copyable {
         return fields.count > 19 && fields[0] != "Z" && fields[0] != "X" ? String(fields[19]) : nil
     }
 
+    /// Nothing is looked for where the process sees what we see; and never on a file system whose answer may be waited for: the
+    /// client can be the one that has to give it.
     private func flatpakInfo() -> SubjectFacts.FlatpakInfo {
+        if let own = Self.link("/proc/self/ns/mnt"), link("ns/mnt") == own, link("root") == "/" { return .absent }
         let root = openat(descriptor, "root", Int32(WATCHWORD_OPEN_AS_PATH) | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return .unreadable }
         defer { close(root) }
+        guard answersAtOnce(root) else { return .unreadable }
         let file = openat(root, ".flatpak-info", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC)
         guard file >= 0 else { return errno == ENOENT ? .absent : .unreadable }
         defer { close(file) }
@@ -80,18 +88,52 @@ private struct ProcessFolder: ~Copyable {
     }
 
     private func program() -> SubjectFacts.Program? {
+        guard var path = link("exe") else { return nil }
+        let file = openat(descriptor, "exe", Int32(WATCHWORD_OPEN_AS_PATH) | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var status = stat()
+        guard answersAtOnce(file), fstat(file, &status) == 0 else { return nil }
+        let isThere = status.st_nlink > 0
+        let suffix = " (deleted)"
+        if !isThere, path.hasSuffix(suffix) { path.removeLast(suffix.count) }
+        let changed = Int64(status.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_ctim.tv_nsec)
+        return SubjectFacts.Program(
+            path: path, file: Subject.File(inode: UInt64(status.st_ino), changed: changed),
+            isOfSystem: isThere && status.st_uid == 0 && status.st_mode & 0o022 == 0)
+    }
+
+    /// Whether the file is on a file system of this machine's kernel, as the mounts that the process sees say.
+    private func answersAtOnce(_ file: Int32) -> Bool {
+        guard let info = Self.text(at: "/proc/self/fdinfo/\(file)"), let mounts = text(of: "mountinfo") else {
+            return false
+        }
+        let number = info.split(separator: "\n").first { $0.hasPrefix("mnt_id:") }?.dropFirst("mnt_id:".count)
+        guard let id = number?.trimmingPrefix(while: \.isWhitespace) else { return false }
+        let line = mounts.split(separator: "\n").first { $0.hasPrefix("\(id) ") }
+        guard let type = line?.split(separator: " ").drop(while: { $0 != "-" }).dropFirst().first else { return false }
+        let isWaitedFor =
+            type.hasPrefix("fuse") || type.hasPrefix("nfs")
+            || ["cifs", "smb3", "9p", "ceph", "afs", "coda"].contains(type)
+        return !isWaitedFor
+    }
+
+    private func link(_ name: String) -> String? { Self.link(name, in: descriptor) }
+
+    private static func link(_ name: String, in folder: Int32 = AT_FDCWD) -> String? {
         let capacity = Int(PATH_MAX)
-        let path = withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer -> String? in
-            let count = readlinkat(descriptor, "exe", buffer.baseAddress!, capacity)
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer -> String? in
+            let count = readlinkat(folder, name, buffer.baseAddress!, capacity)
             guard count > 0, count < capacity else { return nil }
             return String(validating: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
-        var status = stat()
-        guard let path, fstatat(descriptor, "exe", &status, 0) == 0 else { return nil }
-        let isOfSystem = status.st_uid == 0 && status.st_mode & 0o022 == 0
-        return SubjectFacts.Program(
-            path: path, file: Subject.File(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)),
-            isOfSystem: isOfSystem)
+    }
+
+    private static func text(at path: String) -> String? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return text(of: file, isRegular: false)
     }
 
     private func text(of name: String) -> String? {
@@ -107,7 +149,7 @@ private struct ProcessFolder: ~Copyable {
             var status = stat()
             guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         }
-        let longest = 64 << 10
+        let longest = 1 << 20
         var bytes: [UInt8] = []
         while bytes.count <= longest {
             var block = [UInt8](repeating: 0, count: 4096)

@@ -51,10 +51,10 @@ extension StandingGrant {
         switch kind {
         case .flatpak, .snap, .apparmor: known = Subject(kind, name, isSandboxed: true)
         case .exe:
-            guard let device = subject["device"]?.string.flatMap({ UInt64($0) }),
+            guard let changed = subject["changed"]?.string.flatMap({ Int64($0) }),
                 let inode = subject["inode"]?.string.flatMap({ UInt64($0) })
             else { return nil }
-            known = Subject(.exe, name, file: Subject.File(device: device, inode: inode), isOfSystem: true)
+            known = Subject(.exe, name, file: Subject.File(inode: inode, changed: changed), isOfSystem: true)
         case .unit, .unknown: return nil
         }
         self.init(subject: known, space: space, user: json["user"]?.string)
@@ -64,7 +64,7 @@ extension StandingGrant {
         let json: JSON = .object([
             "subject": .object([
                 "kind": .string(subject.kind.rawValue), "name": .string(subject.name),
-                "device": (subject.file?.device).map { .string("\($0)") },
+                "changed": (subject.file?.changed).map { .string("\($0)") },
                 "inode": (subject.file?.inode).map { .string("\($0)") },
             ]), "protectionSpace": space.json, "user": user.map { .string($0) },
         ])

@@ -1,4 +1,5 @@
 import Broker
+import Foundation
 import Glibc
 import Synchronization
 import Testing
@@ -111,12 +112,19 @@ import WatchwordProtocol
             let (slow, steady) = (try RawClient(location), try RawClient(location))
             slow.send("more\n")
             steady.send("more\n")
-            var total = 0
-            for _ in 0..<1000 where total < 4 << 20 {
-                total += steady.receive(64 << 10).utf8.count
-                try await Task.sleep(for: .milliseconds(10))
+            // On a thread of its own: tasks wait for those of other tests.
+            let total = Mutex(0)
+            let descriptor = steady.descriptor
+            Thread.detachNewThread {
+                var block = [UInt8](repeating: 0, count: 64 << 10)
+                while total.withLock({ $0 }) < 4 << 20 {
+                    let count = recv(descriptor, &block, block.count, 0)
+                    guard count > 0 else { return }
+                    total.withLock { $0 += count }
+                    usleep(10_000)
+                }
             }
-            #expect(total == 4 << 20)
+            #expect(await eventually { total.withLock { $0 } == 4 << 20 })
             #expect(await eventually { service.events.contains(.closed(1)) })
             #expect(!service.events.contains(.closed(2)))
         }
@@ -166,9 +174,9 @@ import WatchwordProtocol
             #expect(await eventually { service.events.contains(.received(1, "x")) })
             var clients: [RawClient] = []
             defer { isOver.store(true, ordering: .relaxed) }
-            for _ in 0..<600 { clients.append(try RawClient(location, waits: false)) }
+            for _ in 0..<200 { clients.append(try RawClient(location, waits: false)) }
             isOver.store(true, ordering: .relaxed)
-            #expect(await eventually { service.events.contains(.opened(601)) })
+            #expect(await eventually { service.events.contains(.opened(201)) })
         }
     }
 

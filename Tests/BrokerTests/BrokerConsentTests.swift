@@ -124,7 +124,7 @@ import WatchwordProtocol
         _ = desk.answer(asked, #"{"allow":"session"}"#)
         stage.transfers.respond(200)
         let changed = stage.connect(
-            nil, subjectNow: Subject(.exe, "/usr/bin/other", file: Subject.File(device: 1, inode: 3)))
+            nil, subjectNow: Subject(.exe, "/usr/bin/other", file: Subject.File(inode: 3, changed: 1)))
         let again = try askedFetch(desk, changed)
         #expect(again["params"]?["subject"]?["id"]?.string == "unknown")
     }

@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 /// What is kept, used by programs that have to be asked about (security rules, section 8).
 @Suite struct ConsentTests {
-    private static let file = Subject.File(device: 1, inode: 1)
+    private static let file = Subject.File(inode: 1, changed: 1)
     private let editor = Subject(.exe, "/usr/bin/editor", file: file, isOfSystem: true)
     private let mailer = Subject(.exe, "/usr/bin/mailer", file: file, isOfSystem: true)
     private let script = Subject(.exe, "/usr/bin/python3", file: file, isInterpreter: true)
@@ -107,7 +107,7 @@ import WatchwordProtocol
 
     @Test func anotherFileOfThatNameHasNoGrant() throws {
         var run = try afterLogIn()
-        let replaced = Subject(.exe, "/usr/bin/editor", file: Subject.File(device: 1, inode: 9), isOfSystem: true)
+        let replaced = Subject(.exe, "/usr/bin/editor", file: Subject.File(inode: 9, changed: 1), isOfSystem: true)
         let fetch = try run.fetch(client: 2, subject: replaced)
         #expect(authorization(run, fetch) == nil)
         run.challenge(fetch)
@@ -256,6 +256,95 @@ import WatchwordProtocol
         run.confirm(first, .once)
         run.respond(first, 200)
         #expect(run.confirmation(second) != nil)
+    }
+
+    // MARK: What a review found
+
+    /// It waits for the verdict on the same credential when the grant goes: the broker turned round and round.
+    @Test func aGrantThatGoesWhileTheFetchWaitsForAVerdict() throws {
+        var run = try afterLogIn(.user)
+        let granted = try run.fetch(client: 2, subject: maps)
+        run.challenge(granted)
+        run.confirm(granted, .session)
+        run.respond(granted, 401, ("WWW-Authenticate", "Basic realm=\"x\""))
+        run.abort(granted)
+        run.take(
+            run.table.give(
+                login("eve", "pw"), for: SpacePattern(scheme: "http", host: "h", port: 80, realm: "new"),
+                of: ClientTag(value: 1), now: run.now
+            ).orders)
+        let first = try run.fetch("http://h/n/1", client: 3)
+        run.challenge(first, "Basic realm=\"new\"")
+        let second = try run.fetch("http://h/n/2", client: 2, subject: maps) { $0.interaction = .agent }
+        run.challenge(second, "Basic realm=\"new\"")
+        run.confirm(second, .session)
+        #expect(run.isWaiting(second))
+        run.take(run.table.revokeGrants(number: nil, subject: nil).orders)
+        run.challenge(first, "Basic realm=\"new\"")
+        if run.confirmation(second) != nil { run.confirm(second, nil) }
+        #expect(run.request(second) == nil || authorization(run, second) == nil)
+    }
+
+    @Test(arguments: [FetchTable.Sharing.user, .ask])
+    func whatIsBroughtGrantsNothingThatIsKept(sharing: FetchTable.Sharing) throws {
+        var run = try afterLogIn(sharing)
+        let asker = sharing == .user ? maps : mailer
+        let refused = try run.fetch(client: 2, subject: asker)
+        run.challenge(refused)
+        run.confirm(refused, .no)
+        run.abort(refused)
+        // A server that says "not found" has not looked at the password.
+        let junk = try run.fetch("http://h/z", client: 2, subject: asker) { $0.credential = login("bob", "junk") }
+        run.challenge(junk)
+        run.respond(junk, 404)
+        #expect(run.table.grants.map(\.consent) == [.no])
+        let next = try run.fetch(client: 2, subject: asker)
+        if run.request(next)?.authorization == nil { run.challenge(next) }
+        #expect(authorization(run, next) != basic("bob", "pw"))
+    }
+
+    @Test func aConsentThatComesAfterALockIsForOneFetch() throws {
+        var run = try afterLogIn(.user)
+        let fetch = try run.fetch(client: 2, subject: maps)
+        run.challenge(fetch)
+        run.take(run.table.lock())
+        run.confirm(fetch, .always)
+        #expect(run.table.grants.isEmpty && run.keptGrants.isEmpty)
+        #expect(run.sent == [basic("bob", "pw")])
+    }
+
+    @Test func aSandboxThrowsOutNobodyElses() throws {
+        var run = try afterLogIn(.user)
+        for number in 0..<300 {
+            let fetch = try run.fetch("http://own/\(number)", client: 2, subject: maps) { $0.preemptive = false }
+            run.challenge(fetch, "Basic realm=\"\(number)\"")
+            run.answer(fetch, user: "x", "y")
+            run.respond(fetch, 200)
+        }
+        #expect(run.table.sessionCount == 1 + SessionLimits.entriesOfPart)
+        let fetch = try run.fetch(client: 1, subject: editor)
+        #expect(authorization(run, fetch) == basic("bob", "pw"))
+    }
+
+    @Test func thoseWhomNobodyKnowsAreAskedAboutOneByOne() throws {
+        var run = try afterLogIn()
+        let fetches = try (2..<9).map { try run.fetch(client: $0, subject: script) }
+        for fetch in fetches { run.challenge(fetch) }
+        #expect(fetches.filter { run.confirmation($0) != nil }.count == 1)
+        let asked = try #require(fetches.first { run.confirmation($0) != nil })
+        run.confirm(asked, .no)
+        #expect(fetches.allSatisfy { run.confirmation($0) == nil })
+    }
+
+    @Test func aSandboxNamesNoFilesOfTheUser() throws {
+        var run = TableRun()
+        let fetch = try run.fetch("https://h/", subject: maps) {
+            $0.tls.certificate = certificate("client", .none)
+        } plan: {
+            $0.mayNameFiles = false
+        }
+        run.fail(fetch, .certificate(.clientCertificateRequired))
+        #expect(run.failures[fetch]?.kind == .denied)
     }
 
     // MARK: The book

@@ -37,13 +37,15 @@ struct TableRun {
     mutating func fetch(
         _ url: String = "http://h/a/page", client: Int = 1,
         subscription: Subscription? = Subscription(delivery: .request), subject: Subject? = nil,
-        change: (inout FetchRunParams) -> Void = { _ in }
+        change: (inout FetchRunParams) -> Void = { _ in }, plan changePlan: (inout FetchPlan) -> Void = { _ in }
     ) throws -> FetchID {
         let (text, userInfo) = URLText.split(secret(url))
         var params = FetchRunParams(url: text)
         params.userInfo = userInfo
         change(&params)
-        let id = table.add(try FetchPlan(params, subscription: subscription), of: ClientTag(value: client), subject)
+        var plan = try FetchPlan(params, subscription: subscription)
+        changePlan(&plan)
+        let id = table.add(plan, of: ClientTag(value: client), subject)
         take(table.start(id, environment))
         return id
     }

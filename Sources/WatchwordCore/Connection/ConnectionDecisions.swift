@@ -61,7 +61,8 @@ struct ConnectionDecisions: Sendable {
         }
         exceptions.append(Exception(key: key, owner: isPermanent ? nil : owner, isPermanent: isPermanent, since: now))
         if exceptions.count > Limits.rememberedDecisions {
-            exceptions.remove(at: exceptions.firstIndex { !$0.isPermanent } ?? 0)
+            let ofOne = exceptions.firstIndex { !$0.isPermanent && $0.owner != nil }
+            exceptions.remove(at: ofOne ?? exceptions.firstIndex { !$0.isPermanent } ?? 0)
         }
     }
 
@@ -92,7 +93,10 @@ struct ConnectionDecisions: Sendable {
         if let known { certificates.remove(at: known) }
         certificates.append(
             Shown(origin: origin, owner: owner, certificate: certificate, since: now, lastUse: now))
-        if certificates.count > Limits.rememberedDecisions { certificates.removeFirst() }
+        if certificates.count > Limits.rememberedDecisions {
+            // What programs have for themselves goes before what all have.
+            certificates.remove(at: certificates.firstIndex { $0.owner != nil } ?? 0)
+        }
     }
 
     /// If it is still this one.

@@ -4,8 +4,10 @@ internal import WatchwordProtocol
 enum Partition: Sendable, Hashable {
     /// Of one connection, and gone with it.
     case client(ClientTag)
-    /// Of all connections of a sandboxed program: its `text`.
-    case subject(String)
+    /// Of all connections of a program.
+    case subject(Subject)
+    /// Only a line: for the questions about programs that are not told from others.
+    case nameless
 }
 
 /// What a client may use of what is kept.
@@ -25,7 +27,7 @@ struct Access: Sendable, Equatable {
         let isKnown = subject.map { $0.strength != .none } ?? false
         switch (sharing, subject) {
         case (.client, _): home = .client(client)
-        case (_, let subject?) where subject.isSandboxed: home = isKnown ? .subject(subject.text) : .client(client)
+        case (_, let subject?) where subject.isSandboxed: home = isKnown ? .subject(subject) : .client(client)
         default: home = nil
         }
         readable = home == nil ? Self.everybodys : self.subject == nil ? [home] : [home, nil]
@@ -35,6 +37,12 @@ struct Access: Sendable, Equatable {
     /// Where it may look, its own part first.
     let readable: [Partition?]
 
+    /// Where the certificates that it shows are remembered: for nobody else, where somebody has to be asked.
+    var homeOfCertificates: Partition? { line }
+    var readableForCertificates: [Partition?] { subject == nil ? [home] : [line, nil] }
+
+    var isNameless: Bool { if case .client = holder { true } else { false } }
+
     /// Where what the keyring has is remembered: whoever may use it has it from there.
     var homeOfKeyring: Partition? { subject?.isSandboxed == true ? nil : home }
 
@@ -43,7 +51,7 @@ struct Access: Sendable, Equatable {
         guard subject != nil else { return home }
         return switch holder {
         case .client(let tag): .client(tag)
-        case .subject(let subject): .subject(subject.text)
+        case .subject(let subject): .subject(subject)
         }
     }
 }

@@ -54,6 +54,8 @@ public struct GrantBook: Sendable {
     private var grants: [Grant] = []
     private var silences: [Silence] = []
     private var lastNumber = 0
+    /// Rises when what was said is taken back.
+    private(set) var epoch = 0
 
     public init() {}
 
@@ -65,7 +67,7 @@ public struct GrantBook: Sendable {
         if let known { return known.consent }
         let isSilent = silences.contains { silence in
             silence.end > now && silence.use == use
-                && (silence.holder.map { $0.isSame(as: access.holder) } ?? isNameless(access.holder))
+                && (silence.holder.map { $0.isSame(as: access.holder) } ?? access.isNameless)
         }
         return isSilent ? .no : nil
     }
@@ -73,7 +75,7 @@ public struct GrantBook: Sendable {
     /// Returns whether that changes what is granted for good.
     mutating func note(_ consent: Consent, to use: Use, of access: Access, now: Duration) -> Bool {
         guard let subject = access.subject, consent != .once else { return false }
-        if consent == .no, isNameless(access.holder) { noteSilence(nil, use, now) }
+        if consent == .no, access.isNameless { noteSilence(nil, use, now) }
         let before = permanent.count
         grants.removeAll { $0.use == use && $0.holder.isSame(as: access.holder) }
         lastNumber += 1
@@ -85,17 +87,13 @@ public struct GrantBook: Sendable {
 
     /// Nobody was there, or nobody has answered in time.
     mutating func noteUnanswered(_ use: Use, of access: Access, now: Duration) {
-        noteSilence(isNameless(access.holder) ? nil : access.holder, use, now)
+        noteSilence(access.isNameless ? nil : access.holder, use, now)
     }
 
     private mutating func noteSilence(_ holder: Holder?, _ use: Use, _ now: Duration) {
         silences.removeAll { $0.end <= now }
         silences.append(Silence(holder: holder, use: use, end: now + Limits.consentSilence))
         if silences.count > Limits.grants { silences.removeFirst() }
-    }
-
-    private func isNameless(_ holder: Holder) -> Bool {
-        if case .client = holder { true } else { false }
     }
 
     // MARK: By hand
@@ -125,6 +123,7 @@ public struct GrantBook: Sendable {
         let revoked = grants.filter(isMeant)
         grants.removeAll(where: isMeant)
         silences = []
+        epoch += 1
         return (revoked.count, revoked.contains { $0.consent == .always })
     }
 
@@ -132,6 +131,7 @@ public struct GrantBook: Sendable {
     mutating func endSession() {
         grants.removeAll { $0.consent != .always }
         silences = []
+        epoch += 1
     }
 
     mutating func forget(_ client: ClientTag) {

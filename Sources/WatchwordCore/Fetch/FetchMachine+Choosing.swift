@@ -43,8 +43,11 @@ extension FetchMachine {
         let space = asked.protectionSpace(at: offers.challenger)
         learnRefusals(for: asked, in: space, deferred: deferred, memory)
         guard mayUse(deferred.source, for: space, memory),
-            !target(offers.challenger).hasRefused(deferred.credential, in: space)
+            !target(offers.challenger).hasRefused(deferred.credential, in: space),
+            !isRefused(deferred, in: space, memory)
         else { return nil }
+        var question = question
+        question.deferred = nil
         return attempt(deferred, for: asked, in: space, question, environment, &memory)
     }
 
@@ -75,8 +78,10 @@ extension FetchMachine {
     ) -> Bool {
         let space = challenge.protectionSpace(at: challenger)
         return ownCandidate(for: challenge, in: space, memory) != nil
-            || acceptedCandidate(for: challenge, in: space, memory, now) != nil
-            || storedCandidate(for: challenge, in: space, memory, now) != nil
+            || [
+                acceptedCandidate(for: challenge, in: space, memory, now),
+                storedCandidate(for: challenge, in: space, memory, now),
+            ].contains { $0.map { isConsented($0, in: space, memory, now) } ?? false }
     }
 
     /// The fetch's own credentials, and what the session has.

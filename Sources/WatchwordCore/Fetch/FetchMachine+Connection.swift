@@ -41,7 +41,7 @@ extension FetchMachine {
 
     /// Even that there is one is nobody's business who may not use it.
     func proposesCertificate(_ memory: CredentialMemory) -> Bool {
-        rememberedCertificate(memory).map { access.subject == nil || $0.home == access.home } ?? false
+        rememberedCertificate(memory).map { access.subject == nil || $0.home == access.homeOfCertificates } ?? false
     }
 
     /// What the session has, and in whose part.
@@ -52,7 +52,7 @@ extension FetchMachine {
         guard mayUseStorage(for: space, memory), mayShowCertificates, !hasOwnCertificate, !isCertificateRefused else {
             return nil
         }
-        let known = access.readable.lazy.compactMap { [hop] part in
+        let known = access.readableForCertificates.lazy.compactMap { [hop] part in
             memory.decisions.certificate(at: hop.url.origin, owner: part).map { ($0, part) }
         }
         return known.first { !target(server).hasRefused($0.0) }
@@ -97,8 +97,7 @@ extension FetchMachine {
             if source != .session || response.clientCertificateRequest != nil { hasAuthenticated = true }
             let space = server.space(realm: nil, .clientCertificate)
             if certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
-                memory.decisions.remember(certificate, at: hop.url.origin, owner: access.home, now: now)
-                noteOwnCertificate(source, now, &memory)
+                memory.decisions.remember(certificate, at: hop.url.origin, owner: access.homeOfCertificates, now: now)
             }
             release(.accepted(.certificate(certificate, source)), .connection, &memory)
         }

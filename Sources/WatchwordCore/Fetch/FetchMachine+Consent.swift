@@ -3,22 +3,19 @@ public import WatchwordProtocol
 /// The use of what is kept by a program that has to be asked about (security rules, section 8): in a sandbox, or wherever the
 /// configuration says so.
 extension FetchMachine {
-    /// Whether what comes from `source` is kept for others than this client: what was typed in for this fetch, or came with it,
-    /// needs no consent.
-    private func needsConsent(_ source: CredentialSource, home: Partition?) -> Bool {
-        guard access.subject != nil else { return false }
-        switch source {
-        case .keyring, .ambient: return true
-        case .session: return home == nil || home != access.home
-        case .explicit, .url, .client, .agent: return false
-        }
+    /// Whether what comes from `source` is kept for others than this client: what was typed in for its fetches, or came with
+    /// them, needs no consent.
+    private func needsConsent(_ candidate: Candidate, in space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+        guard access.subject != nil, !isBrought(candidate.source) else { return false }
+        guard candidate.source == .session else { return true }
+        if let home = candidate.home { return home != access.home }
+        return !memory.session.wasBrought(candidate.credential, for: space, by: access.holder)
     }
 
+    func isBrought(_ source: CredentialSource) -> Bool { [.explicit, .url, .client, .agent].contains(source) }
+
     /// What is known; `nil` where somebody has to be asked.
-    private func consent(
-        to source: CredentialSource, _ use: GrantBook.Use, home: Partition?, _ memory: CredentialMemory, _ now: Duration
-    ) -> Bool? {
-        guard needsConsent(source, home: home) else { return true }
+    private func consent(to use: GrantBook.Use, _ memory: CredentialMemory, _ now: Duration) -> Bool? {
         if let known = consents[use] { return known }
         switch memory.grants.consent(to: use, of: access, now: now) {
         case .session, .always: return true
@@ -31,17 +28,17 @@ extension FetchMachine {
     func isConsented(
         _ candidate: Candidate, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Bool {
-        consent(to: candidate.source, Self.use(candidate, space), home: candidate.home, memory, now) == true
+        !needsConsent(candidate, in: space, memory) || consent(to: Self.use(candidate, space), memory, now) == true
     }
 
     func isConsented(_ attempt: Attempt, _ memory: CredentialMemory, _ now: Duration) -> Bool {
-        let use = GrantBook.Use(space: attempt.space, user: attempt.credential.shownUser)
-        return consent(to: attempt.source, use, home: attempt.home, memory, now) == true
+        let candidate = Candidate(credential: attempt.credential, source: attempt.source, home: attempt.home)
+        return isConsented(candidate, in: attempt.space, memory, now)
     }
 
     /// Somebody has said no in the course of this fetch, or would not be asked.
-    func isRefused(_ candidate: Candidate, in space: ProtectionSpace) -> Bool {
-        needsConsent(candidate.source, home: candidate.home) && consents[Self.use(candidate, space)] == false
+    func isRefused(_ candidate: Candidate, in space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+        needsConsent(candidate, in: space, memory) && consents[Self.use(candidate, space)] == false
     }
 
     /// Before a candidate is sent: the question, where there is one. What may not be used is chosen no more.
@@ -49,19 +46,20 @@ extension FetchMachine {
         _ candidate: Candidate, in space: ProtectionSpace, _ question: Question, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep? {
-        confirm(
-            candidate.source, Self.use(candidate, space), home: candidate.home, question, environment, &memory)
+        guard needsConsent(candidate, in: space, memory) else { return nil }
+        return confirm(candidate.source, Self.use(candidate, space), question, environment, &memory)
     }
 
-    /// Before a certificate is shown.
+    /// Before a certificate is shown that is in this part of the session.
     mutating func confirmCertificate(
         home: Partition?, _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep? {
-        confirm(.session, certificateUse, home: home, question, environment, &memory)
+        guard access.subject != nil, home != access.homeOfCertificates else { return nil }
+        return confirm(.session, certificateUse, question, environment, &memory)
     }
 
     func isCertificateConsented(home: Partition?, _ memory: CredentialMemory, _ now: Duration) -> Bool {
-        consent(to: .session, certificateUse, home: home, memory, now) == true
+        access.subject == nil || home == access.homeOfCertificates || consent(to: certificateUse, memory, now) == true
     }
 
     var isCertificateRefused: Bool { consents[certificateUse] == false }
@@ -71,20 +69,21 @@ extension FetchMachine {
     }
 
     private mutating func confirm(
-        _ source: CredentialSource, _ use: GrantBook.Use, home: Partition?, _ question: Question,
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ source: CredentialSource, _ use: GrantBook.Use, _ question: Question, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
     ) -> FetchStep? {
-        switch consent(to: source, use, home: home, memory, environment.now) {
+        switch consent(to: use, memory, environment.now) {
         case true?: return nil
         case false?:
             consents[use] = false
             return choose(question, environment, &memory)
         case nil:
             guard let subject = access.subject else { return unexpected(&memory) }
-            // One window at a time for what one program wants to use; in the line that it is in already.
-            let key = turnKey(for: use.space, source == .ambient ? .own : .find, memory)
+            // One window at a time for what one program wants to use, and for what all want that nobody tells from others.
+            var key = turnKey(for: use.space, source == .ambient ? .own : .find, memory)
+            (key.user, key.client) = (nil, access.isNameless ? .nameless : key.client)
             guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
-            state = .confirming(question, use)
+            state = .confirming(question, use, epoch: memory.grants.epoch)
             let request = ConsentRequest(
                 subject: subject, space: use.space, user: use.user, source: source, url: hop.url.text,
                 method: hop.method)
@@ -96,11 +95,13 @@ extension FetchMachine {
     mutating func confirmed(
         _ consent: Consent?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .confirming(let question, let use) = state, let subject = access.subject else {
+        guard case .confirming(let question, let use, let epoch) = state, let subject = access.subject else {
             return unexpected(&memory)
         }
         if let consent {
-            let known = consent == .no ? consent : subject.most(upTo: consent)
+            // Said before everything was forgotten, it is good for no longer than this fetch.
+            let isCurrent = epoch == memory.grants.epoch
+            let known = consent == .no ? consent : isCurrent ? subject.most(upTo: consent) : .once
             if memory.grants.note(known, to: use, of: access, now: environment.now) { memory.add(.keepGrants) }
             // What lasts longer is looked up each time: it may be revoked.
             if known == .once || known == .no { consents[use] = known == .once }
@@ -109,24 +110,6 @@ extension FetchMachine {
             consents[use] = false
         }
         return choose(question, environment, &memory)
-    }
-
-    /// Who has typed it in uses it without another question: for the session, or as long as was said before.
-    func noteOwn(_ attempt: Attempt, _ now: Duration, _ memory: inout CredentialMemory) {
-        noteOwn(attempt.source, GrantBook.Use(space: attempt.space, user: attempt.credential.shownUser), now, &memory)
-    }
-
-    func noteOwnCertificate(_ source: CredentialSource, _ now: Duration, _ memory: inout CredentialMemory) {
-        noteOwn(source, certificateUse, now, &memory)
-    }
-
-    private func noteOwn(
-        _ source: CredentialSource, _ use: GrantBook.Use, _ now: Duration, _ memory: inout CredentialMemory
-    ) {
-        guard access.subject != nil, !needsConsent(source, home: access.home), source != .session,
-            memory.grants.consent(to: use, of: access, now: now) != .always
-        else { return }
-        if memory.grants.note(.session, to: use, of: access, now: now) { memory.add(.keepGrants) }
     }
 
     /// Whether what this client says by itself may be kept for good, for everybody: a program in a sandbox speaks for itself.

@@ -104,7 +104,7 @@ extension FetchMachine {
             let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
             own.append(Candidate(credential: tickets, source: .ambient, home: access.home))
         }
-        return own.first { isUsable($0, for: challenge, in: space) }
+        return own.first { isUsable($0, for: challenge, in: space, memory) }
     }
 
     /// What a server has accepted in this session.
@@ -118,7 +118,7 @@ extension FetchMachine {
                 for: space, user: namedUser(at: challenger), owner: part, at: challenger, now: now
             ).map { Candidate(credential: $0, source: .session, home: part) }
         }
-        return candidates.first { isUsable($0, for: challenge, in: space) }
+        return candidates.first { isUsable($0, for: challenge, in: space, memory) }
     }
 
     /// What is stored, and has not been accepted yet: in the session, or in the keyring.
@@ -132,7 +132,7 @@ extension FetchMachine {
             let given = memory.session.givenCredential(for: space, user: user, owner: part, now: now)
             guard let given else { continue }
             let candidate = Candidate(credential: given, source: .session, home: part)
-            if isUsable(candidate, for: challenge, in: space) { return candidate }
+            if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
         let finding = KeyringFinding(
             target(challenger).keyringItems ?? [], for: space, at: challenger,
@@ -142,7 +142,7 @@ extension FetchMachine {
         else { return nil }
         let candidate = Candidate(
             credential: credential, source: .keyring, item: isExact ? item : nil, home: access.homeOfKeyring)
-        return isUsable(candidate, for: challenge, in: space) ? candidate : nil
+        return isUsable(candidate, for: challenge, in: space, memory) ? candidate : nil
     }
 
     private func isDowngrade(
@@ -152,11 +152,13 @@ extension FetchMachine {
     }
 
     private func isUsable(
-        _ candidate: Candidate, for challenge: AnswerableChallenge, in space: ProtectionSpace
+        _ candidate: Candidate, for challenge: AnswerableChallenge, in space: ProtectionSpace,
+        _ memory: CredentialMemory
     ) -> Bool {
         let challenger = Challenger(space)
         return challenge.canCarry(candidate.credential, at: challenger)
-            && !target(challenger).hasRefused(candidate.credential, in: space) && !isRefused(candidate, in: space)
+            && !target(challenger).hasRefused(candidate.credential, in: space)
+            && !isRefused(candidate, in: space, memory)
     }
 
     // MARK: What becomes of them
@@ -202,10 +204,11 @@ extension FetchMachine {
         guard mayUseStorage(for: attempt.space, memory), attempt.credential.persistence != .none,
             attempt.mayBeRemembered
         else { return }
-        noteOwn(attempt, now, &memory)
         let wasGiven = memory.session.wasGiven(attempt.credential, for: attempt.space)
         let isNews = memory.session.remember(
-            attempt.credential, for: attempt.space, owner: attempt.home, path: path, digest: attempt.challenge.digest,
+            attempt.credential, for: attempt.space, owner: attempt.home,
+            by: isBrought(attempt.source) ? access.holder : nil,
+            path: path, digest: attempt.challenge.digest,
             now: now)
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }

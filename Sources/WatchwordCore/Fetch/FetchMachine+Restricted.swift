@@ -4,11 +4,13 @@ internal import WatchwordProtocol
 extension FetchMachine {
     /// A file or a token is the user's, whoever names it; what a client brings along as text is its own.
     mutating func foreignCertificate(_ memory: inout CredentialMemory) -> FetchStep? {
-        guard plan.isRestricted, let own = outgoing.certificate.credential else { return nil }
+        guard case .certificate(let own, let source) = outgoing.certificate,
+            plan.isRestricted || !plan.mayNameFiles && source != .agent && source != .session
+        else { return nil }
         let isText = ([own.certificate] + [own.privateKey].compactMap(\.self)).allSatisfy(\.isPEM)
         if isText { return nil }
         let text =
-            "A client on the restricted socket gives a certificate and its key as PEM text, and not as a file or a token."
+            "A client on the restricted socket, or in a sandbox, gives a certificate and its key as PEM text, and not as a file or a token."
         return fail(FetchFailure(.denied, text), &memory)
     }
 }

@@ -130,7 +130,10 @@ extension FetchMachine {
             memory.turns.endTrial(by: id, in: attempt.space)
         }
         let space = server.space(realm: nil, .clientCertificate)
-        if case .certificate(_, .session) = outgoing.certificate, !mayUseStorage(for: space, memory) {
+        if case .certificate(_, .session) = outgoing.certificate,
+            !mayUseStorage(for: space, memory)
+                || rememberedCertificate(memory).map({ !isCertificateConsented(home: $0.home, memory, now) }) ?? false
+        {
             outgoing.certificate = .undecided
         }
     }

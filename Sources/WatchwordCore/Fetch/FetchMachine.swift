@@ -24,7 +24,7 @@ struct FetchMachine: Sendable {
         indirect case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
         indirect case lookingUp(Question)
         indirect case asking(Question, Respondent)
-        indirect case confirming(Question, GrantBook.Use)
+        indirect case confirming(Question, GrantBook.Use, epoch: Int)
         case needingBody
         case finished
     }

@@ -36,6 +36,8 @@ public struct FetchPlan: Sendable, Equatable {
     public var isRestricted = false {
         didSet { if isRestricted { useStorage = false } }
     }
+    /// Files and tokens of the user may be named by the client. What people name at an agent is theirs anyway.
+    public var mayNameFiles = true
     public var preemptive: Bool
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?

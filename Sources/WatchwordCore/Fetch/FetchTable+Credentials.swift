@@ -87,7 +87,7 @@ extension FetchTable {
     /// - Parameter subject: as it was given with its fetches.
     public mutating func forgetClient(_ client: ClientTag, _ subject: Subject? = nil) {
         memory.grants.forget(client)
-        guard Access(subject, client: client, sharing: sharing).home == .client(client) else { return }
+        guard sharing != .user || subject?.isSandboxed == true else { return }
         _ = memory.session.forget { $0.owner == .client(client) }
         _ = memory.decisions.clear(owner: .client(client))
     }
@@ -153,7 +153,7 @@ extension FetchTable.Sharing {
     fileprivate func lets(_ client: ClientTag, manage listing: SessionListing) -> Bool {
         switch listing.owner {
         case .client(let owner): self == .client && owner == client
-        case .subject, nil: self != .client
+        case .subject, .nameless, nil: self != .client
         }
     }
 }

@@ -79,6 +79,14 @@ public struct SessionCache: Sendable {
         return fitting.first { $0.isPreferred } ?? fitting.first
     }
 
+    /// Whether `holder` has brought this very credential of the part of all.
+    func wasBrought(_ credential: LoginCredential, for space: ProtectionSpace, by holder: GrantBook.Holder) -> Bool {
+        (entries[Challenger(space)] ?? []).contains { entry in
+            entry.space == space && entry.owner == nil && entry.credential.isSame(as: credential)
+                && entry.bringers.contains { $0.isSame(as: holder) }
+        }
+    }
+
     // MARK: Writing
 
     /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news. What the
@@ -86,7 +94,7 @@ public struct SessionCache: Sendable {
     @discardableResult
     mutating func remember(
         _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil,
-        path: String, digest: DigestChallenge?, now: Duration
+        by bringer: GrantBook.Holder? = nil, path: String, digest: DigestChallenge?, now: Duration
     ) -> Bool {
         guard credential.secret.isLocked else { return false }
         let directory = URLComponentText.directory(of: path)
@@ -98,12 +106,14 @@ public struct SessionCache: Sendable {
         var isNews = true
         if let index, list[index].credential.isSame(as: credential), limits.allow(list[index], now: now) {
             list[index].note(directory, digest: digest, now: now, maxPaths: limits.paths)
+            list[index].noteBringer(bringer)
             isNews = false
         } else {
             lastNumber += 1
             var entry = SessionEntry(
                 number: lastNumber, space: space, owner: owner, credential: credential, directories: [directory],
                 digest: digest, since: now, lastUse: now)
+            entry.noteBringer(bringer)
             if let index {
                 entry.isPreferred = list[index].isPreferred
                 list[index] = entry
@@ -116,7 +126,12 @@ public struct SessionCache: Sendable {
         given.removeAll {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
         }
-        if count > limits.entries { dropOldest() }
+        if let owner, entryCount(of: owner) > SessionLimits.entriesOfPart {
+            dropOldest { $0.owner == owner }
+        } else if count > limits.entries {
+            // What programs have for themselves goes before what all have.
+            if !dropOldest(where: { $0.owner != nil }) { dropOldest() }
+        }
         return isNews
     }
 
@@ -234,8 +249,16 @@ public struct SessionCache: Sendable {
         entries[challenger] = kept.isEmpty ? nil : kept
     }
 
-    private mutating func dropOldest() {
-        guard let oldest = entries.values.joined().min(by: { $0.lastUse < $1.lastUse }) else { return }
+    private func entryCount(of owner: Partition) -> Int {
+        entries.values.reduce(0) { $0 + $1.count { $0.owner == owner } }
+    }
+
+    /// Returns whether there was one.
+    @discardableResult
+    private mutating func dropOldest(where isMeant: (SessionEntry) -> Bool = { _ in true }) -> Bool {
+        let oldest = entries.values.joined().filter(isMeant).min { $0.lastUse < $1.lastUse }
+        guard let oldest else { return false }
         removeEntries(at: oldest.challenger) { $0.number == oldest.number }
+        return true
     }
 }

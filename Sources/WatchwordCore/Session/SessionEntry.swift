@@ -16,6 +16,8 @@ struct SessionEntry: Sendable {
     var digest: DigestChallenge?
     let since: Duration
     var lastUse: Duration
+    /// Who has typed it in, or brought it along, where somebody has to be asked about others.
+    var bringers: [GrantBook.Holder] = []
     /// Chosen among several users of the space.
     var isPreferred = false
 
@@ -30,6 +32,11 @@ struct SessionEntry: Sendable {
         // To a proxy `domain` means nothing (RFC 7616 section 3.3).
         guard let domain = digest?.domain, case .server(let origin) = challenger else { return match ?? 0 }
         return domain.matchLength(of: path, at: origin).map { max($0, match ?? 0) }
+    }
+
+    mutating func noteBringer(_ holder: GrantBook.Holder?) {
+        guard let holder, !bringers.contains(where: { $0.isSame(as: holder) }) else { return }
+        bringers = bringers.suffix(SessionLimits.bringers - 1) + [holder]
     }
 
     mutating func note(_ directory: String, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {

@@ -3,6 +3,10 @@ public import WatchwordProtocol
 /// The bounds of the session cache.
 public struct SessionLimits: Sendable, Equatable {
     public var entries: Int
+    /// Of these, those that one program, or one client, has for itself.
+    static let entriesOfPart = 64
+    /// How many programs are known to have brought one credential.
+    static let bringers = 16
     public var paths: Int
     /// An entry that was not used for this long is dropped.
     public var idle: Duration

@@ -17,12 +17,14 @@ public struct Subject: Sendable, Hashable {
 
     /// Which program file, whatever its name.
     public struct File: Sendable, Hashable {
-        public var device: UInt64
         public var inode: UInt64
+        /// When it was last changed, in nanoseconds: numbers are used again, and files are overwritten in their place. The
+        /// device is left out: its number is another one after the next start.
+        public var changed: Int64
 
-        public init(device: UInt64, inode: UInt64) {
-            self.device = device
+        public init(inode: UInt64, changed: Int64) {
             self.inode = inode
+            self.changed = changed
         }
     }
 
@@ -83,6 +85,12 @@ public struct Subject: Sendable, Hashable {
 
     /// `flatpak:org.gnome.Maps`, `exe:/usr/bin/mytool`, `unknown`.
     public var text: String { kind == .unknown ? kind.rawValue : "\(kind.rawValue):\(name)" }
+
+    /// Whether a process that was this when it connected can be the same program still: its file may have been replaced.
+    public func mayBeStill(_ now: Subject) -> Bool {
+        kind == now.kind && name.utf8.elementsEqual(now.name.utf8) && file?.inode == now.file?.inode
+            && isSandboxed == now.isSandboxed
+    }
 
     /// Whether a grant to `self` is one to `other`: the same name, and the same file behind it.
     public func isSame(as other: Subject) -> Bool {

@@ -10,6 +10,14 @@ public struct SubjectFacts: Sendable, Equatable {
         case unreadable
     }
 
+    /// What the security module calls the process.
+    public enum Label: Sendable, Equatable {
+        /// There is none that names processes.
+        case absent
+        case text(String)
+        case unreadable
+    }
+
     public struct Program: Sendable, Equatable {
         public var path: String
         public var file: Subject.File
@@ -25,8 +33,8 @@ public struct SubjectFacts: Sendable, Equatable {
 
     /// The process that connected is the one that was looked at, from the first reading to the last.
     public var isCertain = false
-    /// Of the socket's other end (SO_PEERSEC); `nil` where the kernel knows of none.
-    public var label: String?
+    /// Of the socket's other end (SO_PEERSEC).
+    public var label = Label.unreadable
     public var flatpak = FlatpakInfo.unreadable
     /// The lines of `/proc/PID/cgroup`; `nil` where they cannot be read.
     public var cgroup: String?
@@ -38,15 +46,21 @@ public struct SubjectFacts: Sendable, Equatable {
     /// Every doubt leads to `unknown`, which is asked about each time.
     public var subject: Subject {
         guard isCertain else { return .unknown }
+        let profile: String?
+        switch label {
+        case .absent: profile = nil
+        case .text(let text): profile = Self.confiningProfile(text)
+        case .unreadable: return .unknown
+        }
+        // A Snap may show a file of that name to itself.
+        if let profile, profile.hasPrefix("snap.") { return Subject(.snap, profile, isSandboxed: true) }
         switch flatpak {
         case .unreadable: return .unknown
         case .text(let text):
             return Self.flatpakApplication(text).map { Subject(.flatpak, $0, isSandboxed: true) } ?? .unknown
         case .absent: break
         }
-        if let profile = label.flatMap(Self.enforcedProfile) {
-            return Subject(profile.hasPrefix("snap.") ? .snap : .apparmor, profile, isSandboxed: true)
-        }
+        if let profile { return Subject(.apparmor, profile, isSandboxed: true) }
         if let unit = cgroup.flatMap(Self.unit) { return Subject(.unit, unit) }
         guard let program else { return Subject(.unknown, "") }
         return Subject(
@@ -92,12 +106,15 @@ public struct SubjectFacts: Sendable, Equatable {
 
     // MARK: Labels and units
 
-    /// `name (enforce)`. A label of another security module has another form, and says nothing here.
-    static func enforcedProfile(_ label: String) -> String? {
-        let mark = " (enforce)"
-        guard label.hasSuffix(mark), label.utf8.count <= 512 else { return nil }
-        let name = String(label.dropLast(mark.count))
-        return name.isEmpty || name == "unconfined" ? nil : name
+    /// `name (mode)`, as AppArmor writes it, of any mode that keeps the process from something. A label of another security
+    /// module has another form, and says nothing here.
+    static func confiningProfile(_ label: String) -> String? {
+        guard label.hasSuffix(")"), let open = label.lastIndex(of: "("), label[..<open].hasSuffix(" ") else {
+            return nil
+        }
+        let name = label[..<open].dropLast()
+        let mode = label[open...].dropFirst().dropLast()
+        return name.isEmpty || mode == "complain" || mode == "unconfined" ? nil : String(name)
     }
 
     /// The unit of the user's service manager in which it runs: a service, or an application's scope (systemd's "Desktop
@@ -133,10 +150,12 @@ public struct SubjectFacts: Sendable, Equatable {
     }
 
     private static let interpreters: Set<String> = [
-        "awk", "bash", "busybox", "dash", "deno", "electron", "emacs", "env", "fish", "gawk", "gdb", "gjs", "guile",
-        "java", "julia", "ksh", "ld", "lldb", "lua", "luajit", "mawk", "mono", "nc", "ncat", "node", "nodejs", "nvim",
+        "awk", "bash", "beam", "bun", "busybox", "csh", "dash", "deno", "dotnet", "electron", "emacs", "env", "erl",
+        "fish", "gawk", "gdb", "gjs", "guile",
+        "java", "julia", "ksh", "ld", "lldb", "lua", "luajit", "mawk", "mksh", "mono", "nc", "ncat", "node", "nodejs",
+        "nvim",
         "octave", "perl", "php", "pwsh", "pypy", "python", "qemu", "R", "racket", "ruby", "sbcl", "scala", "sh",
         "socat",
-        "ssh", "sshd", "swift", "tclsh", "valgrind", "vim", "wine", "wish", "zsh",
+        "ssh", "sshd", "strace", "swift", "tcsh", "toybox", "xargs", "tclsh", "valgrind", "vim", "wine", "wish", "zsh",
     ]
 }

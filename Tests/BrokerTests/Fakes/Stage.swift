@@ -15,7 +15,7 @@ final class Stage {
     let broker: Broker
 
     /// A program of the system.
-    static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(device: 1, inode: 2), isOfSystem: true)
+    static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(inode: 2, changed: 1), isOfSystem: true)
 
     init(hasKeyring: Bool = false, change: (inout BrokerOptions) -> Void = { _ in }) {
         var options = BrokerOptions(version: "test", document: ["openrpc": "1.4.0"])

@@ -9,14 +9,14 @@ import Testing
     private func facts(_ change: (inout SubjectFacts) -> Void = { _ in }) -> SubjectFacts {
         var facts = SubjectFacts()
         facts.isCertain = true
-        facts.flatpak = .absent
+        (facts.flatpak, facts.label) = (.absent, .absent)
         facts.program = program("/usr/bin/mytool")
         change(&facts)
         return facts
     }
 
     private func program(_ path: String, isOfSystem: Bool = true) -> SubjectFacts.Program {
-        SubjectFacts.Program(path: path, file: Subject.File(device: 1, inode: 2), isOfSystem: isOfSystem)
+        SubjectFacts.Program(path: path, file: Subject.File(inode: 2, changed: 1), isOfSystem: isOfSystem)
     }
 
     @Test func aProgramIsItsFile() {
@@ -42,7 +42,9 @@ import Testing
     @Test func anotherFileIsAnotherProgram() {
         let first = facts().subject
         let second = facts { $0.program?.file.inode = 3 }.subject
-        #expect(first.isSame(as: first) && !first.isSame(as: second))
+        #expect(first.isSame(as: first) && !first.isSame(as: second) && !first.mayBeStill(second))
+        let overwritten = facts { $0.program?.file.changed = 3 }.subject
+        #expect(!first.isSame(as: overwritten) && first.mayBeStill(overwritten))
     }
 
     @Test func aFlatpakIsItsApplication() {
@@ -67,7 +69,11 @@ import Testing
     @Test func everyDoubtLeadsToUnknown() {
         #expect(facts { $0.isCertain = false }.subject == .unknown)
         #expect(facts { $0.flatpak = .unreadable }.subject == .unknown)
+        #expect(facts { $0.label = .unreadable }.subject == .unknown)
         #expect(SubjectFacts().subject == .unknown)
+        // A Snap may show itself what a Flatpak has.
+        let both = facts { ($0.label, $0.flatpak) = (.text("snap.x.y (enforce)"), .text(Self.info)) }
+        #expect(both.subject.text == "snap:snap.x.y")
         #expect(Subject.unknown.isSandboxed && Subject.unknown.allowedConsents == [.once])
         #expect(!Subject.unknown.isSame(as: .unknown))
         // It keeps its program to itself, but is in no sandbox.
@@ -83,9 +89,11 @@ import Testing
         ("snap.x.y (complain)", "exe:/usr/bin/mytool", false),
         ("unconfined_u:unconfined_r:unconfined_t:s0", "exe:/usr/bin/mytool", false),
         (" (enforce)", "exe:/usr/bin/mytool", false),
+        ("snap.x.y (kill)", "snap:snap.x.y", true),
+        ("a b (mixed)", "apparmor:a b", true),
     ])
     func aLabelThatIsEnforcedCounts(label: String, text: String, isSandboxed: Bool) {
-        let subject = facts { $0.label = label }.subject
+        let subject = facts { $0.label = .text(label) }.subject
         #expect(subject.text == text && subject.isSandboxed == isSandboxed)
     }
 
