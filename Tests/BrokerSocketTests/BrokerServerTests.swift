@@ -161,23 +161,34 @@ import WatchwordProtocol
         }
     }
 
-    @Test func manyMayWaitToBeAccepted() async throws {
+    /// In a process of its own: its descriptors would lift those of other tests above 1023, and Foundation waits with select(2).
+    @Test func manyMayWaitToBeAccepted() async {
+        await #expect(processExitsWith: .success) {
+            let isAccepted = try await Self.acceptsWhatHasWaited()
+            exit(isAccepted ? EXIT_SUCCESS : EXIT_FAILURE)
+        }
+    }
+
+    private static func acceptsWhatHasWaited() async throws -> Bool {
         let isOver = Atomic(false)
         // Keeps the loop from accepting meanwhile.
         let service = RecordingService { _ in
             while !isOver.load(ordering: .relaxed) { usleep(1000) }
             return nil
         }
+        let isAccepted = Mutex(false)
         try await withServer(service) { location, _ in
             let blocker = try RawClient(location)
             blocker.send("x")
-            #expect(await eventually { service.events.contains(.received(1, "x")) })
+            guard await eventually({ service.events.contains(.received(1, "x")) }) else { return }
             var clients: [RawClient] = []
             defer { isOver.store(true, ordering: .relaxed) }
-            for _ in 0..<200 { clients.append(try RawClient(location, waits: false)) }
+            for _ in 0..<600 { clients.append(try RawClient(location, waits: false)) }
             isOver.store(true, ordering: .relaxed)
-            #expect(await eventually { service.events.contains(.opened(201)) })
+            let isDone = await eventually { service.events.contains(.opened(601)) }
+            isAccepted.withLock { $0 = isDone }
         }
+        return isAccepted.withLock { $0 }
     }
 
     @Test func stoppingRefusesNewClientsAndKeepsTheOldOnes() async throws {
