@@ -471,7 +471,7 @@ CONSENT = [
     ("consent-keyring", FETCH + "FetchMachine+Consent.swift",
      "guard candidate.source == .session else { return true }", "guard candidate.source == .session else { return false }", "WatchwordCoreTests.ConsentTests"),
     ("consent-before-a-guess", FETCH + "FetchMachine+Credentials.swift",
-     "            isConsented(preemptiveAttempt(entry), memory, environment.now),\n", "", "WatchwordCoreTests.ConsentTests"),
+     "            access.subject == nil || isConsented(preemptiveAttempt(entry), memory, environment.now),\n", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-proposal", FETCH + "FetchMachine+Choosing.swift",
      ".first { isConsented($0, in: space, memory, environment.now) }", ".first", "WatchwordCoreTests.ConsentTests"),
     ("consent-revoked-on-the-way", FETCH + "FetchMachine+ServerTrust.swift",

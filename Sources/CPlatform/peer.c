@@ -50,7 +50,10 @@ int watchword_next_sender(int socket, int32_t *pid) {
     struct msghdr message = {
         .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     *pid = 0;
-    int count = (int)recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    int count;
+    do {
+        count = (int)recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (count < 0 && errno == EINTR);
     struct cmsghdr *part = count > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (part != NULL && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS &&
         part->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {

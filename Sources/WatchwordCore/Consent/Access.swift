@@ -5,7 +5,7 @@ enum Partition: Sendable, Hashable {
     /// Of one connection, and gone with it.
     case client(ClientTag)
     /// Of all connections of a program.
-    case subject(Subject)
+    indirect case subject(Subject)
     /// Only a line: for the questions about programs that are not told from others.
     case nameless
 }
@@ -16,6 +16,8 @@ struct Access: Sendable, Equatable {
     let subject: Subject?
     /// Where what it brings is remembered; `nil` for the part of all.
     let home: Partition?
+    /// Where it may look, its own part first.
+    let readable: [Partition?]
     /// Whom a grant is for. Of a program that is not told from others every connection counts by itself.
     let holder: GrantBook.Holder
 
@@ -31,11 +33,8 @@ struct Access: Sendable, Equatable {
         default: home = nil
         }
         readable = home == nil ? Self.everybodys : self.subject == nil ? [home] : [home, nil]
-        holder = isKnown ? subject.map { .subject($0) } ?? .client(client) : .client(client)
+        holder = isAsked && isKnown ? subject.map { .subject($0) } ?? .client(client) : .client(client)
     }
-
-    /// Where it may look, its own part first.
-    let readable: [Partition?]
 
     /// Where the certificates that it shows are remembered: for nobody else, where somebody has to be asked.
     var homeOfCertificates: Partition? { line }

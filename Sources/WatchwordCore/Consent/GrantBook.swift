@@ -6,7 +6,7 @@ public import WatchwordProtocol
 public struct GrantBook: Sendable {
     /// Who has a grant.
     enum Holder: Sendable, Hashable {
-        case subject(Subject)
+        indirect case subject(Subject)
         /// A program that is not told from others: this connection of it.
         case client(ClientTag)
 

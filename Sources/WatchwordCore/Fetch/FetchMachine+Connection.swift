@@ -52,10 +52,11 @@ extension FetchMachine {
         guard mayUseStorage(for: space, memory), mayShowCertificates, !hasOwnCertificate, !isCertificateRefused else {
             return nil
         }
-        let known = access.readableForCertificates.lazy.compactMap { [hop] part in
-            memory.decisions.certificate(at: hop.url.origin, owner: part).map { ($0, part) }
+        for part in access.readableForCertificates {
+            let known = memory.decisions.certificate(at: hop.url.origin, owner: part)
+            if let known, !target(server).hasRefused(known) { return (known, part) }
         }
-        return known.first { !target(server).hasRefused($0.0) }
+        return nil
     }
 
     /// What the adapter has to know of all this.

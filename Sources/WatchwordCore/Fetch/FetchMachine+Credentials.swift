@@ -41,13 +41,14 @@ extension FetchMachine {
         at challenger: Challenger, _ environment: FetchEnvironment, _ memory: CredentialMemory
     ) -> SessionEntry? {
         guard plan.preemptive else { return nil }
-        let entries = access.readable.lazy.compactMap { [self] part in
-            memory.session.preemptiveEntry(
+        var found: SessionEntry?
+        for part in access.readable where found == nil {
+            found = memory.session.preemptiveEntry(
                 at: challenger, path: challenger.isProxy ? "/" : hop.url.path, user: namedUser(at: challenger),
                 owner: part, now: environment.now)
         }
-        guard let entry = entries.first, mightUseStorage(for: entry.space, memory),
-            isConsented(preemptiveAttempt(entry), memory, environment.now),
+        guard let entry = found, mightUseStorage(for: entry.space, memory),
+            access.subject == nil || isConsented(preemptiveAttempt(entry), memory, environment.now),
             plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
             !isDowngrade(preemptiveAttempt(entry).challenge, challenger, memory),
@@ -113,12 +114,14 @@ extension FetchMachine {
     ) -> Candidate? {
         let challenger = Challenger(space)
         guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
-        let candidates = access.readable.lazy.compactMap { [self] part in
-            memory.session.credential(
-                for: space, user: namedUser(at: challenger), owner: part, at: challenger, now: now
-            ).map { Candidate(credential: $0, source: .session, home: part) }
+        for part in access.readable {
+            let known = memory.session.credential(
+                for: space, user: namedUser(at: challenger), owner: part, at: challenger, now: now)
+            guard let known else { continue }
+            let candidate = Candidate(credential: known, source: .session, home: part)
+            if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
-        return candidates.first { isUsable($0, for: challenge, in: space, memory) }
+        return nil
     }
 
     /// What is stored, and has not been accepted yet: in the session, or in the keyring.
