@@ -57,9 +57,8 @@ extension Broker {
         let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
         let params = AuthConfirmParams(
             confirmID: confirmID, fetchID: "\(fetch.id)",
-            requester: requester ?? Requester(name: nil, pid: 0, subject: request.subject), subject: request.subject,
-            space: request.space, user: request.user, source: request.source, url: request.url,
-            method: request.method, deadlineMs: options.challengeDeadline.wholeMilliseconds)
+            requester: requester ?? Requester(name: nil, pid: 0, subject: request.subject), request: request,
+            deadlineMs: options.challengeDeadline.wholeMilliseconds)
         let number = agent.request(.authConfirm, params.json)
         agent.confirmations[number] = confirmID
         record(.consentAsked, cause(fetch)) { event in

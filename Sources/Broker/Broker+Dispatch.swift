@@ -152,7 +152,7 @@ extension Broker {
 }
 
 extension MethodName {
-    /// Whether it is offered on the restricted socket as well: what concerns a client's own fetches, and nothing else.
+    /// Whether it is offered on the restricted socket, and in sandboxes, as well: what concerns a client's own fetches, and nothing else.
     fileprivate var isForEverybody: Bool {
         switch self {
         case .initialize, .ping, .discover, .fetchRun, .fetchStart, .fetchRead, .fetchAttach, .fetchCancel, .fetchList,

@@ -59,8 +59,6 @@ public struct GrantBook: Sendable {
 
     public init() {}
 
-    var isEmpty: Bool { grants.isEmpty }
-
     /// What is known of this use; `nil` where somebody has to be asked. `no` while it is too early to ask again.
     func consent(to use: Use, of access: Access, now: Duration) -> Consent? {
         let known = grants.last { $0.use == use && $0.holder.isSame(as: access.holder) }

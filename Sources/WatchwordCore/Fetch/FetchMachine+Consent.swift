@@ -1,4 +1,4 @@
-public import WatchwordProtocol
+internal import WatchwordProtocol
 
 /// The use of what is kept by a program that has to be asked about (security rules, section 8): in a sandbox, or wherever the
 /// configuration says so.
@@ -118,18 +118,6 @@ extension FetchMachine {
     private static func use(_ candidate: Candidate, _ space: ProtectionSpace) -> GrantBook.Use {
         GrantBook.Use(space: space, user: candidate.credential.shownUser)
     }
-}
-
-/// That a program is to use something that is kept: what a person has to know to say yes or no.
-public struct ConsentRequest: Sendable, Equatable {
-    public var subject: Subject
-    public var space: ProtectionSpace
-    /// `nil` for a token, a certificate, tickets.
-    public var user: String?
-    /// `session`, `keyring` or `ambient`.
-    public var source: CredentialSource
-    public var url: String
-    public var method: String
 }
 
 extension Subject {

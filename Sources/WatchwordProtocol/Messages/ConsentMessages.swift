@@ -1,10 +1,7 @@
 public import JSONText
 
-/// `auth/confirm`: whether a program may use something that is kept.
-public struct AuthConfirmParams: Sendable, Equatable {
-    public var confirmID: String
-    public var fetchID: String
-    public var requester: Requester
+/// That a program is to use something that is kept: what a person has to know to say yes or no.
+public struct ConsentRequest: Sendable, Equatable {
     public var subject: Subject
     public var space: ProtectionSpace
     /// `nil` for a token, a certificate, tickets.
@@ -13,31 +10,45 @@ public struct AuthConfirmParams: Sendable, Equatable {
     public var source: CredentialSource
     public var url: String
     public var method: String
-    /// From now until the broker goes on as after a no.
-    public var deadlineMs: Int
 
     public init(
-        confirmID: String, fetchID: String, requester: Requester, subject: Subject, space: ProtectionSpace,
-        user: String?, source: CredentialSource, url: String, method: String, deadlineMs: Int
+        subject: Subject, space: ProtectionSpace, user: String?, source: CredentialSource, url: String, method: String
     ) {
-        self.confirmID = confirmID
-        self.fetchID = fetchID
-        self.requester = requester
         self.subject = subject
         self.space = space
         self.user = user
         self.source = source
         self.url = url
         self.method = method
+    }
+}
+
+/// `auth/confirm`: whether a program may use something that is kept.
+public struct AuthConfirmParams: Sendable, Equatable {
+    public var confirmID: String
+    public var fetchID: String
+    public var requester: Requester
+    public var request: ConsentRequest
+    /// From now until the broker asks somebody else, or goes on as after a no.
+    public var deadlineMs: Int
+
+    public init(
+        confirmID: String, fetchID: String, requester: Requester, request: ConsentRequest, deadlineMs: Int
+    ) {
+        self.confirmID = confirmID
+        self.fetchID = fetchID
+        self.requester = requester
+        self.request = request
         self.deadlineMs = deadlineMs
     }
 
     public var json: JSON {
         [
             "confirmId": .string(confirmID), "fetchId": .string(fetchID), "requester": requester.json,
-            "subject": subject.json, "protectionSpace": space.json, "user": user.map { .string($0) } ?? .null,
-            "source": .string(source.rawValue), "url": .string(url), "method": .string(method),
-            "allows": .array(subject.allowedConsents.map { .string($0.rawValue) }),
+            "subject": request.subject.json, "protectionSpace": request.space.json,
+            "user": request.user.map { .string($0) } ?? .null, "source": .string(request.source.rawValue),
+            "url": .string(request.url), "method": .string(request.method),
+            "allows": .array(request.subject.allowedConsents.map { .string($0.rawValue) }),
             "deadlineMs": .integer(deadlineMs),
         ]
     }
