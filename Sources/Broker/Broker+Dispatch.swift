@@ -103,8 +103,8 @@ extension Broker {
             return try unregisterAgent(connection)
         case .cancelRequest:
             throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
-        case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .sessionClear,
-            .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock, .grantList, .grantRevoke:
+        case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .credentialGet,
+            .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock, .grantList, .grantRevoke:
             return try runOnStorage(method, params, call, from: connection)
         }
     }
@@ -121,6 +121,9 @@ extension Broker {
         case .credentialForget: return try forgetCredential(CredentialForgetParams(params), call, from: connection)
         case .credentialSetDefault:
             return try setDefaultCredential(CredentialReference(params), call, from: connection)
+        case .credentialGet:
+            try handOut(CredentialGetParams(params), call, to: connection)
+            return nil
         case .sessionClear: return try clearSession(SessionClearParams(params), connection.cause)
         case .brokerLock: return try lock(LockParams(params), connection.cause)
         case .brokerUnlock: return try unlock(LockParams(params), connection.cause)
@@ -159,8 +162,8 @@ extension MethodName {
             .authSubscribe, .authUnsubscribe, .authRespond, .authListPending, .cancelRequest:
             true
         case .serverStatus, .agentRegister, .agentUnregister, .credentialList, .credentialStore, .credentialForget,
-            .credentialSetDefault, .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock,
-            .eventsSubscribe, .grantList, .grantRevoke:
+            .credentialSetDefault, .credentialGet, .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock,
+            .brokerUnlock, .eventsSubscribe, .grantList, .grantRevoke:
             false
         }
     }

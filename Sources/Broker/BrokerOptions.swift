@@ -17,6 +17,8 @@ public struct BrokerOptions: Sendable {
     public var proxy: ProxyRule
     public var schemes: SchemeRules
     public var sharing: FetchTable.Sharing
+    /// Which programs are given secrets, and whose.
+    public var handOuts: [HandOutRule] = []
     /// That the process has done so, for `server/status`.
     public var filtersSystemCalls = false
 

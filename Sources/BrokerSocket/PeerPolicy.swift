@@ -25,5 +25,6 @@ extension PeerIdentity {
         let (process, subject, executable) = PeerProcess.accept(socket: descriptor, pid: pid)
         (self.subject, self.executable) = (subject, executable)
         subjectNow = { process.subjectNow(after: subject) }
+        executableNow = { process.executableNow() }
     }
 }

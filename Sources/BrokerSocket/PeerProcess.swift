@@ -34,6 +34,12 @@ struct PeerProcess: Sendable {
         return facts.subject
     }
 
+    func executableNow() -> String? {
+        guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return nil }
+        let path = folder.facts().program?.path
+        return folder.startTime() == start ? path : nil
+    }
+
     private static func label(of socket: Int32) -> SubjectFacts.Label {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
             let count = Int(watchword_peer_label(socket, buffer.baseAddress, buffer.count))

@@ -62,6 +62,13 @@ extension ConfigurationOption {
                 + "connection that brought the credential, with \"ask\" every program that you have let use it, and the same "
                 + "holds for the keyring and for Kerberos tickets: an agent asks you. Programs in a sandbox ask always."
         ),
+        .handOuts(
+            "credentials.hand-out", \.handOuts,
+            "Which programs are given passwords themselves (credential/get), and for which servers: git's helper and the "
+                + "like, which log in without the broker. Each string is a program file and host patterns with spaces in "
+                + "between. Whoever can run that program can have those passwords from it; with an interpreter such as "
+                + "python3 that is every script. watchword log shows each use. For git, name the file of watchword itself."
+        ),
         .boolean(
             "audit.enabled", \.auditEnabled,
             "Whether it is written down which program used which log-in for which server; never a secret, nor what was "

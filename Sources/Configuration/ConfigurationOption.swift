@@ -15,6 +15,7 @@ public struct ConfigurationOption: Sendable {
         case proxyURL
         /// A list of strings, each a host pattern and schemes.
         case schemeOrders
+        case handOuts
         /// A file by its absolute path.
         case path
     }
@@ -70,6 +71,7 @@ extension ConfigurationOption.ValueType {
         case .hosts: "a list of host patterns"
         case .proxyURL: "a URL \"http://host:port\", \"https://host:port\" or \"socks5h://host:port\""
         case .schemeOrders: "a list of strings, each a host pattern and schemes"
+        case .handOuts: "a list of strings, each a program and host patterns"
         case .path: "a path from \"/\" on"
         }
     }
@@ -82,6 +84,7 @@ extension ConfigurationOption.ValueType {
         case .choice(let names): "\"\(names.first ?? "")\""
         case .hosts: "[\"www.example.com\", \".example.org\"]"
         case .proxyURL: "\"http://proxy.example.com:3128\""
+        case .handOuts: "[\"/usr/bin/watchword git.example.com *.corp.example\"]"
         case .schemeOrders: "[\"www.example.com negotiate digest\", \".example.org digest basic\"]"
         case .path: "\"/usr/lib/x86_64-linux-gnu/opensc-pkcs11.so\""
         }

@@ -50,6 +50,9 @@ public struct Settings: Sendable, Equatable {
     /// Hosts with an order of schemes of their own. The first that matches counts.
     public var schemeOrders: [SchemeOrder] = []
 
+    /// Programs that are given passwords themselves.
+    public var handOuts: [HandOut] = []
+
     /// Whether an account is kept of who used what for where.
     public var auditEnabled = true
     /// The largest size of one of its files.

@@ -33,6 +33,8 @@ public final class BrokerConnection {
 
     /// Asked when the broker asks, where a call says nothing else.
     public var onChallenge: ChallengeHandler = { _ in .useDefault }
+    /// Answers `auth/confirm`, for an agent; `nil` from it means that there was no time to answer.
+    public var onConfirm: ((IncomingChallenge) -> JSON?)?
     /// Answers the broker's other requests; `nil` says that this client does not know the method.
     public var onRequest: (String, JSON) -> JSON? = { _, _ in nil }
     /// What else is to be done while the broker is waited for. Asked before each wait.
@@ -121,6 +123,10 @@ public final class BrokerConnection {
             if let answer = onChallenge(challenge), !withdrawn.contains(number) {
                 try send(.result(id: id, answer.json))
             }
+        case .request(let id, BrokerMethodName.authConfirm.rawValue, let params?) where onConfirm != nil:
+            guard case .integer(let number) = id, !isCancelling, !withdrawn.contains(number) else { return }
+            let question = IncomingChallenge(params: params, request: number, connection: self)
+            if let answer = onConfirm?(question), !withdrawn.contains(number) { try send(.result(id: id, answer)) }
         case .request(let id, BrokerMethodName.authCanAuthenticate.rawValue, let params?) where onCanAuthenticate != nil:
             try send(.result(id: id, ["answer": .boolean(onCanAuthenticate?(params) ?? false)]))
         case .request(let id, let method, let params):
@@ -224,12 +230,16 @@ public final class BrokerConnection {
         for message in messages {
             switch message {
             case .notification(let method, let params): note(method, params)
-            case .request(_, let method, _) where method != BrokerMethodName.authChallenge.rawValue:
+            case .request(_, let method, _) where !Self.isForPeople(method):
                 try? handle(message, onChallenge, isCancelling: false)
             default: received.append(message)
             }
         }
         return !withdrawn.contains(request)
+    }
+
+    private static func isForPeople(_ method: String) -> Bool {
+        [BrokerMethodName.authChallenge, .authConfirm].contains { $0.rawValue == method }
     }
 }
 

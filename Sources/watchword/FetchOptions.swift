@@ -10,11 +10,16 @@ struct FetchOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Show the response's header before the body.")
     var include = false
 
+    @Flag(help: "End with code 22 for a status of 400 and above, and write the body all the same.")
+    var failWithBody = false
+
     @Flag(name: [.customShort("I"), .long], help: "Ask for the header only.")
     var head = false
 
     @Option(name: [.customShort("X"), .long], help: ArgumentHelp("The method.", valueName: "method"))
     var request: String?
+
+    @OptionGroup(title: "HEADER") var fields: HeaderOptions
 
     @Option(
         name: [.customShort("H"), .long],
@@ -40,6 +45,7 @@ struct FetchOptions: ParsableArguments {
     var json = false
 
     @OptionGroup(title: "FILES") var files: FileOptions
+    @OptionGroup(title: "REPORT") var report: ReportOptions
     @OptionGroup(title: "PACE") var pace: PaceOptions
     @OptionGroup(title: "RETRIES") var retry: RetryOptions
     @OptionGroup(title: "BODY") var body: BodyOptions
@@ -70,7 +76,7 @@ struct FetchOptions: ParsableArguments {
         params.url = request.url
         params.userInfo = taken.userInfo(url, number: urls[..<index].count { $0 == url })
         params.method = self.request ?? (head ? "HEAD" : body.method(at: index) ?? "GET")
-        params.headers = try header.map(Self.field)
+        params.headers = fields.added(to: try header.map(Self.field))
         Self.setContentType(&params.headers, request.content)
         var item = FetchItem(params: params, content: request.content, name: RemoteName.of(url) ?? url)
         switch files.place(at: index) {
@@ -88,7 +94,9 @@ struct FetchOptions: ParsableArguments {
         }
         item.createsFolders = files.createDirs
         item.showsHeader = include || self.head
-        (item.failsOnErrors, item.printsJSON, item.retry) = (fail, json, retry.policy)
+        (item.headerFile, item.writeOut) = (report.dumpHeader, try report.format())
+        item.keepsErrorBodies = failWithBody
+        (item.failsOnErrors, item.printsJSON, item.retry) = (fail || failWithBody, json, retry.policy)
         return item
     }
 
@@ -116,6 +124,7 @@ struct FetchOptions: ParsableArguments {
                 throw ValidationError("-C goes without a body, -I, -i, --json and --compressed.")
             }
         }
+        guard !fail || !failWithBody else { throw ValidationError("Give -f or --fail-with-body, not both.") }
         guard !head || body.method(at: 0) == nil else { throw ValidationError("-I goes without a body.") }
         if let maxTime, !(maxTime > 0 && maxTime <= 86_400) {
             throw ValidationError("-m takes seconds above 0, and at most 86400.")

@@ -15,11 +15,12 @@ struct LockCommand: ParsableCommand {
             """)
 
     @OptionGroup var passphrase: PassphraseOptions
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        _ = try broker.call(.brokerLock, LockParams(passphrase: passphrase.read(isNew: true)).json)
-        print("Locked: nothing stored is used or kept until: watchword unlock")
+        let result = try broker.call(.brokerLock, LockParams(passphrase: passphrase.read(isNew: true)).json)
+        output.show(result, "Locked: nothing stored is used or kept until: watchword unlock")
     }
 }
 

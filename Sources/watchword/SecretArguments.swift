@@ -81,7 +81,7 @@ enum SecretArguments {
     }
 
     /// The letters of the options that take a value: what follows one of them in its argument is that value.
-    private static let lettersWithValue = Set("oXHdmFTCuUxEYy".utf8)
+    private static let lettersWithValue = Set("oXHdmFTCuUxEYyAerDw".utf8)
 
     /// What follows these is sent or written as it is, whatever it looks like.
     private static let dataOptions: Set = [

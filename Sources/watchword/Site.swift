@@ -11,6 +11,11 @@ struct Site {
         guard SecretArguments.taken.userInfos.isEmpty else {
             throw ValidationError("SITE takes no user and no password. Write it as https://host or https://host:port.")
         }
+        try self.init(url: text)
+    }
+
+    /// From a URL that holds no user and no password any more.
+    init(url text: String) throws {
         guard let separator = text.firstRange(of: "://"),
             let scheme = ["http", "https"].first(where: { $0 == text[..<separator.lowerBound].lowercased() })
         else {

@@ -14,10 +14,11 @@ struct UnlockCommand: ParsableCommand {
             """)
 
     @OptionGroup var passphrase: PassphraseOptions
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        _ = try broker.call(.brokerUnlock, LockParams(passphrase: passphrase.read(isNew: false)).json)
-        print("Unlocked.")
+        let result = try broker.call(.brokerUnlock, LockParams(passphrase: passphrase.read(isNew: false)).json)
+        output.show(result, "Unlocked.")
     }
 }

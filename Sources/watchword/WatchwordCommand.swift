@@ -7,13 +7,32 @@ import WatchwordProtocol
 struct Main {
     /// Passwords leave the argument list before anything else looks at it.
     static func main() {
-        let arguments = SecretArguments.take()
+        let arguments = calledAs + SecretArguments.take()
         prepareProcess()
         guard argumentsAreText else {
             complain("An argument is not UTF-8. Put what is to be sent into a file, and give its name.")
             WatchwordCommand.exit(withError: ExitCode.validationFailure)
         }
-        WatchwordCommand.main(arguments)
+        do {
+            var command = try WatchwordCommand.parseAsRoot(arguments)
+            try command.run()
+        } catch {
+            if let reason = MissingOption(WatchwordCommand.message(for: error))?.reason {
+                complain(reason)
+                WatchwordCommand.exit(withError: ExitCode.validationFailure)
+            }
+            WatchwordCommand.exit(withError: error)
+        }
+    }
+
+    /// git and others find their helpers by the name of a program.
+    private static var calledAs: [String] {
+        let name = CommandLine.argc > 0 ? CommandLine.unsafeArgv[0].map { String(cString: $0) } ?? "" : ""
+        switch name.split(separator: "/").last {
+        case "git-credential-watchword": return ["git-credential"]
+        case "watchword-askpass": return ["askpass"]
+        default: return []
+        }
     }
 
     /// Something else than what was given would be sent, or written to: Swift's texts hold nothing but UTF-8.
@@ -49,6 +68,7 @@ struct WatchwordCommand: ParsableCommand {
         version: WatchwordVersion.current,
         subcommands: [
             FetchCommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,
-            UnlockCommand.self, GrantsCommand.self, LogCommand.self, StatusCommand.self, ConfigCommand.self,
+            UnlockCommand.self, AgentCommand.self, GrantsCommand.self, LogCommand.self, StatusCommand.self,
+            DoctorCommand.self, ConfigCommand.self, GitCredentialCommand.self, AskpassCommand.self,
         ])
 }

@@ -25,6 +25,13 @@ import WatchwordProtocol
         ),
         "tokens.module": ("\"/lib/m.so\"", { $0.tokenModule = "/lib/m.so" }),
         "sharing.session": ("\"client\"", { $0.sharing = .client }),
+        "credentials.hand-out": (
+            "['/usr/bin/watchword git.example   *.corp.example:8443']",
+            {
+                let hosts = [try HostPattern("git.example"), try HostPattern("*.corp.example:8443")]
+                $0.handOuts = [HandOut(program: "/usr/bin/watchword", hosts: hosts)]
+            }
+        ),
         "audit.enabled": ("false", { $0.auditEnabled = false }),
         "audit.file-bytes": ("4096", { $0.auditFileBytes = 4096 }),
         "audit.old-files": ("0", { $0.auditOldFiles = 0 }),
@@ -35,6 +42,11 @@ import WatchwordProtocol
         for text in ["''", "'m.so'", "'~/m.so'"] {
             #expect(problems("[tokens]\nmodule = \(text)\n").map(\.key) == ["tokens.module"])
         }
+    }
+
+    @Test(arguments: ["''", "'git git.example'", "'/usr/bin/git'", "'/usr/bin/git a b/c'", "'/usr/bin/git *'"])
+    func aHandOutNamesAProgramAndHosts(text: String) {
+        #expect(problems("[credentials]\nhand-out = [\(text)]\n").map(\.key) == ["credentials.hand-out"])
     }
 
     @Test func noFileIsTheDefaults() {
@@ -48,7 +60,7 @@ import WatchwordProtocol
         #expect(defaults.allowedHosts == nil && defaults.deniedHosts == [])
         #expect(defaults.proxyURL == nil && defaults.proxyExceptions == [])
         #expect(defaults.negotiateHosts == [] && defaults.delegationHosts == [] && defaults.ntlmHosts == [])
-        #expect(defaults.schemeOrders == [])
+        #expect(defaults.schemeOrders == [] && defaults.handOuts == [])
     }
 
     @Test func theTableIsWellFormed() {
@@ -124,7 +136,7 @@ import WatchwordProtocol
             case .boolean: value.text == "true"
             case .choice, .proxyURL, .path: value.text == "\"text\""
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
-            case .schemeOrders: value.text == "[\"h\"]" || value.text == "[]"
+            case .schemeOrders, .handOuts: value.text == "[\"h\"]" || value.text == "[]"
             }
         if fits { return }
         let found = problems(file(option, value.text))

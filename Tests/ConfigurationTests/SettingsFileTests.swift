@@ -53,17 +53,17 @@ import Testing
         ("[proxy]\npassword = 'secret'", "proxy.password", "In [proxy] there are url and except."),
         (
             "\nnonsense = 1", "nonsense",
-            "Options stand in the tables [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [audit] and [process]."
+            "Options stand in the tables [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit] and [process]."
         ),
         ("\n[limit]\nx = 1\n[limit.y]\nz = 1", "limit", "Did you mean [limits]?"),
         ("\n[fecth]\nallow = 1", "fecth", "Did you mean [fetch]?"),
         (
             "\n[network]", "network",
-            "There are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [audit] and [process]."
+            "There are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit] and [process]."
         ),
         (
             "\n[\"limits.x\"]", "\"limits.x\"",
-            "There are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [audit] and [process]."
+            "There are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit] and [process]."
         ),
         ("\n[\"limits \"]", "\"limits \"", "Did you mean [limits]?"),
         ("\n[Limits]", "Limits", "Did you mean [limits]?"),

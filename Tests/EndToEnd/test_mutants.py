@@ -1,4 +1,4 @@
-"""contrib/mutants.py names guards by their text: one that was rewritten is not checked any more until the table says so too."""
+"""contrib/mutants names guards by their text: one that was rewritten is not checked any more until the table says so too."""
 
 import subprocess
 import sys

@@ -10,6 +10,7 @@ from rig.scripted import basic_server
 REFUSED = [
     ("server/status", {}), ("agent/register", {"name": "a"}), ("agent/unregister", {}), ("credential/list", {}),
     ("credential/store", {}), ("credential/forget", {"id": "session:1"}), ("credential/setDefault", {"id": "session:1"}),
+    ("credential/get", {}),
     ("events/subscribe", {}), ("session/clear", {}), ("keyring/status", {}), ("keyring/unlock", {}), ("broker/lock", {}), ("broker/unlock", {})]
 
 

@@ -258,6 +258,27 @@ import WatchwordProtocol
         #expect(run.confirmation(second) != nil)
     }
 
+    /// What one of them was allowed once does not come to the others by the keyring's answer to it.
+    @Test func whatTheKeyringHadForOneIsAskedAboutForTheNext() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let first = try run.fetch(client: 2, subject: maps)
+        run.challenge(first)
+        let second = try run.fetch(client: 3, subject: maps)
+        run.challenge(second)
+        run.found(first, [item("1", exact("bob"), "pw")])
+        run.confirm(first, .once)
+        run.respond(first, 200)
+        #expect(authorization(run, second) == nil && run.confirmation(second) != nil)
+    }
+
+    @Test func moreThanIsAllowedIsTheMostThatIs() throws {
+        var run = try afterLogIn()
+        let fetch = try run.fetch(client: 2, subject: Subject(.unit, "report.service"))
+        run.challenge(fetch)
+        run.confirm(fetch, .always)
+        #expect(run.table.grants.map(\.consent) == [.session] && run.keptGrants.isEmpty)
+    }
+
     // MARK: What a review found
 
     /// It waits for the verdict on the same credential when the grant goes: the broker turned round and round.

@@ -25,6 +25,8 @@ public struct PeerIdentity: Sendable {
     public var subject: Subject
     /// Reads anew who it is: a process can run another program than the one that connected.
     public var subjectNow: @Sendable () -> Subject
+    /// The program file that it runs now; `nil` where the kernel does not tell, or where the process is another one.
+    public var executableNow: @Sendable () -> String?
     public var entrance = Entrance.main
 
     public init(pid: Int32, uid: UInt32, executable: String? = nil, subject: Subject = .unknown) {
@@ -33,6 +35,7 @@ public struct PeerIdentity: Sendable {
         self.executable = executable
         self.subject = subject
         subjectNow = { subject }
+        executableNow = { executable }
     }
 }
 

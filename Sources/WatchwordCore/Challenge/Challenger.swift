@@ -5,12 +5,14 @@ enum Challenger: Sendable, Hashable {
     case server(Origin)
     case proxy(ProxyEndpoint)
 
-    init(_ space: ProtectionSpace) {
-        if let type = space.proxyType {
-            self = .proxy(ProxyEndpoint(type: type, host: space.host, port: space.port))
+    init(_ space: ProtectionSpace) { self.init(SpacePattern(space)) }
+
+    init(_ pattern: SpacePattern) {
+        if let type = pattern.proxyType {
+            self = .proxy(ProxyEndpoint(type: type, host: pattern.host, port: pattern.port))
         } else {
-            let scheme: Origin.Scheme = space.scheme == "https" ? .https : .http
-            self = .server(Origin(scheme: scheme, host: space.host, port: space.port))
+            let scheme: Origin.Scheme = pattern.scheme == "https" ? .https : .http
+            self = .server(Origin(scheme: scheme, host: pattern.host, port: pattern.port))
         }
     }
 

@@ -99,8 +99,17 @@ enum KeyringFinding: Sendable, Equatable {
     init(
         _ items: [KeyringItem], for space: ProtectionSpace, at challenger: Challenger, path: String, user: String?
     ) {
+        self.init(
+            items, at: challenger, path: path, user: user, exactly: { $0.isExact(for: space) },
+            fitting: { $0.matches(space) })
+    }
+
+    init(
+        _ items: [KeyringItem], at challenger: Challenger, path: String, user: String?,
+        exactly: (StoredCredential) -> Bool, fitting isFitting: (SpacePattern) -> Bool
+    ) {
         let fitting = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
-            stored.item.secret != nil && stored.pattern.matches(space) && (user ?? stored.user) == stored.user
+            stored.item.secret != nil && isFitting(stored.pattern) && (user ?? stored.user) == stored.user
                 && stored.covers(path)
         }
         let best = fitting.map(\.rank).max()
@@ -110,7 +119,7 @@ enum KeyringFinding: Sendable, Equatable {
             return
         }
         let credential = LoginCredential(user: chosen.user, password: secret, persistence: .permanent)
-        self = .credential(credential, item: chosen.item.id, isExact: chosen.isExact(for: space))
+        self = .credential(credential, item: chosen.item.id, isExact: exactly(chosen))
     }
 
     private static func choose(_ equals: [StoredCredential]) -> StoredCredential? {

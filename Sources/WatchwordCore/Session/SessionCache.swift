@@ -42,6 +42,29 @@ public struct SessionCache: Sendable {
         return fitting.max { $0.pattern.exactness < $1.pattern.exactness }?.credential
     }
 
+    /// A password for any of these spaces, or a token for those of Bearer: the space whose paths fit best first, then the default of its space; one that was
+    /// handed over, and that no server has seen yet, last.
+    func credential(
+        for pattern: SpacePattern, user: String?, owner: Partition?, path: String, now: Duration
+    ) -> LoginCredential? {
+        let list = list(at: Challenger(pattern), of: owner)
+        let form: LoginCredential.Form = pattern.authenticationMethod == .bearer ? .token : .password
+        let fitting = list.filter { entry in
+            entry.credential.form == form && limits.allow(entry, now: now)
+                && pattern.contains(SpacePattern(entry.space))
+                && isDefault(entry, for: user, among: list, now: now)
+                && (user ?? entry.credential.user) == entry.credential.user
+        }
+        if let best = fitting.max(by: { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }) {
+            return best.credential
+        }
+        return given.first { entry in
+            entry.credential.form == form && entry.owner == owner && entry.pattern.overlaps(pattern)
+                && (user ?? entry.credential.user) == entry.credential.user
+                && limits.allow(since: entry.since, lastUse: entry.since, now: now)
+        }?.credential
+    }
+
     /// The space whose credential may be sent before any challenge; the longest matching path wins. NTLM and Negotiate log in
     /// connections, which is never done unasked.
     func preemptiveEntry(

@@ -19,6 +19,7 @@ public enum MethodName: String, Sendable, CaseIterable {
     case credentialStore = "credential/store"
     case credentialForget = "credential/forget"
     case credentialSetDefault = "credential/setDefault"
+    case credentialGet = "credential/get"
     case sessionClear = "session/clear"
     case keyringStatus = "keyring/status"
     case keyringUnlock = "keyring/unlock"

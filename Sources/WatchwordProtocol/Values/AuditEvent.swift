@@ -26,6 +26,8 @@ public struct AuditEvent: Sendable, Equatable {
         case credentialStored
         case credentialForgotten
         case credentialDefaultChanged
+        /// A program was given the secret itself.
+        case credentialHandedOut
         case sessionCleared
         case locked
         case unlocked

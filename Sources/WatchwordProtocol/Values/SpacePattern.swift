@@ -58,6 +58,18 @@ public struct SpacePattern: Sendable, Hashable {
             && (realm == nil || other.realm.map { realm?.utf8.elementsEqual($0.utf8) ?? false } ?? false)
     }
 
+    /// Whether there can be a space that both mean.
+    public func overlaps(_ other: SpacePattern) -> Bool {
+        var (wide, narrow) = (self, other)
+        if wide.realm == nil { narrow.realm = nil } else if narrow.realm == nil { wide.realm = nil }
+        if wide.authenticationMethod == nil {
+            narrow.authenticationMethod = nil
+        } else if narrow.authenticationMethod == nil {
+            wide.authenticationMethod = nil
+        }
+        return wide.contains(narrow)
+    }
+
     /// - Throws: `InvalidParams`.
     public init(_ json: JSON?, at path: String = "params.protectionSpace") throws(InvalidParams) {
         let members = try Members(json, at: path)

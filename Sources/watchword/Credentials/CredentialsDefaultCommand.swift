@@ -1,4 +1,5 @@
 import ArgumentParser
+import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
@@ -13,19 +14,21 @@ struct CredentialsDefaultCommand: ParsableCommand {
     @Argument(help: "An id out of the first column of: watchword credentials list")
     var id: String
 
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func validate() throws { _ = try CredentialID(argument: id) }
 
     func run() throws {
         let params = CredentialReference(id: try CredentialID(argument: id))
+        let result: JSON
         do throws(ClientFailure) {
-            _ = try BrokerConnection(broker.location).call(.credentialSetDefault, params.json)
+            result = try BrokerConnection(broker.location).call(.credentialSetDefault, params.json)
         } catch .refused(let error) where error.kind == .unknownCredential {
             throw refusal("No credential has this id. \"watchword credentials list\" shows all.")
         } catch {
             throw reportRefusal(error)
         }
-        print("\(params.id.text.shortened) is the default now.")
+        output.show(result, "\(params.id.text.shortened) is the default now.")
     }
 }

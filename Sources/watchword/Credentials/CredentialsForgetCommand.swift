@@ -20,13 +20,15 @@ struct CredentialsForgetCommand: ParsableCommand {
     @Option(help: ArgumentHelp("With --site: those of this realm only.", valueName: "realm"))
     var realm: String?
 
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func validate() throws { _ = try params() }
 
     func run() throws {
-        let count = try broker.call(.credentialForget, params().json)["removed"]?.integer ?? 0
-        print(count == 1 ? "1 credential is forgotten." : "\(count) credentials are forgotten.")
+        let result = try broker.call(.credentialForget, params().json)
+        let count = result["removed"]?.integer ?? 0
+        output.show(result, count == 1 ? "1 credential is forgotten." : "\(count) credentials are forgotten.")
         // An id names the one that is meant; a site may have more in a keyring that is locked.
         if site != nil { KeyringText.noteAbsence(try broker.call(.keyringStatus)) }
     }

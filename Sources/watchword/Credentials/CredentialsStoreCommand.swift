@@ -43,6 +43,7 @@ struct CredentialsStoreCommand: ParsableCommand {
     @Flag(help: "Read the password from standard input: one line.")
     var passwordStdin = false
 
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: BrokerOptions
 
     func validate() throws {
@@ -66,7 +67,7 @@ struct CredentialsStoreCommand: ParsableCommand {
                 user: user, password: password, persistence: keep == .keyring ? .permanent : .forSession)
             let params = CredentialStoreParams(pattern: pattern, credential: credential)
             let result = try connection.call(.credentialStore, params.json)
-            print("Kept in the \(keep.rawValue) as \((result["id"]?.string ?? "").shortened).")
+            output.show(result, "Kept in the \(keep.rawValue) as \((result["id"]?.string ?? "").shortened).")
         } catch ClientFailure.refused(let error) where error.kind == .keyringUnavailable {
             throw refusal("\(error.text) Nothing was stored. Try: watchword keyring unlock; or give --keep session.")
         } catch let failure as ClientFailure {

@@ -22,17 +22,19 @@ struct GrantsRevokeCommand: ParsableCommand {
     @Flag(help: "All of all programs.")
     var all = false
 
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func validate() throws { _ = try params() }
 
     func run() throws {
-        let count = try broker.call(.grantRevoke, params().json)["removed"]?.integer ?? 0
+        let result = try broker.call(.grantRevoke, params().json)
+        let count = result["removed"]?.integer ?? 0
         guard count > 0 else {
             complain("There is no such grant. These are there: watchword grants list")
             throw ExitCode(ExitStatus.refused)
         }
-        print(count == 1 ? "1 grant is revoked." : "\(count) grants are revoked.")
+        output.show(result, count == 1 ? "1 grant is revoked." : "\(count) grants are revoked.")
     }
 
     private func params() throws -> GrantRevokeParams {

@@ -12,11 +12,12 @@ struct KeyringUnlockCommand: ParsableCommand {
               watchword keyring unlock
             """)
 
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func run() throws {
         let status = try broker.call(.keyringUnlock)
         guard status["state"]?.string == "usable" else { throw refusal("The keyring is \(KeyringText.line(status))") }
-        print("The keyring is unlocked.")
+        output.show(status, "The keyring is unlocked.")
     }
 }

@@ -37,6 +37,7 @@ enum LogText {
         case "credentialStored": return "stored a log-in for \(site)\(user)\(place(event))"
         case "credentialForgotten": return "forgot a log-in for \(site)\(user)\(place(event))"
         case "credentialDefaultChanged": return "made another log-in the first for \(site)\(user)\(place(event))"
+        case "credentialHandedOut": return "was given the password for \(site)\(user)\(source)"
         case "sessionCleared": return "cleared the session\(scope(event))\(count(event))\(reason(event))"
         case "locked": return "locked the broker"
         case "unlocked": return "unlocked the broker"

@@ -16,13 +16,15 @@ struct SessionClearCommand: ParsableCommand {
     @Argument(help: "A URL like https://host:port; a path does not count.")
     var site: String?
 
+    @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func validate() throws { _ = try site.map { try Site($0) } }
 
     func run() throws {
         let params = SessionClearParams(origin: try site.map { try Site($0).origin })
-        let count = try broker.call(.sessionClear, params.json)["removed"]?.integer ?? 0
-        print(count == 1 ? "1 log-in is forgotten." : "\(count) log-ins are forgotten.")
+        let result = try broker.call(.sessionClear, params.json)
+        let count = result["removed"]?.integer ?? 0
+        output.show(result, count == 1 ? "1 log-in is forgotten." : "\(count) log-ins are forgotten.")
     }
 }

@@ -105,8 +105,18 @@ final class Attempt {
             try part.start(at: offset)
             if offset == 0 { part.keep(head.status == 200 ? head.strongValidator : nil) }
         }
+        try dump(head)
         if item.showsHeader && !item.printsJSON { try output.write(head.bytes) }
         download?.output = output
+    }
+
+    /// `-D`.
+    private func dump(_ head: ResponseHead) throws {
+        guard let name = item.headerFile else { return }
+        let place =
+            try name == "-" ? ResponseOutput.standardOutput() : ResponseOutput(file: name, createsFolders: false)
+        try place.write(head.bytes)
+        if name != "-" { try place.finish() }
     }
 
     func completed(_ params: JSON) {

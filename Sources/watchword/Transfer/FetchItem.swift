@@ -19,6 +19,11 @@ struct FetchItem {
     /// `-i` and `-I`.
     var showsHeader = false
     var failsOnErrors = false
+    /// `--fail-with-body`.
+    var keepsErrorBodies = false
+    /// `-D`; `-` is standard output.
+    var headerFile: String?
+    var writeOut: WriteOut?
     var printsJSON = false
     var retry = RetryPolicy()
     /// What bars call it.

@@ -78,7 +78,7 @@ final class Transfer {
     /// Whether the body of this response is what the command is for.
     private func isWanted(_ head: ResponseHead) -> Bool {
         if unanswered != nil && [401, 407].contains(head.status) { return false }
-        if item.failsOnErrors && !item.printsJSON && head.status >= 400 { return false }
+        if isUnwanted(head.status) { return false }
         return pause(after: outcome(head)) == nil
     }
 
@@ -172,8 +172,10 @@ final class Transfer {
         default: break
         }
         complain(text)
-        if let attempt { leave(attempt) }
+        let failed = attempt
+        if let failed { leave(failed) }
         state = .ended(ExitCode(code))
+        report(failed, nil)
     }
 
     private func succeed(_ attempt: Attempt, _ result: JSON) {
@@ -219,12 +221,13 @@ final class Transfer {
 
     /// With a result the response is where it belongs; without one it was not wanted.
     private func end(_ attempt: Attempt, _ code: ExitCode?, _ result: JSON? = nil) {
-        let isWanted = result != nil && !(item.failsOnErrors && !item.printsJSON && (attempt.head?.status ?? 0) >= 400)
+        let isWanted = result != nil && !isUnwanted(attempt.head?.status ?? 0)
         guard isWanted, let result else {
             leave(attempt)
             state = .ended(code ?? ExitCode(ExitStatus.writeError))
-            return
+            return report(attempt, result)
         }
+        defer { report(attempt, result) }
         do {
             if item.printsJSON { try printJSON(attempt, result) }
             try attempt.output?.finish()
@@ -233,6 +236,19 @@ final class Transfer {
             leave(attempt)
             state = .ended(error as? ExitCode ?? ExitCode(ExitStatus.writeError))
         }
+    }
+
+    /// A body that `-f` throws away.
+    private func isUnwanted(_ status: Int) -> Bool {
+        item.failsOnErrors && !item.keepsErrorBodies && !item.printsJSON && status >= 400
+    }
+
+    /// `-w`, behind everything else.
+    private func report(_ attempt: Attempt?, _ result: JSON?) {
+        guard let format = item.writeOut else { return }
+        let facts = WriteOut.Facts(
+            item.params, attempt?.head, result, receivedBytes: attempt?.receivedBytes ?? 0, code: failure ?? .success)
+        try? ResponseOutput.standardOutput().write(Array(format.text(facts).utf8))
     }
 
     /// As `fetch/run` would have returned it; with `-o` the body is in the file.

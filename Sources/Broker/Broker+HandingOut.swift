@@ -1,0 +1,94 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// `credential/get`: for programs that log in by themselves, where the configuration says so.
+extension Broker {
+    func handOut(
+        _ params: CredentialGetParams, _ call: ConnectionMachine.CallID, to connection: ClientConnection
+    ) throws {
+        try refuseWhenLocked()
+        try checkHandOut(of: params.pattern, to: connection)
+        let id = connection.id
+        if let credential = table.sessionCredential(for: params, of: id.tag, now: clock.now) {
+            return finishHandOut(credential, from: .session, params, call, to: id)
+        }
+        guard let keyring, options.isKeyringEnabled, table.mayAskKeyring(now: clock.now) else {
+            return finishHandOut(nil, from: .keyring, params, call, to: id)
+        }
+        keyring.search(table.keyringQueries(for: params.pattern), withSecrets: true) { [self, loop] result in
+            loop.post { self.assumeIsolated { $0.handOut(result, params, call, to: id) } }
+        }
+    }
+
+    /// The answer of the keyring has come; meanwhile the lock may have been turned, the configuration read anew, or the
+    /// process may have become another program.
+    private func handOut(
+        _ result: Result<[KeyringItem], KeyringFailure>, _ params: CredentialGetParams,
+        _ call: ConnectionMachine.CallID, to id: ConnectionID
+    ) {
+        guard let connection = connections[id] else { return }
+        do {
+            try refuseWhenLocked()
+            try checkHandOut(of: params.pattern, to: connection)
+            let items: [KeyringItem]
+            do {
+                items = try result.get()
+                table.noteKeyring(nil, now: clock.now)
+            } catch {
+                table.noteKeyring(error, now: clock.now)
+                throw RPCError(.keyringUnavailable, error.text)
+            }
+            let credential = table.keyringCredential(for: params, among: items)
+            finishHandOut(credential, from: .keyring, params, call, to: id)
+        } catch let error as RPCError {
+            connection.complete(call, .failure(error))
+        } catch {
+            connection.complete(call, .failure(RPCError(.internalError, "an error that the broker does not know")))
+        }
+    }
+
+    private func checkHandOut(of pattern: SpacePattern, to connection: ClientConnection) throws(RPCError) {
+        guard !options.handOuts.isEmpty else {
+            throw RPCError(
+                .denied,
+                "No program is given passwords. The configuration names those that are: credentials.hand-out, see watchword-config(5)."
+            )
+        }
+        // Not as it was when it connected: a process can become another program, and keep its connection.
+        let program = connection.peer.executable == nil ? nil : connection.peer.executableNow()
+        guard let program, program == connection.peer.executable else {
+            throw RPCError(
+                .denied,
+                "Passwords are given to programs that the configuration names, and the kernel does not name this one.")
+        }
+        guard options.handOuts.contains(where: { $0.covers(program, pattern) }) else {
+            throw RPCError(
+                .denied,
+                "The configuration gives \(program.shortened) no passwords of \(pattern.host.shortened). To let it: credentials.hand-out = [\"\(program.shortened) \(pattern.host.shortened)\"]."
+            )
+        }
+    }
+
+    private func finishHandOut(
+        _ credential: LoginCredential?, from source: CredentialSource, _ params: CredentialGetParams,
+        _ call: ConnectionMachine.CallID, to id: ConnectionID
+    ) {
+        guard let connection = connections[id] else { return }
+        guard let credential else {
+            return connection.complete(
+                call,
+                .failure(
+                    RPCError(.unknownCredential, "Nothing is kept for this, or nothing that fits better than the rest.")
+                ))
+        }
+        record(.credentialHandedOut, connection.cause) { event in
+            event.space = params.pattern
+            event.user = credential.shownUser
+            event.source = source
+        }
+        connection.complete(
+            call, .success(["credential": Credential.login(credential).json, "source": .string(source.rawValue)]))
+    }
+}

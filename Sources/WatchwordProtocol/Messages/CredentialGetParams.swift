@@ -1,0 +1,31 @@
+public import JSONText
+
+/// `credential/get`: a credential, with its secret, for a program that logs in by itself, such as git. Off unless the
+/// configuration names the program and the host (`credentials.hand-out`).
+public struct CredentialGetParams: Sendable, Equatable {
+    public var pattern: SpacePattern
+    /// `nil` for the default one.
+    public var user: String?
+    /// Where on the server it is needed: what was stored for a path is good at and below that.
+    public var path: String
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
+        user = try members.string("user")
+        path = try members.string("path") ?? "/"
+        guard path.hasPrefix("/") else { throw members.wrong("path", "a path from \"/\" on") }
+    }
+
+    public init(pattern: SpacePattern, user: String?, path: String = "/") {
+        self.pattern = pattern
+        self.user = user
+        self.path = path
+    }
+
+    public var json: JSON {
+        .object([
+            "protectionSpace": pattern.json, "user": user.map { .string($0) }, "path": .string(path),
+        ])
+    }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import WatchwordProtocol
+
+/// What git says of a server and a log-in: lines of `name=value`, to an empty one (git-credential(1), "INPUT/OUTPUT FORMAT").
+struct GitDescription {
+    static let longest = 64 << 10
+
+    private(set) var scheme: String?
+    private(set) var host: String?
+    private(set) var path = "/"
+    private(set) var user: String?
+    private(set) var password: Secret?
+    /// The password is good for a short time only.
+    private(set) var expires = false
+    /// Not to be kept.
+    private(set) var isEphemeral = false
+    /// This git takes other things than passwords.
+    private(set) var knowsAuthtype = false
+
+    /// `nil` when it is too long, or not text.
+    static func fromStandardInput() throws -> GitDescription? {
+        var isWhole = false
+        let text = Secret(capacity: longest) { block in
+            var count = 0
+            while count < block.count {
+                let received = read(STDIN_FILENO, block.baseAddress?.advanced(by: count), block.count - count)
+                if received < 0 && errno == EINTR { continue }
+                guard received > 0 else {
+                    isWhole = received == 0
+                    break
+                }
+                count += received
+            }
+            return count
+        }
+        return isWhole ? GitDescription(text) : nil
+    }
+
+    init?(_ text: Secret) {
+        let isText = text.withUnsafeBytes { bytes in
+            for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+                if line.isEmpty { break }
+                guard take(UnsafeRawBufferPointer(rebasing: line)) else { return false }
+            }
+            return true
+        }
+        guard isText else { return nil }
+    }
+
+    private mutating func take(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let mark = line.firstIndex(of: UInt8(ascii: "=")),
+            let name = String(validating: line[..<mark], as: UTF8.self)
+        else { return false }
+        let value = UnsafeRawBufferPointer(rebasing: line[(mark + 1)...])
+        if name == "password" {
+            password = Secret(copying: value)
+            return true
+        }
+        // A token, which never becomes a text; git keeps it itself.
+        if name == "credential" || name == "oauth_refresh_token" { return true }
+        guard let text = String(validating: value, as: UTF8.self) else { return false }
+        switch name {
+        case "protocol": scheme = text
+        case "host": host = text
+        case "path": path = text.hasPrefix("/") ? text : "/" + text
+        case "username": user = text
+        case "password_expiry_utc": expires = true
+        case "ephemeral": isEphemeral = !["0", "false", ""].contains(text)
+        case "capability[]": if text == "authtype" { knowsAuthtype = true }
+        default: break
+        }
+        return true
+    }
+
+    /// `nil` for what is not fetched over HTTP, and for a host that is none.
+    var pattern: SpacePattern? {
+        guard let scheme, scheme == "https" || scheme == "http", let host,
+            let place = try? HostPort(host[...]), HostName.canonical(place.host) != nil
+        else { return nil }
+        return SpacePattern(
+            scheme: scheme, host: String(place.host), port: place.port ?? (scheme == "https" ? 443 : 80))
+    }
+}

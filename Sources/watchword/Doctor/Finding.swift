@@ -1,0 +1,46 @@
+import JSONText
+
+/// What one look has shown, and what to do about it.
+struct Finding: Equatable {
+    enum Verdict: String {
+        case good, doubtful, bad
+    }
+
+    var name: String
+    var verdict: Verdict
+    /// One sentence, safe for a terminal.
+    var text: String
+    /// What mends it; `nil` where nothing has to be.
+    var advice: String?
+
+    static func good(_ name: String, _ text: String) -> Finding {
+        Finding(name: name, verdict: .good, text: text, advice: nil)
+    }
+
+    static func doubtful(_ name: String, _ text: String, _ advice: String) -> Finding {
+        Finding(name: name, verdict: .doubtful, text: text, advice: advice)
+    }
+
+    static func bad(_ name: String, _ text: String, _ advice: String) -> Finding {
+        Finding(name: name, verdict: .bad, text: text, advice: advice)
+    }
+
+    var json: JSON {
+        .object([
+            "name": .string(name), "verdict": .string(verdict.rawValue), "text": .string(text),
+            "advice": advice.map { .string($0) } ?? .null,
+        ])
+    }
+
+    /// One line, and a second one with the advice.
+    var line: String {
+        let mark =
+            switch verdict {
+            case .good: Style.good("ok  ")
+            case .doubtful: Style.doubtful("look")
+            case .bad: Style.bad("BAD ")
+            }
+        let first = "\(mark)  \(Style.strong(name)): \(text)"
+        return advice.map { "\(first)\n        \($0)" } ?? first
+    }
+}

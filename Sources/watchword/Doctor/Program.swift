@@ -1,0 +1,97 @@
+import Glibc
+import WatchwordClient
+import WatchwordProtocol
+
+/// Another program, which is run to see how it ends.
+enum Program {
+    /// What one may take: none of them has anything to wait for.
+    private static let limitMilliseconds: Int32 = 5000
+    private static let longestOutput = 4096
+
+    /// Beside this program, else in `$PATH`.
+    static func find(_ name: String) -> String? {
+        let own = SmallFile.target(of: "/proc/self/exe").map { String($0[..<($0.lastIndex(of: "/") ?? $0.startIndex)]) }
+        let folders = [own].compactMap(\.self) + (Environment.text("PATH") ?? "").split(separator: ":").map(String.init)
+        return folders.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
+    }
+
+    /// How it has ended (a negative number where it had to be ended, or did not start), and what it has written to both outputs.
+    static func run(_ path: String, _ arguments: [String]) -> (status: Int32, output: String) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return (-1, "no descriptor is left") }
+        defer { close(ends[0]) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+        var pointers = ([path] + arguments).map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        var child: pid_t = 0
+        let problem = posix_spawn(&child, path, &actions, nil, &pointers, environ)
+        close(ends[1])
+        guard problem == 0 else { return (-1, String(cString: strerror(problem))) }
+        let (output, isDone) = readAll(ends[0])
+        if !isDone { kill(child, SIGKILL) }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+        return isDone && status & 0x7F == 0 ? ((status >> 8) & 0xFF, output) : (-1, output)
+    }
+
+    private static func readAll(_ descriptor: Int32) -> (String, isDone: Bool) {
+        var bytes: [UInt8] = []
+        let end = ContinuousClock.now + .milliseconds(Int(limitMilliseconds))
+        while true {
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let left = Int32(clamping: (end - .now).wholeMilliseconds)
+            guard left > 0 else { return (text(bytes), false) }
+            let count = poll(&entry, 1, left)
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { return (text(bytes), false) }
+            var block = [UInt8](repeating: 0, count: 1024)
+            let received = read(descriptor, &block, block.count)
+            guard received > 0 else { return (text(bytes), true) }
+            if bytes.count < longestOutput { bytes += block[..<received] }
+        }
+    }
+
+    /// One line.
+    private static func text(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+}
+
+/// Files that are looked into and no more.
+enum SmallFile {
+    private static let longest = 4 << 20
+
+    static func bytes(of path: String) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count < longest {
+            let count = read(file, &block, block.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
+            bytes += block[..<count]
+        }
+        return bytes
+    }
+
+    static func text(of path: String) -> String? { bytes(of: path).map { String(decoding: $0, as: UTF8.self) } }
+
+    static func count(of line: String, in path: String) -> Int? {
+        text(of: path)?.split(separator: "\n").count { $0 == line }
+    }
+
+    static func target(of link: String) -> String? {
+        var path = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = path.withUnsafeMutableBytes { readlink(link, $0.baseAddress!, $0.count) }
+        return count > 0 ? String(decoding: path[..<count], as: UTF8.self) : nil
+    }
+}

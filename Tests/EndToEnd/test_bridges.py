@@ -1,0 +1,185 @@
+"""Programs that log in by themselves: git with its helper, and whatever runs a program to ask for a password."""
+import os
+import subprocess
+
+import pytest
+
+from rig import audit
+from rig.broker import program
+from rig.terminal import Shell, Terminal
+
+HELPER = os.path.realpath(program("watchword"))
+
+
+@pytest.fixture
+def tools(tmp_path):
+    """The programs by the names under which they are found."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ["git-credential-watchword", "watchword-askpass", "watchword"]:
+        (folder / name).symlink_to(HELPER)
+    return folder
+
+
+class Git:
+    """git in a home of its own, whose helper talks to one broker."""
+
+    def __init__(self, broker, tools, *settings):
+        self.environment = {
+            "HOME": str(broker.home), "PATH": f"{tools}:{os.environ['PATH']}", "WATCHWORD_SOCKET": broker.socket,
+            "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        self.settings = [option for setting in settings for option in ("-c", setting)]
+
+    def __call__(self, *arguments, **more):
+        return subprocess.run(
+            ["git", *self.settings, *arguments], env={**self.environment, **more.pop("environment", {})}, capture_output=True, text=True,
+            timeout=60, start_new_session=True, **more)
+
+    def credential(self, operation, *lines):
+        """What git says to its helper, said by git."""
+        return self("credential", operation, input="".join(f"{line}\n" for line in [*lines, ""]))
+
+
+@pytest.fixture
+def repository(nginx, tmp_path):
+    """One that real nginx serves behind Basic, for git's oldest way to fetch."""
+    place = nginx.log_path.parent / "www" / "staff" / f"{tmp_path.name}.git"
+    run = lambda *command, **more: subprocess.run(command, check=True, capture_output=True, **more)  # noqa: E731
+    run("git", "init", "-q", "--bare", str(place))
+    tree = run("git", "-C", str(place), "mktree", input=b"").stdout.decode().strip()
+    author = {**os.environ, **{f"GIT_{who}_{what}": "x@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}}
+    commit = run("git", "-C", str(place), "commit-tree", "-m", "first", tree, env=author).stdout.decode().strip()
+    run("git", "-C", str(place), "update-ref", "refs/heads/main", commit)
+    run("git", "-C", str(place), "update-server-info")
+    subprocess.run(["chmod", "-R", "a+rX", str(place)], check=True)
+    return f"http://127.0.0.1:{nginx.port}/staff/{tmp_path.name}.git", commit
+
+
+def allowing(stage, *hosts, **more):
+    return stage.configured(f'[credentials]\nhand-out = ["{HELPER} {" ".join(hosts)}"]\n', **more)
+
+
+def test_git_fetches_with_what_is_kept(stage, tools, repository, nginx, account):
+    broker, (user, password), (url, commit) = allowing(stage, "127.0.0.1"), account, repository
+    git = Git(broker, tools, "credential.helper=watchword")
+    assert "could not read Username" in git("ls-remote", url).stderr, "nothing is kept yet"
+    site = f"http://127.0.0.1:{nginx.port}"
+    shell = Shell(broker)
+    assert shell.run("credentials", "store", site, "--user", user, "--password-stdin", input=password.encode()).returncode == 0
+    done = git("ls-remote", url)
+    assert done.returncode == 0 and commit in done.stdout, done.stderr
+    audit.wait_for(lambda: "credentialHandedOut" in audit.kinds(broker))
+    assert password not in done.stdout + done.stderr
+
+
+def test_git_gets_nothing_of_hosts_that_are_not_named(stage, tools, repository, nginx, account):
+    broker, (user, password), (url, _) = allowing(stage, "git.example.com"), account, repository
+    shell = Shell(broker)
+    shell.run("credentials", "store", f"http://127.0.0.1:{nginx.port}", "--user", user, "--password-stdin", input=password.encode())
+    done = Git(broker, tools, "credential.helper=watchword")("ls-remote", url)
+    assert done.returncode != 0
+    assert "gives" in done.stderr and "no passwords of 127.0.0.1" in done.stderr and "credentials.hand-out" in done.stderr
+    quiet = Git(broker, tools, "credential.helper=watchword --quiet")("ls-remote", url)
+    assert quiet.returncode != 0 and "hand-out" not in quiet.stderr
+
+
+def test_what_git_has_logged_in_with_is_kept(stage, tools, gnome):
+    broker = allowing(stage, "git.example.com", environment=gnome.environment)
+    git = Git(broker, tools, "credential.helper=watchword")
+    say = ["protocol=https", "host=git.example.com", "username=bob", "password=first"]
+    assert git.credential("approve", *say).returncode == 0
+    filled = git.credential("fill", *say[:2])
+    assert "username=bob\npassword=first\n" in filled.stdout, filled
+    listed = Shell(broker).run("credentials", "list").stdout.decode()
+    assert "bob" in listed and "keyring" in listed
+
+
+def test_without_a_keyring_git_s_log_in_lasts_for_the_session(stage, tools):
+    git = Git(allowing(stage, "git.example.com"), tools, "credential.helper=watchword")
+    git.credential("approve", "protocol=https", "host=git.example.com", "username=bob", "password=first")
+    assert "password=first" in git.credential("fill", "protocol=https", "host=git.example.com").stdout
+
+
+def test_only_what_was_refused_is_erased(stage, tools):
+    git = Git(allowing(stage, "git.example.com"), tools, "credential.helper=watchword --keep session")
+    place = ["protocol=https", "host=git.example.com"]
+    git.credential("approve", *place, "username=bob", "password=newer")
+    git.credential("reject", *place, "username=bob", "password=older")
+    assert "password=newer" in git.credential("fill", *place).stdout, "a newer password survives"
+    git.credential("reject", *place, "username=amy", "password=newer")
+    assert "password=newer" in git.credential("fill", *place).stdout, "another user's is not meant"
+    git.credential("reject", *place, "username=bob", "password=newer")
+    assert "password=" not in git.credential("fill", *place).stdout
+
+
+def test_git_stores_nothing_where_it_gets_nothing(stage, tools):
+    broker = allowing(stage, "other.example.com")
+    git = Git(broker, tools, "credential.helper=watchword")
+    git.credential("approve", "protocol=https", "host=git.example.com", "username=bob", "password=first")
+    assert b"Nothing is kept" in Shell(broker).run("credentials", "list").stdout
+
+
+@pytest.mark.parametrize("said", [
+    "protocol=ssh\nhost=git.example.com\n\n", "protocol=https\n\n", "host=git.example.com\n\n", "\n", "protocol=https\nhost=a/b\n\n",
+    "protocol=https\nhost=git.example.com\nunheard-of=1\n\n"])
+def test_what_is_not_for_it_is_passed_over(stage, tools, said):
+    broker = allowing(stage, "git.example.com")
+    done = subprocess.run(
+        [tools / "git-credential-watchword", "get"], input=said.encode(), env=Shell(broker).environment, capture_output=True, timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("said", [b"no sense\n\n", b"host=\xff\n\n", b"x=" + b"y" * 70_000 + b"\n\n"])
+def test_what_makes_no_sense_is_refused_in_one_line(stage, tools, said):
+    done = subprocess.run(
+        [tools / "git-credential-watchword", "get"], input=said, env=Shell(stage.broker()).environment, capture_output=True, timeout=20)
+    assert done.returncode == 1 and done.stderr.count(b"\n") == 1 and b"What git has said" in done.stderr
+
+
+def test_tokens_are_for_gits_that_know_them(stage, tools):
+    broker = allowing(stage, "git.example.com")
+    client = stage.client(broker=broker)
+    client.call("credential/store", {
+        "protectionSpace": {"protocol": "https", "host": "git.example.com", "authenticationMethod": "bearer"},
+        "credential": {"type": "token", "token": "abc.def", "persistence": "forSession"}})
+    ask = lambda said: subprocess.run(  # noqa: E731
+        [tools / "git-credential-watchword", "get"], input=said, env=Shell(broker).environment, capture_output=True, timeout=20).stdout
+    place = b"protocol=https\nhost=git.example.com\n\n"
+    assert ask(place) == b""
+    assert ask(b"capability[]=authtype\n" + place) == b"capability[]=authtype\nauthtype=Bearer\nephemeral=1\ncredential=abc.def\n"
+
+
+def test_askpass_answers_git_with_what_is_kept(stage, tools, repository, nginx, account):
+    broker, (user, password), (url, commit) = allowing(stage, "127.0.0.1"), account, repository
+    Shell(broker).run("credentials", "store", f"http://127.0.0.1:{nginx.port}", "--user", user, "--password-stdin", input=password.encode())
+    git = Git(broker, tools)
+    done = git("ls-remote", url, environment={"GIT_ASKPASS": str(tools / "watchword-askpass")})
+    assert done.returncode == 0 and commit in done.stdout, done.stderr
+
+
+def test_askpass_asks_at_the_terminal_for_the_rest(stage, tools):
+    broker = stage.broker()
+    environment = Shell(broker).environment
+    out = broker.folder / "answer"
+    terminal = Terminal("/bin/sh", "-c", f'"{tools}/watchword-askpass" "Passphrase for key \x1b[31m:" > "{out}"', environment=environment)
+    terminal.expect("Passphrase for key ")
+    terminal.type("open sesame\n")
+    assert terminal.end() == 0
+    assert out.read_text() == "open sesame\n"
+    assert b"sesame" not in terminal.shown and b"\x1b[31m" not in terminal.shown
+
+
+def test_askpass_without_a_terminal_says_so(stage, tools):
+    done = subprocess.run(
+        [tools / "watchword-askpass", "Password for 'https://bob@git.example.com': "], env=Shell(stage.broker()).environment,
+        capture_output=True, timeout=20, start_new_session=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1 and b"There is no terminal to ask at" in done.stderr
+
+
+@pytest.mark.parametrize("answer, code", [("yes\n", 0), ("no\n", 1), ("\n", 1)])
+def test_askpass_confirms_for_ssh(stage, tools, answer, code):
+    environment = {**Shell(stage.broker()).environment, "SSH_ASKPASS_PROMPT": "confirm"}
+    terminal = Terminal(str(tools / "watchword-askpass"), "Allow use of the key?", environment=environment)
+    terminal.expect("Allow use of the key?")
+    terminal.type(answer)
+    assert terminal.end() == code

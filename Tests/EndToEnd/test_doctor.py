@@ -1,0 +1,126 @@
+"""`watchword doctor`: what it finds, what it says to mend it, and that it changes nothing."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from rig.broker import program
+from rig.terminal import Shell
+
+
+def run(environment, *arguments):
+    return subprocess.run(
+        [program("watchword"), "doctor", *arguments], env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+def findings(environment, *arguments):
+    done = run(environment, "--json", *arguments)
+    return done.returncode, {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]}
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The environment of somebody who has just logged in, without a broker."""
+    runtime, home = tmp_path / "run", tmp_path / "home"
+    runtime.mkdir(mode=0o700), home.mkdir()
+    return {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"], "KRB5CCNAME": f"FILE:{home}/none"}
+
+
+def test_a_broker_that_runs(stage):
+    code, found = findings(Shell(stage.broker()).environment)
+    assert code == 0
+    assert found["Socket"]["verdict"] == "good" and found["Broker"]["text"].startswith("Version ")
+    assert found["Keyring"]["verdict"] == "doubtful" and "session bus" in found["Keyring"]["text"]
+    assert found["Agent"]["verdict"] == "doubtful" and "watchword agent" in found["Agent"]["advice"]
+    assert found["Libraries"]["verdict"] == found["Lock"]["verdict"] == found["Certificates"]["verdict"] == "good"
+
+
+def test_an_agent_and_a_lock_are_seen(stage):
+    client = stage.client()
+    client.call("agent/register", {"name": "desk"})
+    client.call("broker/lock", {})
+    code, found = findings(Shell(stage.brokers[0]).environment)
+    assert code == 0 and found["Agent"]["text"] == "desk asks you for other programs."
+    assert found["Lock"]["advice"] == "Run: watchword unlock"
+
+
+def test_a_keyring_that_can_be_used(stage, gnome):
+    code, found = findings(Shell(stage.broker(environment=gnome.environment)).environment)
+    assert code == 0 and found["Keyring"] == {"name": "Keyring", "verdict": "good", "text": "It can be used.", "advice": None}
+
+
+def test_none_is_started_and_nothing_written(alone):
+    code, found = findings(alone)
+    assert code == 0 and found["Broker"]["text"] == "None is running."
+    assert "systemctl --user enable --now watchword.socket" in found["Broker"]["advice"]
+    assert os.listdir(alone["XDG_RUNTIME_DIR"]) == [] and os.listdir(alone["HOME"]) == []
+
+
+def test_a_folder_that_others_may_look_into(alone):
+    folder = os.path.join(alone["XDG_RUNTIME_DIR"], "watchword")
+    os.mkdir(folder), os.chmod(folder, 0o755)
+    code, found = findings(alone)
+    assert code == 1 and found["Socket"]["advice"] == f"Run: chmod 700 {folder}"
+
+
+def test_no_folder_for_the_socket(alone):
+    os.rmdir(alone["XDG_RUNTIME_DIR"])
+    code, found = findings(alone)
+    assert code == 1 and "XDG_RUNTIME_DIR" in found["Socket"]["advice"]
+
+
+def test_a_path_that_is_too_long(alone):
+    code, found = findings(alone, "--socket", "/tmp/" + "x" * 120)
+    assert code == 1 and "longer than 107 bytes" in found["Socket"]["text"]
+
+
+def test_a_configuration_with_a_mistake(alone):
+    folder = os.path.join(alone["HOME"], ".config/watchword")
+    os.makedirs(folder)
+    path = os.path.join(folder, "config.toml")
+    with open(path, "w") as file:
+        file.write("[fetch]\nalow = []\n")
+    os.chmod(path, 0o600)
+    code, found = findings(alone)
+    assert code == 1 and "alow" in found["Configuration"]["text"]
+    with open(path, "w") as file:
+        file.write('[proxy]\nurl = "http://proxy.example:3128"\n')
+    code, found = findings({**alone, "https_proxy": "http://other.example"})
+    assert code == 0 and found["Configuration"]["text"] == f"{path} is in order."
+    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "The configuration names one.", "advice": None}
+
+
+def test_a_proxy_that_only_the_environment_names(alone):
+    code, found = findings({**alone, "https_proxy": "http://bob:open@proxy.example:3128"})
+    assert code == 0 and found["Proxy"]["verdict"] == "doubtful" and "proxy.url" in found["Proxy"]["advice"]
+    assert "open" not in json.dumps(found["Proxy"]), "the variable may hold a password"
+
+
+def test_kerberos_with_a_ticket_and_without(alone, realm, kerberos_users):
+    _, found = findings({**alone, **realm.environment()})
+    assert found["Kerberos"]["verdict"] == "doubtful" and "kinit" in found["Kerberos"]["advice"]
+    _, found = findings({**alone, **realm.log_in("alice", kerberos_users["alice"], "doctor")})
+    assert found["Kerberos"]["verdict"] == "good" and "ticket that is valid" in found["Kerberos"]["text"]
+
+
+def test_without_the_daemon(alone, tmp_path):
+    shutil.copy(program("watchword"), tmp_path / "watchword")
+    done = subprocess.run([tmp_path / "watchword", "doctor", "--json"], env={**alone, "PATH": "/nowhere"}, capture_output=True, timeout=60)
+    found = {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]}
+    assert done.returncode == 1 and "$PATH" in found["Libraries"]["text"]
+
+
+def test_for_people_it_is_lines_and_for_terminals_coloured(stage):
+    shell = Shell(stage.broker())
+    lines = run(shell.environment).stdout.splitlines()
+    assert lines[0].startswith("ok    Socket: /") and any(line.startswith("look  Agent: ") for line in lines)
+    coloured = shell.at_terminal("doctor")
+    coloured.end()
+    assert b"\x1b[" not in coloured.shown, "TERM=dumb"
+    for extra, is_coloured in [({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False)]:
+        shell.environment.update(extra)
+        terminal = shell.at_terminal("doctor")
+        terminal.end()
+        assert (b"\x1b[32m" in terminal.shown) == is_coloured

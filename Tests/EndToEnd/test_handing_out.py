@@ -1,0 +1,150 @@
+"""credential/get: the one way in which a secret leaves, for programs that the configuration names."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rig import audit, subjects
+from rig.client import Client, password_answer
+from rig.scripted import basic_server
+
+PROGRAM = os.path.realpath(sys.executable)
+SITE = {"protocol": "https", "host": "git.example.com"}
+
+
+def allowing(stage, *rules):
+    rules = ", ".join(f'"{rule}"' for rule in rules)
+    return stage.configured(f"[credentials]\nhand-out = [{rules}]\n")
+
+
+def store(client, password, user="bob", **more):
+    space = {**SITE, **more.pop("space", {})}
+    credential = {"type": "password", "user": user, "password": password, "persistence": more.pop("persistence", "forSession")}
+    return client.call("credential/store", {"protectionSpace": space, "credential": credential})["result"]["id"]
+
+
+def get(client, **params):
+    return client.call("credential/get", {"protectionSpace": SITE, **params})
+
+
+def kind(reply):
+    return reply["error"]["data"]["kind"]
+
+
+@pytest.fixture
+def password():
+    return "handed" + os.urandom(8).hex()
+
+
+def test_nobody_is_given_anything_by_default(stage, password):
+    client = stage.client()
+    store(client, password)
+    reply = get(client)
+    assert kind(reply) == "denied" and "credentials.hand-out" in reply["error"]["message"]
+    assert password.encode() not in client.received_bytes
+
+
+def test_a_program_that_is_named_gets_those_of_its_hosts(stage, password):
+    broker = allowing(stage, f"{PROGRAM} git.example.com")
+    client = stage.client(broker=broker)
+    assert kind(get(client)) == "keyringUnavailable", "the session has nothing, and there is no keyring"
+    store(client, password)
+    assert get(client)["result"] == {
+        "credential": {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}, "source": "session"}
+    other = client.call("credential/get", {"protectionSpace": {**SITE, "host": "www.example.com"}})
+    assert kind(other) == "denied" and f'"{PROGRAM} www.example.com"' in other["error"]["message"]
+    assert kind(get(client, user="amy")) == "keyringUnavailable"
+
+
+def test_another_program_gets_nothing(stage, password):
+    broker = allowing(stage, "/usr/bin/git git.example.com")
+    client = stage.client(broker=broker)
+    store(client, password)
+    assert kind(get(client)) == "denied"
+    assert password.encode() not in client.received_bytes
+
+
+def test_it_is_in_the_log_without_the_secret(stage, password):
+    broker = allowing(stage, f"{PROGRAM} git.example.com")
+    client = stage.client(broker=broker)
+    store(client, password)
+    get(client)
+    audit.wait_for_kinds(broker, "credentialStored", "credentialHandedOut")
+    event = audit.events(broker)[-1]
+    assert event["protectionSpace"]["host"] == "git.example.com" and event["client"]["executable"] == PROGRAM
+    assert password not in "".join(audit.lines(broker))
+    assert password not in broker.log
+
+
+def test_a_locked_broker_gives_nothing(stage, password):
+    client = stage.client(broker=allowing(stage, f"{PROGRAM} git.example.com"))
+    store(client, password)
+    client.call("broker/lock", {})
+    assert kind(get(client)) == "locked"
+
+
+def test_not_on_the_restricted_socket(stage, password):
+    broker = allowing(stage, f"{PROGRAM} git.example.com")
+    store(stage.client(broker=broker), password)
+    other = Client(os.path.join(os.path.dirname(broker.socket), "restricted.sock"))
+    stage.clients.append(other)
+    assert kind(get(other)) == "denied"
+    assert password.encode() not in other.received_bytes
+
+
+def test_a_process_that_has_become_another_program_gets_nothing(stage, password, tmp_path):
+    """It connects as the program that is named, and asks as another one."""
+    broker = allowing(stage, f"{PROGRAM} git.example.com")
+    store(stage.client(broker=broker), password)
+    connect = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); os.dup2(s.fileno(), 0);"
+               " os.set_inheritable(0, True); s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}\\n'); s.recv(100);"
+               " os.execv('/usr/bin/perl', ['perl', '-e', sys.argv[2]])")
+    ask = ('use IO::Handle; open(my $s, "+<&=", 0); syswrite($s, qq({"jsonrpc":"2.0","id":1,"method":"credential/get","params":'
+           '{"protectionSpace":{"protocol":"https","host":"git.example.com"}}}\\n)); sysread($s, my $got, 4096); print $got;')
+    done = subprocess.run([PROGRAM, "-c", connect, broker.socket, ask], capture_output=True, text=True, timeout=20)
+    assert '"denied"' in done.stdout, done
+    assert password not in done.stdout
+
+
+def test_what_a_server_has_accepted_comes_before_what_nobody_has_tried(stage, password):
+    broker = allowing(stage, f"{PROGRAM} 127.0.0.1")
+    accepted = stage.secret()
+    server = stage.server(basic_server("bob", accepted))
+    stage.allow(accepted, server)
+    client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", accepted))
+    space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
+    assert client.fetch(server.url)["result"]["status"] == 200
+    client.call("credential/store", {"protectionSpace": space, "credential": {
+        "type": "password", "user": "amy", "password": password, "persistence": "forSession"}})
+    # A client's own; what it has received holds the secret by design.
+    reader = Client(broker.socket)
+    try:
+        found = reader.call("credential/get", {"protectionSpace": space})["result"]["credential"]
+        assert (found["user"], found["password"]) == ("bob", accepted)
+        assert reader.call("credential/get", {"protectionSpace": space, "user": "amy"})["result"]["credential"]["password"] == password
+    finally:
+        reader.close()
+
+
+def test_of_the_keyring_what_fits(stage, gnome, password):
+    broker = stage.configured(f'[credentials]\nhand-out = ["{PROGRAM} git.example.com"]\n', environment=gnome.environment)
+    client = stage.client(broker=broker)
+    store(client, password, persistence="permanent")
+    found = get(client)["result"]
+    assert found["source"] == "keyring" and found["credential"]["password"] == password
+    store(client, password + "2", user="amy", persistence="permanent")
+    assert get(client)["result"]["credential"]["user"] == "bob", "the first is the default"
+    assert get(client, user="amy")["result"]["credential"]["password"] == password + "2"
+    plain = client.call("credential/get", {"protectionSpace": {"protocol": "http", "host": "git.example.com"}, "user": "amy"})
+    assert kind(plain) == "unknownCredential", "stored for https, it is not good for http"
+
+
+def test_a_sandbox_gets_nothing(stage, password):
+    broker = allowing(stage, f"{PROGRAM} git.example.com")
+    store(stage.client(broker=broker), password)
+    command, info = subjects.flatpak()
+    inside = subjects.Relay(broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    assert kind(get(inside)) == "denied"
+    inside.close()

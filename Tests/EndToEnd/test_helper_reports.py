@@ -1,0 +1,126 @@
+"""What the helper writes besides a body: -w, -D, --fail-with-body; and the fields with options of their own."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from rig.broker import ROOT, program
+from rig.scripted import basic_server, response
+from rig.terminal import Shell
+
+
+@pytest.fixture
+def shell(stage):
+    return Shell(stage.broker())
+
+
+@pytest.fixture
+def plain(stage):
+    return stage.server(lambda request: response(404 if "missing" in request.target else 200, b"the page", "Content-Type: text/csv"))
+
+
+def test_write_out_comes_behind_the_body(shell, plain):
+    done = shell.run("fetch", "-s", "-w", "\\n%{http_code} %{size_download} %{content_type} %{url_effective} %{exitcode}\\n", plain.url + "/a")
+    assert done.stdout == f"the page\n200 8 text/csv {plain.url}/a 0\n".encode()
+    done = shell.run("fetch", "-s", "-o", os.devnull, "-w", "%{http_code}", plain.url)
+    assert done.stdout == b"200"
+
+
+def test_write_out_after_failures(shell, plain):
+    done = shell.run("fetch", "-f", "-w", "%{http_code} %{exitcode}", plain.url + "/missing")
+    assert (done.returncode, done.stdout) == (22, b"404 22")
+    done = shell.run("fetch", "-s", "-w", "%{http_code} %{exitcode}", "http://127.0.0.1:1/")
+    assert (done.returncode, done.stdout) == (7, b"000 7")
+
+
+def test_write_out_says_as_whom(stage, shell):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    done = shell.run("fetch", "-s", "-u", f"bob:{password}", "-o", os.devnull, "-w", "%{watchword_user} %{watchword_source}", server.url)
+    assert done.stdout == b"bob explicit"
+
+
+def test_curl_writes_the_same(shell, plain):
+    """Both, with what does not change from one fetch to the next."""
+    wanted = "%{http_code}|%{response_code}|%{size_download}|%{content_type}|%{method}|%{scheme}|%{url_effective}|%{exitcode}\\t%%\\n"
+    ours = shell.run("fetch", "-s", "-o", os.devnull, "-w", wanted, plain.url + "/a").stdout
+    theirs = subprocess.run(["curl", "-s", "--noproxy", "*", "-o", os.devnull, "-w", wanted, plain.url + "/a"], capture_output=True).stdout
+    assert ours == theirs
+
+
+def test_the_header_into_a_file(shell, plain, tmp_path):
+    path = tmp_path / "header"
+    assert shell.run("fetch", "-s", "-D", path, plain.url).stdout == b"the page"
+    assert path.read_bytes().startswith(b"HTTP/1.1 200\r\n") and b"Content-Type: text/csv\r\n" in path.read_bytes()
+    assert shell.run("fetch", "-s", "-D", "-", "-o", os.devnull, plain.url).stdout == path.read_bytes()
+    done = shell.run("fetch", "-s", "-S", "-D", tmp_path / "none" / "header", plain.url)
+    assert done.returncode == 23 and b"cannot be written" in done.stderr
+
+
+def test_fail_with_body_writes_it_all_the_same(shell, plain, tmp_path):
+    done = shell.run("fetch", "-s", "--fail-with-body", plain.url + "/missing")
+    assert (done.returncode, done.stdout) == (22, b"the page")
+    done = shell.run("fetch", "-s", "--fail-with-body", "-o", tmp_path / "kept", plain.url + "/missing")
+    assert done.returncode == 22 and (tmp_path / "kept").read_bytes() == b"the page"
+    assert shell.run("fetch", "-s", "--fail-with-body", plain.url).returncode == 0
+    assert shell.run("fetch", "--fail-with-body", "-f", plain.url).returncode == 64
+
+
+def test_fields_with_options_of_their_own(shell, plain):
+    shell.run("fetch", "-s", "-A", "report/1", "-e", "http://h.example/", "-r", "0-3", plain.url)
+    shell.run("fetch", "-s", "-A", "report/1", "-H", "user-agent: other", plain.url)
+    first, second = [request.headers for request in plain.requests]
+    assert {("User-Agent", "report/1"), ("Referer", "http://h.example/"), ("Range", "bytes=0-3")} <= set(first)
+    assert [value for name, value in second if name.lower() == "user-agent"] == ["other"]
+    assert shell.run("fetch", "-r", "x", plain.url).returncode == 64
+
+
+@pytest.mark.parametrize("option, words", [
+    ("--netrc", [b"curl's -n, --netrc is not here", b"watchword credentials store"]), ("-b", [b"-b, --cookie", b"-H 'Cookie"]),
+    ("--cacert", [b"--pinnedpubkey"]), ("--outptu", [b"Did you mean '--output'?"])])
+def test_an_option_that_is_not_here_says_why(shell, option, words):
+    done = shell.run("fetch", option, "x", "http://127.0.0.1:1/")
+    assert done.returncode == 64 and all(word in done.stderr for word in words), done.stderr
+
+
+def test_every_option_of_curl_is_in_the_table():
+    table = (ROOT / "contrib" / "man" / "watchword-curl.7").read_text().replace("\\-", "-")
+    known = set(re.findall(r"--([\w.-]*\w)", table))
+    told = subprocess.run(["curl", "--help", "all"], capture_output=True, text=True).stdout
+    theirs = set(re.findall(r"^ *(?:-., )?--([\w.-]+)", told, re.M))
+    assert len(theirs) > 200 and theirs <= known, theirs - known
+
+
+def commands(command, path=()):
+    yield (*path, command["commandName"]), command
+    for inner in command.get("subcommands", []):
+        yield from commands(inner, (*path, command["commandName"]))
+
+
+@pytest.mark.parametrize("name", ["watchword", "watchwordd"])
+def test_every_command_has_a_page_with_its_options(name):
+    told = subprocess.run([program(name), "--experimental-dump-help"], capture_output=True, check=True).stdout
+    for path, command in commands(json.loads(told)["command"]):
+        if path[-1] == "help":
+            continue
+        page = ROOT / "contrib" / "man" / f"{'-'.join(path)}.1"
+        assert page.exists(), f"{page} is missing: contrib/man/generate"
+        text = page.read_text()
+        for argument in command.get("arguments", []):
+            for option in argument.get("names", []):
+                if option["kind"] == "long" and argument.get("shouldDisplay", True):
+                    assert f"-{option['name']}" in text, f"{page.name} lacks --{option['name']}: contrib/man/generate"
+
+
+@pytest.mark.parametrize("shell_name, check", [("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])])
+def test_completions_are_made_and_read(shell_name, check, tmp_path):
+    for name in ["watchword", "watchwordd"]:
+        made = subprocess.run([program(name), "--generate-completion-script", shell_name], capture_output=True, check=True).stdout
+        script = tmp_path / f"{name}.{shell_name}"
+        script.write_bytes(made)
+        assert name.encode() in made and len(made) > 500
+        done = subprocess.run([*check, script], capture_output=True)
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,52 @@
+import Testing
+import WatchwordProtocol
+
+@testable import watchword
+
+@Suite struct BridgeTests {
+    private func secret(_ text: String) -> Secret {
+        var text = text
+        return text.withUTF8 { Secret(copying: UnsafeRawBufferPointer($0)) }
+    }
+
+    @Test func whatGitSays() throws {
+        let text =
+            "protocol=https\nhost=git.example:8443\npath=a/b\nusername=b=b\npassword=p=w\ncapability[]=authtype\n"
+        let said = try #require(GitDescription(secret(text + "password_expiry_utc=1\nephemeral=1\n\nhost=later\n")))
+        #expect(said.pattern == SpacePattern(scheme: "https", host: "git.example", port: 8443))
+        #expect(said.path == "/a/b" && said.user == "b=b" && said.password == secret("p=w"))
+        #expect(said.knowsAuthtype && said.expires && said.isEphemeral)
+    }
+
+    @Test(arguments: [
+        "protocol=ssh\nhost=h\n", "protocol=https\n", "protocol=https\nhost=\n", "protocol=http\nhost=a/b\n", "\n",
+    ])
+    func whatIsNoHTTPServerHasNoSpaces(text: String) throws {
+        #expect(try #require(GitDescription(secret(text))).pattern == nil)
+    }
+
+    @Test(arguments: ["no mark\n", "=\u{0}\nx\n"])
+    func whatMakesNoSenseIsRefused(text: String) { #expect(GitDescription(secret(text)) == nil) }
+
+    @Test(
+        arguments: [
+            ("Username for 'https://git.example': ", nil, true, "git.example", 443, nil),
+            ("Password for 'https://git.example': ", "bob", false, "git.example", 443, "bob"),
+            ("Password for 'http://127.0.0.1:8080': ", "b%40b", false, "127.0.0.1", 8080, "b@b"),
+            ("Password for 'https://git.example': ", "bob:pw", false, "git.example", 443, nil),
+        ] as [(String, String?, Bool, String, Int, String?)])
+    func whatGitAsks(question: String, userInfo: String?, wantsUser: Bool, host: String, port: Int, user: String?)
+        throws
+    {
+        let asked = try #require(AskedServer(question, userInfo: userInfo.map(secret)))
+        #expect(asked.wantsUser == wantsUser && asked.user == user)
+        #expect(asked.pattern.host == host && asked.pattern.port == port)
+    }
+
+    @Test(arguments: [
+        "Enter passphrase for key '/home/bob/.ssh/id': ", "Password: ", "Password for 'ssh://host': ", "Password for '",
+        "",
+        "Username for 'https://': ",
+    ])
+    func otherQuestionsAreForPeople(question: String) { #expect(AskedServer(question, userInfo: nil) == nil) }
+}

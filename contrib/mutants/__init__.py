@@ -1,0 +1,16 @@
+"""The guards that contrib/mutate removes, one at a time: where each stands, what stands there instead, and which tests must
+go red.
+
+A guard is (name, file, exact text, replacement, tests). The text stands in its file exactly once. The tests are a filter for
+`swift test`, or a file for pytest. A replacement has to compile without a warning.
+"""
+
+from .connections import BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES
+from .consent import CONSENT, HANDING_OUT
+from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
+
+GROUPS = {
+    "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
+    "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
+    "consent": CONSENT, "handing-out": HANDING_OUT,
+}
