@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from rig import audit, subjects
+from rig import audit, memory, subjects
+from rig.bodies import eventually
 from rig.client import Client, password_answer
 from rig.scripted import basic_server
 
@@ -148,3 +149,14 @@ def test_a_sandbox_gets_nothing(stage, password):
     os.close(info)
     assert kind(get(inside)) == "denied"
     inside.close()
+
+
+@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
+def test_no_copy_is_left_of_what_was_given_out(stage, gnome, password, persistence):
+    broker = stage.configured(f'[credentials]\nhand-out = ["{PROGRAM} git.example.com"]\n', environment=gnome.environment)
+    client = stage.client(broker=broker)
+    store(client, password, persistence=persistence)
+    for _ in range(3):
+        assert get(client)["result"]["credential"]["password"] == password
+    client.call("session/clear", {})
+    eventually(lambda: memory.places(broker.process.pid, password) == [], "a copy is left", 3)
