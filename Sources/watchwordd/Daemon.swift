@@ -1,4 +1,5 @@
 import ArgumentParser
+import BrokerSocket
 import Configuration
 import Glibc
 import Logging

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import time
 
-from .broker import program
+from .broker import ROOT, program
+from .subjects import Relay
 
 # Nobody's: the namespace has a user database of its own.
 USER = 61234
@@ -34,6 +35,8 @@ done
 mount --bind "$FOLDER/passwd" /etc/passwd
 mount --bind "$FOLDER/group" /etc/group
 mount --bind "$SWIFT" "$FOLDER/swift"
+mount --bind "$SOURCE" "$FOLDER/source"
+mount --bind "$BINARIES" "$FOLDER/binaries"
 exec setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups -- env -i HOME="$FOLDER/home" XDG_RUNTIME_DIR="$FOLDER/run" \
     PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 LD_LIBRARY_PATH="$FOLDER/swift" \
     /lib/systemd/systemd --user --unit=basic.target --log-target=console --log-level=info'
@@ -74,14 +77,17 @@ def swift_libraries():
 
 
 class Manager:
-    """`folder` has to be reachable by everybody, and its name short."""
+    """`folder` has to be reachable by everybody, and its name short. Inside there are `source` and `binaries`, readable for
+    everybody wherever they really are."""
 
     def __init__(self, folder):
         self.folder, self.process = pathlib.Path(folder), None
         self.home, self.runtime = self.folder / "home", self.folder / "run"
         self.group = _own_group() / f"watchword-test-{os.getpid()}-{self.folder.name}"
-        for name in ["home", "run", "none", "swift", "plain-units"]:
-            (self.folder / name).mkdir(mode=0o755 if name in {"none", "swift", "plain-units"} else 0o700)
+        for name in ["home", "run"]:
+            (self.folder / name).mkdir(mode=0o700)
+        for name in ["none", "swift", "source", "binaries", "plain-units"]:
+            (self.folder / name).mkdir(mode=0o755)
         for name in PLAIN_UNITS:
             shutil.copy(f"{UNITS}/{name}", self.folder / "plain-units" / name)
         (self.folder / "passwd").write_text(f"root:x:0:0::/root:/bin/sh\ndesk:x:{USER}:{USER}::{self.home}:/bin/sh\n")
@@ -93,7 +99,8 @@ class Manager:
         self.own(self.home, self.runtime)
         self.group.mkdir()
         self.environment = {"GROUP": str(self.group), "FOLDER": str(self.folder), "USER_ID": str(USER), "PATH": os.environ["PATH"],
-                            "SWIFT": swift_libraries() or str(self.folder / "none")}
+                            "SWIFT": swift_libraries() or str(self.folder / "none"), "SOURCE": str(ROOT),
+                            "BINARIES": str(pathlib.Path(program("watchwordd")).parent)}
         self.own(self.group, self.group / "cgroup.procs", self.group / "cgroup.subtree_control", self.group / "cgroup.threads")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
@@ -121,6 +128,13 @@ class Manager:
 
     def run(self, *command, seconds=30):
         return subprocess.run(self.inside(*command), capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
+
+    def install(self, *options):
+        """contrib/install --user, as that user."""
+        return self.run("/usr/bin/python3", f"{self.folder}/source/contrib/install", "--user", *options)
+
+    def client(self, name="broker.sock"):
+        return Relay(f"{self.runtime}/watchword/{name}", *self.inside())
 
     def systemctl(self, *words):
         return self.run("systemctl", "--user", "--no-pager", *words)
