@@ -9,7 +9,7 @@ CONFIGURATION = """
 Port {port}
 ListenAddress 127.0.0.1
 HostKey {folder}/host
-AuthorizedKeysFile {folder}/user.pub
+AuthorizedKeysFile {folder}/authorized_keys
 StrictModes no
 UsePAM no
 PasswordAuthentication no
@@ -41,6 +41,7 @@ class Sshd:
             if not (self.folder / name).exists():
                 subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name)], check=True,
                                stdin=subprocess.DEVNULL)
+        (self.folder / "authorized_keys").write_text("restrict,port-forwarding " + (self.folder / "user.pub").read_text())
         (self.folder / "known").write_text(f"[127.0.0.1]:{self.port} {(self.folder / 'host.pub').read_text()}")
         (self.folder / "config").write_text(CLIENT.format(port=self.port, folder=self.folder))
         (self.folder / "sshd_config").write_text(CONFIGURATION.format(port=self.port, folder=self.folder, more=more))
