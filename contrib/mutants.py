@@ -37,6 +37,22 @@ REDIRECTS = [
      "WatchwordCoreTests.ProxyFetchTests"),
 ]
 
+SERVICE_MANAGER = [
+    ("handed-over-restricted", SOCKET + "InheritedSockets.swift",
+     "guard restricted.count == count - 1 else", "guard restricted.count <= count else",
+     "BrokerSocketTests.InheritedSocketsTests"),
+    ("handed-over-names", SOCKET + "InheritedSockets.swift",
+     "guard names.count == count || names.isEmpty && count == 1 else", "guard names.count <= count else",
+     "BrokerSocketTests.InheritedSocketsTests"),
+    ("handed-over-order", SOCKET + "InheritedSockets.swift",
+     "main = restricted.first == 0 ? Self.first + 1 : Self.first", "main = Self.first",
+     "BrokerSocketTests.InheritedSocketsTests"),
+    ("notify-line-break", SOCKET + "ServiceNotifier.swift",
+     "$0.value < 0x20 ? \" \" : $0", "$0.value < 0x09 ? \" \" : $0", "BrokerSocketTests.ServiceNotifierTests"),
+    ("notify-of-another", "Sources/watchwordd/ServiceManager.swift",
+     "guard !isStartedByClient, let path", "guard let path", "Tests/EndToEnd/test_activation.py"),
+]
+
 REQUESTS = [
     ("header-reserved", FETCH + "HeaderPolicy.swift",
      "guard !reserved.contains(lowercased) else {", "guard lowercased != reserved.first else {",
@@ -521,7 +537,7 @@ CONSENT = [
 ]
 
 GROUPS = {
-    "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
+    "service-manager": SERVICE_MANAGER, "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
     "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
     "consent": CONSENT,
 }

@@ -1,5 +1,5 @@
-"""Use from afar: a real sshd on loopback, the restricted socket forwarded with ssh -R, and programs with another home on the other
-side. The desk's agent is asked; what is kept stays at the desk."""
+"""Use from afar: a real sshd on loopback, the restricted socket forwarded with ssh -R, and programs with another home on the
+other side. The desk's agent is asked; what is kept stays at the desk."""
 import os
 import subprocess
 
@@ -22,19 +22,29 @@ class Afar:
         manager.own(self.other)
         self.tunnels = []
 
-    def tunnel(self, sshd, *options):
+    def tunnel(self, sshd):
         """ssh, until the socket is there."""
-        ssh = sshd.ssh("-N", "-o", "ExitOnForwardFailure=yes", *options, "-R", f"{self.remote}:{self.manager.runtime}/watchword/restricted.sock",
-                       "other")
+        there_and_here = f"{self.remote}:{self.manager.runtime}/watchword/restricted.sock"
+        ssh = sshd.ssh("-N", "-o", "ExitOnForwardFailure=yes", "-R", there_and_here, "other")
         self.tunnels.append(ssh)
         self.manager.wait_for(lambda: self.answers() or ssh.poll() is not None)
         return ssh
 
     def answers(self):
-        return os.path.exists(self.remote) and self.there("watchword", "fetch", "--no-start", "http://127.0.0.1:1/").returncode == 7
+        if not os.path.exists(self.remote):
+            return False
+        return self.there("watchword", "fetch", "--no-start", "http://127.0.0.1:1/").returncode == 7
 
     def there(self, *command):
-        return self.manager.run("env", f"HOME={self.other}", f"XDG_RUNTIME_DIR={self.other}", f"WATCHWORD_SOCKET={self.remote}", *command)
+        return self.manager.run(*self.surroundings, *command)
+
+    @property
+    def surroundings(self):
+        return ["env", f"HOME={self.other}", f"XDG_RUNTIME_DIR={self.other}", f"WATCHWORD_SOCKET={self.remote}"]
+
+    def job(self, *command):
+        return subprocess.Popen(self.manager.inside(*self.surroundings, *command), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def client(self):
         return Relay(self.remote, *self.manager.inside())
@@ -105,9 +115,7 @@ def test_a_job_over_there_asks_at_this_desk_and_never_has_the_password(desk, ssh
     afar.tunnel(sshd)
     at_desk = agent("bob", password)
     for _ in range(2):
-        job = subprocess.Popen(
-            desk.inside("env", f"HOME={afar.other}", f"XDG_RUNTIME_DIR={afar.other}", f"WATCHWORD_SOCKET={afar.remote}", "watchword", "fetch",
-                        "--json", server.url), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        job = afar.job("watchword", "fetch", "--json", server.url)
         asked = at_desk.answer()
         said, wrong = job.communicate(timeout=20)
         assert job.returncode == 0 and "the report" in said, wrong
@@ -125,8 +133,8 @@ def test_what_is_kept_at_the_desk_is_not_for_there(desk, sshd, afar, stage):
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
     afar.tunnel(sshd)
-    stored = subprocess.run(desk.inside("watchword", "credentials", "store", server.url, "--user", "bob", "--keep", "session", "--password-stdin"),
-                            input=password + "\n", capture_output=True, text=True, timeout=20)
+    store = ["watchword", "credentials", "store", server.url, "--user", "bob", "--keep", "session", "--password-stdin"]
+    stored = subprocess.run(desk.inside(*store), input=password + "\n", capture_output=True, text=True, timeout=20)
     assert stored.returncode == 0, stored.stderr
     assert desk.run("watchword", "fetch", server.url).returncode == 0
     there = afar.there("watchword", "fetch", "--no-start", "-u", "bob:", server.url)
@@ -144,9 +152,7 @@ def test_what_is_kept_at_the_desk_is_not_for_there(desk, sshd, afar, stage):
 def test_when_the_connection_breaks_off_it_is_said_and_nothing_hangs(desk, sshd, afar, stage):
     server = stage.server(lambda request: None)
     ssh = afar.tunnel(sshd)
-    job = subprocess.Popen(
-        desk.inside("env", f"HOME={afar.other}", f"WATCHWORD_SOCKET={afar.remote}", "watchword", "fetch", server.url),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    job = afar.job("watchword", "fetch", server.url)
     desk.wait_for(lambda: server.requests)
     sshd.end_sessions()
     assert ssh.wait(20) == 255
@@ -185,6 +191,7 @@ def test_the_unit_forwards_and_comes_back(desk, afar, stage):
         desk.do("daemon-reload")
         desk.do("enable", "--now", unit)
         desk.wait_for(afar.answers)
+        assert "restricted socket" in afar.there("watchword", "status").stderr
         assert oct(os.stat(afar.remote).st_mode & 0o777) == "0o600"
         first = desk.value(unit, "MainPID")
         sshd.end_sessions()

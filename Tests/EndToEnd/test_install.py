@@ -15,8 +15,8 @@ BINARIES = str(pathlib.Path(program("watchword")).parent)
 
 def install(*options, home=None, folder="/"):
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(home or "/nonexistent")}
-    return subprocess.run(["/usr/bin/python3", str(ROOT / "contrib" / "install"), *map(str, options)], capture_output=True, text=True,
-                          timeout=120, env=environment, cwd=folder, stdin=subprocess.DEVNULL)
+    return subprocess.run(["/usr/bin/python3", str(ROOT / "contrib" / "install"), *map(str, options)],
+                          capture_output=True, text=True, timeout=120, env=environment, cwd=folder, stdin=subprocess.DEVNULL)
 
 
 def put(*options, binaries=BINARIES, **more):
@@ -30,7 +30,10 @@ def tree(folder):
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
-        found[name] = os.readlink(path) if path.is_symlink() else "folder" if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_symlink() or path.is_dir():
+            found[name] = os.readlink(path) if path.is_symlink() else "folder"
+        else:
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
@@ -67,14 +70,15 @@ def test_what_is_installed_works(installed):
 
 @pytest.mark.parametrize("shell,ask", [
     ("bash", 'source usr/local/share/bash-completion/completions/watchword; COMP_WORDS=(watchword cred); COMP_CWORD=1; '
-             'COMP_LINE="watchword cred"; COMP_POINT=14; $(complete -p watchword | sed "s/.*-F //; s/ .*//") watchword cred watchword; '
-             'echo "${COMPREPLY[@]}"'),
+             'COMP_LINE="watchword cred"; COMP_POINT=14; '
+             '$(complete -p watchword | sed "s/.*-F //; s/ .*//") watchword cred watchword; echo "${COMPREPLY[@]}"'),
     ("fish", "source usr/local/share/fish/vendor_completions.d/watchword.fish; complete -C 'watchword cred'"),
     ("zsh", "fpath=($PWD/usr/local/share/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -d $PWD/../zcompdump; "
             "whence -w _watchword; print $_comps[watchword] credentials")])
 def test_the_shells_understand_the_completions(installed, tmp_path, shell, ask):
-    done = subprocess.run([shell, *(["-f"] if shell == "zsh" else []), "-c", ask], cwd=installed, capture_output=True, text=True, timeout=30,
-                          env={"PATH": f"{installed}/usr/local/bin:{os.environ['PATH']}", "HOME": str(tmp_path), "LANG": "C.UTF-8"})
+    environment = {"PATH": f"{installed}/usr/local/bin:{os.environ['PATH']}", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    done = subprocess.run([shell, *(["-f"] if shell == "zsh" else []), "-c", ask], cwd=installed, capture_output=True, text=True,
+                          timeout=30, env=environment)
     assert "credentials" in done.stdout, done.stderr
     if shell == "zsh":
         assert "_watchword: function" in done.stdout and "_watchword credentials" in done.stdout
@@ -87,6 +91,9 @@ def test_nothing_is_left(tmp_path, small):
     put("--destdir", tmp_path, binaries=small)
     put("--destdir", tmp_path, binaries=small)
     assert len(tree(tmp_path)) > len(before) + 20
+    client = tmp_path / "usr/local/share/watchword/clients/python"
+    subprocess.run(["/usr/bin/python3", "-c", "import watchword"], cwd=client, check=True, env={"PATH": os.environ["PATH"]})
+    assert list((client / "__pycache__").iterdir())
     done = install("--destdir", tmp_path, "--uninstall")
     assert done.returncode == 0, done.stderr
     assert tree(tmp_path) == before
@@ -96,11 +103,13 @@ def test_nothing_is_left(tmp_path, small):
 
 def test_a_file_that_was_changed_is_not_overwritten(tmp_path, small):
     put("--destdir", tmp_path, binaries=small)
-    unit, foreign = tmp_path / "usr/local/lib/systemd/user/watchword.service", tmp_path / "usr/local/share/man/man5/watchword-config.5"
+    unit = tmp_path / "usr/local/lib/systemd/user/watchword.service"
+    other = tmp_path / "usr/local/share/man/man5/watchword-config.5"
     unit.write_text("mine")
     before = tree(tmp_path)
     refused = install("--destdir", tmp_path, "--build", "none", "--binaries", small)
-    assert refused.returncode == 1 and str(unit).removeprefix(str(tmp_path)) in refused.stderr and str(foreign) not in refused.stderr
+    named = [str(path).removeprefix(str(tmp_path)) in refused.stderr for path in (unit, other)]
+    assert refused.returncode == 1 and named == [True, False], refused.stderr
     assert tree(tmp_path) == before, "nothing was changed"
     said = put("--destdir", tmp_path, "--set-aside", binaries=small)
     assert unit.with_name(unit.name + ".set-aside").read_text() == "mine" and ".set-aside" in said

@@ -21,8 +21,8 @@ def run(*command, **more):
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
-    built = run("/usr/bin/python3", CONTRIB / "make-deb", "--build", "none", "--binaries", pathlib.Path(program("watchword")).parent,
-                "--output", folder)
+    built = run("/usr/bin/python3", CONTRIB / "make-deb", "--build", "none", "--output", folder,
+                "--binaries", pathlib.Path(program("watchword")).parent)
     assert built.returncode == 0, built.stderr
     return pathlib.Path(built.stdout.strip())
 
@@ -109,7 +109,8 @@ def test_nothing_is_left_of_it(package, tmp_path):
     assert len(target.files()) > len(before) + 20
     (target.root / PROFILE).write_text("# mine\n")
     target.do("--remove", "watchword")
-    assert [path for path in target.files() if (target.root / path).is_file()] == [PROFILE, "usr/share/man/own"], "a changed conffile is the administrator's"
+    left = [path for path in target.files() if (target.root / path).is_file()]
+    assert left == [PROFILE, "usr/share/man/own"], "a changed conffile is the administrator's"
     target.do("--purge", "watchword")
     assert target.files() == before
     assert "watchword" not in target.database.read_text() and not list((target.records / "info").glob("watchword*"))

@@ -1,4 +1,4 @@
-"""The units under a real user manager without root's rights: sockets, start, reload, end, watchdog, and what its hardening does."""
+"""The units under a real user manager without root's rights: sockets, start, reload, end, watchdog; what the hardening does."""
 import errno
 import json
 import os
@@ -31,7 +31,8 @@ def manager():
             installed = manager.install("--build", "none", "--binaries", f"{folder}/binaries")
             assert installed.returncode == 0, installed.stderr
             # The debug build needs Swift's libraries, which may be where only root can read.
-            manager.unit("watchword.service.d/test.conf", f"[Service]\nEnvironment=LD_LIBRARY_PATH={folder}/swift\nStandardError=append:{manager.home}/service.log\n")
+            manager.unit("watchword.service.d/test.conf", f"[Service]\nEnvironment=LD_LIBRARY_PATH={folder}/swift\n"
+                         f"StandardError=append:{manager.home}/service.log\n")
             manager.do("daemon-reload")
             yield manager
         finally:
@@ -65,8 +66,8 @@ def test_systemd_finds_no_mistake_in_the_units(tmp_path):
         (tmp_path / unit.name.replace("@.", "@host.")).write_text(text)
     (tmp_path / "run").mkdir(mode=0o700)
     checked = subprocess.run(
-        ["systemd-analyze", "--user", "--man=no", "verify", *map(str, sorted(tmp_path.glob("*.s*")))], capture_output=True, text=True,
-        timeout=60, env={"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run"), "PATH": os.environ["PATH"]})
+        ["systemd-analyze", "--user", "--man=no", "verify", *map(str, sorted(tmp_path.glob("*.s*")))], capture_output=True,
+        text=True, timeout=60, env={"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run"), "PATH": os.environ["PATH"]})
     about_ours = [line for line in (checked.stdout + checked.stderr).splitlines() if "watchword" in line]
     assert checked.returncode == 0 and about_ours == [], checked.stderr
 
@@ -160,7 +161,8 @@ def test_a_log_in_works_under_the_units_filters(desk, stage, certificates, tls_s
     desk.own(configuration.parent)
     change(desk, f"ExecStart=\nExecStart={desk.home}/.local/bin/watchwordd --ca-file {desk.folder}/ca.pem")
     client = desk.client()
-    client.call("initialize", {"client": {"name": "rig"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
+    client.call("initialize", {"client": {"name": "rig"}, "protocolVersion": 1,
+                               "capabilities": {"challenge": {"delivery": "request"}}})
     client.send({"id": 9, "method": "fetch/run", "params": {"url": server.url}})
     while (message := client.read()).get("method") != "auth/challenge":
         assert "id" not in message, message
@@ -186,11 +188,13 @@ def test_each_line_of_the_hardening_has_an_effect(manager):
     lines = hardening(SERVICE)
     number, files = lines.pop("SystemCallErrorNumber"), lines.pop("LimitNOFILE")
     assert set(lines) == set(attempts.ATTEMPTS), "a line without an attempt, or an attempt without a line"
-    cases = {"nothing": [], "everything": [*lines.values(), number, files], **{name: [line, number] for name, line in lines.items()}}
+    cases = {"nothing": [], "everything": [*lines.values(), number, files]}
+    cases.update({name: [line, number] for name, line in lines.items()})
     program = f"/usr/bin/python3 {manager.folder}/source/Tests/EndToEnd/rig/attempts.py"
     for case, chosen in cases.items():
         manager.unit(f"attempts-{case}.service", "\n".join(
-            ["[Service]", "Type=oneshot", f"ExecStart={program}", f"StandardOutput=truncate:{manager.home}/{case}.json", *chosen, ""]))
+            ["[Service]", "Type=oneshot", f"ExecStart={program}", f"StandardOutput=truncate:{manager.home}/{case}.json",
+             *chosen, ""]))
     manager.do("daemon-reload")
     manager.do("start", *[f"attempts-{case}.service" for case in cases])
     found = {case: json.loads((manager.home / f"{case}.json").read_text()) for case in cases}

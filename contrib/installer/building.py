@@ -16,7 +16,8 @@ def binaries(kind, folder=None):
         found = pathlib.Path(_run(["swift", "build", *options, "--show-bin-path"], capture_output=True).stdout.strip())
     missing = [name for name in layout.PROGRAMS if not (found / name).is_file()]
     if missing:
-        raise SystemExit(f"{' and '.join(missing)} cannot be found in {found}. Build first, or name another folder with --binaries.")
+        raise SystemExit(f"{' and '.join(missing)} cannot be found in {found}. Build first, or name another folder with "
+                         "--binaries.")
     return found
 
 

@@ -122,6 +122,7 @@ class Installation:
                 continue
             if state == one:
                 self.place(path).unlink()
+                self._remove_compiled(self.place(path))
             else:
                 left[path] = one
         self.place(self.list_path).unlink()
@@ -131,3 +132,13 @@ class Installation:
             except OSError:
                 pass  # Something of somebody else's is in it.
         return sorted(left)
+
+    @staticmethod
+    def _remove_compiled(place):
+        """What Python has written beside a module, where it could."""
+        folder = place.parent / "__pycache__"
+        if place.suffix == ".py" and folder.is_dir():
+            for compiled in folder.glob(f"{place.stem}.cpython-*.pyc"):
+                compiled.unlink()
+            if not any(folder.iterdir()):
+                folder.rmdir()

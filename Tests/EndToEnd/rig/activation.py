@@ -7,7 +7,7 @@ import subprocess
 from .broker import program
 from .waiting import is_ready
 
-# Takes the numbers that a manager uses: 3 and up. What it is told of comes in its arguments, as the process itself is the service.
+# Takes the numbers that a manager uses: 3 and up. The process itself becomes the service.
 HAND_OVER = """
 import fcntl, os, sys
 names, given, program = sys.argv[1], [int(text) for text in sys.argv[2].split(",")], sys.argv[3:]

@@ -13,8 +13,8 @@ from .subjects import Relay
 # Nobody's: the namespace has a user database of its own.
 USER = 61234
 UNITS = "/usr/lib/systemd/user"
-PLAIN_UNITS = ["basic.target", "default.target", "sockets.target", "timers.target", "paths.target", "exit.target", "shutdown.target",
-               "systemd-exit.service", "app.slice", "session.slice", "background.slice"]
+PLAIN_UNITS = ["basic.target", "default.target", "sockets.target", "timers.target", "paths.target", "exit.target",
+               "shutdown.target", "systemd-exit.service", "app.slice", "session.slice", "background.slice"]
 
 # Ends before it starts the manager where that would not be alone in its control group: it moves whatever it finds there.
 START = r"""
@@ -98,8 +98,9 @@ class Manager:
     def start(self, seconds=20):
         self.own(self.home, self.runtime)
         self.group.mkdir()
-        self.environment = {"GROUP": str(self.group), "FOLDER": str(self.folder), "USER_ID": str(USER), "PATH": os.environ["PATH"],
-                            "SWIFT": swift_libraries() or str(self.folder / "none"), "SOURCE": str(ROOT),
+        self.environment = {"GROUP": str(self.group), "FOLDER": str(self.folder), "USER_ID": str(USER),
+                            "PATH": os.environ["PATH"], "SWIFT": swift_libraries() or str(self.folder / "none"),
+                            "SOURCE": str(ROOT),
                             "BINARIES": str(pathlib.Path(program("watchwordd")).parent)}
         self.own(self.group, self.group / "cgroup.procs", self.group / "cgroup.subtree_control", self.group / "cgroup.threads")
         with open(self.log_path, "wb") as log:
@@ -122,8 +123,9 @@ class Manager:
 
     def inside(self, *command):
         """`command` as the manager's user, with its view of the files."""
-        return ["nsenter", "--target", str(self.process.pid), "--mount", "--", "setpriv", "--reuid", str(USER), "--regid", str(USER),
-                "--clear-groups", "--", "env", "-i", f"HOME={self.home}", f"XDG_RUNTIME_DIR={self.runtime}", "LANG=C.UTF-8",
+        return ["nsenter", "--target", str(self.process.pid), "--mount", "--", "setpriv", "--reuid", str(USER),
+                "--regid", str(USER), "--clear-groups",
+                "--", "env", "-i", f"HOME={self.home}", f"XDG_RUNTIME_DIR={self.runtime}", "LANG=C.UTF-8",
                 f"PATH={self.home}/.local/bin:/usr/bin:/bin", f"LD_LIBRARY_PATH={self.folder}/swift", *command]
 
     def run(self, *command, seconds=30):

@@ -39,8 +39,8 @@ class Sshd:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         for name in ["host", "user"]:
             if not (self.folder / name).exists():
-                subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name)], check=True,
-                               stdin=subprocess.DEVNULL)
+                subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name)],
+                               check=True, stdin=subprocess.DEVNULL)
         (self.folder / "authorized_keys").write_text("restrict,port-forwarding " + (self.folder / "user.pub").read_text())
         (self.folder / "known").write_text(f"[127.0.0.1]:{self.port} {(self.folder / 'host.pub').read_text()}")
         (self.folder / "config").write_text(CLIENT.format(port=self.port, folder=self.folder))
