@@ -170,7 +170,8 @@ def test_for_one_user_with_the_service_manager(tmp_path):
             manager.do("set-environment", f"LD_LIBRARY_PATH={folder}/swift")
             shown = manager.run("watchword", "status")
             assert steps[-1] == "watchword status" and shown.returncode == 0, shown.stderr
-            assert manager.value("watchword.service", "ActiveState") == "active"
+            # It answers a moment before the manager has heard that it is ready.
+            manager.wait_for(lambda: manager.value("watchword.service", "ActiveState") == "active")
             done = manager.install("--uninstall")
             assert done.returncode == 0 and not done.stderr, done.stderr
             assert manager.value("watchword.service", "ActiveState") == "inactive"

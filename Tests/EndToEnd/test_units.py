@@ -110,6 +110,8 @@ def test_a_reload_is_waited_for_and_says_what_became_of_it(desk):
     desk.own(configuration.parent)
     client = desk.client()
     client.call("ping")
+    # It answers a moment before the manager has heard that it is ready.
+    desk.wait_for(lambda: desk.value("watchword.service", "ActiveState") == "active")
     pid = main_pid(desk)
     for text, said in [("nonsense", "mistake"), ("[limits]\nsession-idle-s = 9\n", "Listening.")]:
         configuration.write_text(text)

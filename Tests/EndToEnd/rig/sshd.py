@@ -1,4 +1,5 @@
 """A real sshd on loopback, with keys and a configuration of its own, run by whom it lets in."""
+import contextlib
 import os
 import signal
 import subprocess
@@ -69,7 +70,8 @@ class Sshd:
 
     def end_sessions(self):
         for pid in self.sessions():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def stop(self):
         self.end_sessions()
