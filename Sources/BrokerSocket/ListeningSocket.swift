@@ -43,20 +43,6 @@ public struct ListeningSocket: ~Copyable, Sendable {
         self.init(descriptor: descriptor, file: nil)
     }
 
-    /// The descriptor that the service manager has handed over to this process; `nil` when there is none.
-    public static func inheritedDescriptor(
-        environment: (String) -> String?, pid: Int32
-    ) throws(SocketFailure) -> Int32? {
-        guard environment("LISTEN_PID").flatMap(Int32.init) == pid, let text = environment("LISTEN_FDS") else {
-            return nil
-        }
-        guard text == "1" else {
-            throw .inheritedDescriptorNotUsable(
-                reason: "one socket is expected, and LISTEN_FDS is \"\(text.shortened)\"")
-        }
-        return 3
-    }
-
     /// SwiftNIO calls listen(2) on a socket that it adopts, and takes away most of what it may keep.
     func setBacklog() { listen(descriptor, Self.backlog) }
 

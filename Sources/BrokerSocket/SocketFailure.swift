@@ -9,6 +9,8 @@ public enum SocketFailure: Error, Equatable, Sendable {
     /// Something that is no socket lies where the socket should be; it is left alone.
     case notASocket(path: String)
     case inheritedDescriptorNotUsable(reason: String)
+    /// Of `$NOTIFY_SOCKET`.
+    case notificationSocketNotUsable
     case systemCall(String, path: String, error: Int32)
 }
 
@@ -25,6 +27,8 @@ extension SocketFailure: CustomStringConvertible {
             "At \(path) lies something that is not a socket. Move it away, or choose another path with --socket."
         case .inheritedDescriptorNotUsable(let reason):
             "The socket handed over by the service manager cannot be used: \(reason)."
+        case .notificationSocketNotUsable:
+            "NOTIFY_SOCKET names no Unix socket: it has to be an absolute path, or a name behind an @, that fits an address."
         case .systemCall(let call, let path, let error):
             "\(call) failed at \(path): \(String(cString: strerror(error)))."
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BrokerSocket
 import Configuration
 import Glibc
 import Logging
@@ -66,7 +67,7 @@ struct Daemon: ParsableCommand {
         do {
             let source = ConfigurationSource(explicit: config)
             let settings = try source.load()
-            let inherited = try ProcessSetup.apply(keeping: readyFd)
+            let manager = try ProcessSetup.apply(keeping: readyFd)
             if settings.filtersSystemCalls { try ProcessSetup.filterSystemCalls() }
             let signals = ServiceSignals()
             let level = Logger.Level(rawValue: logLevel) ?? .notice
@@ -76,17 +77,23 @@ struct Daemon: ParsableCommand {
                 return handler
             }
             let service = try Blocking.run {
-                try await RunningService.start(self, settings, inheritedSocket: inherited, log: log)
+                try await RunningService.start(self, settings, manager: manager, log: log)
             }
             announceReady()
+            manager.say(.ready(status: "Listening."))
             try signals.wait { request in
                 try Blocking.run {
                     switch request {
-                    case .reload: await service.reload(from: source)
+                    case .reload:
+                        manager.say(.reloading)
+                        let isTaken = await service.reload(from: source)
+                        manager.say(
+                            .ready(status: isTaken ? "Listening." : "Listening; the configuration has a mistake."))
                     case .forget: await service.forgetSession()
                     }
                 }
             }
+            manager.say(.stopping(status: "Ending what is still fetched."))
             try Blocking.run { await service.stop() }
         } catch let failure as StartFailure {
             let line = Array("watchwordd: \(failure.text)\n".utf8)

@@ -6,7 +6,6 @@ enum EnvironmentCleaning {
     private static let kept: Set<String> = [
         "HOME", "USER", "LOGNAME", "PATH", "LANG", "LANGUAGE", "TZ", "DBUS_SESSION_BUS_ADDRESS", "KRB5CCNAME",
         "KRB5_CONFIG",
-        "NOTIFY_SOCKET",
     ]
     private static let keptPrefixes = ["LC_", "XDG_", "WATCHWORD_"]
 

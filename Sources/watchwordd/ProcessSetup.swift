@@ -8,8 +8,8 @@ enum ProcessSetup {
     /// Descriptors that the daemon may use at most; far above what its connection limit needs.
     private static let descriptorLimit: rlim_t = 65_536
 
-    /// Returns the listening socket that the service manager has handed over, if there is one.
-    static func apply(keeping readyDescriptor: Int32?) throws -> Int32? {
+    /// Returns what the service manager has handed over.
+    static func apply(keeping readyDescriptor: Int32?) throws -> ServiceManager {
         let error = watchword_harden_process()
         guard error == 0 else {
             throw StartFailure(
@@ -20,20 +20,24 @@ enum ProcessSetup {
         }
         umask(0o077)
         signal(SIGPIPE, SIG_IGN)
-        let inherited: Int32?
-        do throws(SocketFailure) {
-            inherited = try ListeningSocket.inheritedDescriptor(
-                environment: { name in getenv(name).map { String(cString: $0) } }, pid: getpid())
-        } catch {
-            throw StartFailure(error)
-        }
-        closeInheritedDescriptors(except: [inherited, readyDescriptor].compactMap { $0 })
+        let sockets = try inheritedSockets()
+        closeInheritedDescriptors(except: (sockets?.descriptors ?? []) + (readyDescriptor.map { [$0] } ?? []))
         openStandardDescriptors()
+        let manager = ServiceManager(sockets: sockets, isStartedByClient: readyDescriptor != nil)
         EnvironmentCleaning.apply()
         raiseDescriptorLimit()
         // As far as the user may: secrets that are not locked are not remembered.
         watchword_raise_locked_memory_limit()
-        return inherited
+        return manager
+    }
+
+    private static func inheritedSockets() throws -> InheritedSockets? {
+        do throws(SocketFailure) {
+            return try InheritedSockets(
+                environment: { name in getenv(name).map { String(cString: $0) } }, pid: getpid())
+        } catch {
+            throw StartFailure(error)
+        }
     }
 
     /// After this the process is what it stays. Before any other thread, and nonetheless for all of them.

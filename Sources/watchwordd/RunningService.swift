@@ -30,18 +30,18 @@ struct RunningService {
     private let log: Logger
 
     static func start(
-        _ options: Daemon, _ settings: Settings, inheritedSocket: Int32?, log: Logger
+        _ options: Daemon, _ settings: Settings, manager: ServiceManager, log: Logger
     ) async throws -> RunningService {
         do {
             let location = SocketLocation(
                 explicit: options.socket, environment: { name in getenv(name).map { String(cString: $0) } },
                 uid: getuid())
-            let socket = try inheritedSocket.map { try ListeningSocket(inherited: $0) } ?? ListeningSocket(at: location)
+            let socket =
+                try manager.sockets.map { try ListeningSocket(inherited: $0.main) } ?? ListeningSocket(at: location)
             let engine = try TransferEngine(caFile: options.caFile, tokenModule: settings.tokenModule)
-            // A service manager makes the sockets that there are to be.
-            let restricted = inheritedSocket == nil ? location.restricted : nil
             return try await start(
-                options, settings, socket: socket, restricted: restricted, engine: engine, log: log)
+                options, settings, manager: manager, socket: socket, restricted: location.restricted, engine: engine,
+                log: log)
         } catch let failure as SocketFailure {
             throw StartFailure(failure)
         } catch let failure as TransferFailure {
@@ -50,8 +50,8 @@ struct RunningService {
     }
 
     private static func start(
-        _ options: Daemon, _ settings: Settings, socket: borrowing ListeningSocket,
-        restricted: SocketLocation?, engine: TransferEngine, log: Logger
+        _ options: Daemon, _ settings: Settings, manager: ServiceManager, socket: borrowing ListeningSocket,
+        restricted: SocketLocation, engine: TransferEngine, log: Logger
     ) async throws -> RunningService {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -72,31 +72,41 @@ struct RunningService {
             try await BrokerServer.start(on: loop, socket: socket, service: broker, policy: policy, log: log)
         ]
         var removeFiles = [socket.fileRemoval]
-        if let restricted, restricted.isShortEnough {
-            let socket = try ListeningSocket(at: restricted)
+        if let socket = try restrictedSocket(of: manager, at: restricted, log: log) {
             servers.append(
                 try await BrokerServer.start(
                     on: loop, socket: socket, entrance: .restricted, service: broker, policy: policy, log: log))
             removeFiles.append(socket.fileRemoval)
-        } else if let restricted {
-            log.warning("there is no restricted socket: its path is too long", metadata: ["path": "\(restricted.path)"])
         }
+        manager.watch(loop, log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
         return RunningService(
             group: group, engine: engine, keyring: keyring, broker: broker, audit: audit, servers: servers,
             removeFiles: removeFiles, challengeDeadline: challengeDeadline, log: log)
     }
 
-    /// Takes over the configuration as it is now. One with a mistake changes nothing.
-    func reload(from source: ConfigurationSource) async {
+    /// A service manager makes the sockets that there are to be.
+    private static func restrictedSocket(
+        of manager: ServiceManager, at location: SocketLocation, log: Logger
+    ) throws -> ListeningSocket? {
+        if let sockets = manager.sockets { return try sockets.restricted.map { try ListeningSocket(inherited: $0) } }
+        if location.isShortEnough { return try ListeningSocket(at: location) }
+        log.warning("there is no restricted socket: its path is too long", metadata: ["path": "\(location.path)"])
+        return nil
+    }
+
+    /// Takes over the configuration as it is now, and says whether it did. One with a mistake changes nothing.
+    func reload(from source: ConfigurationSource) async -> Bool {
         do {
             let settings = try source.load()
             let challengeDeadline = challengeDeadline
             audit?.configure(isEnabled: settings.auditEnabled, limits: AuditLimits(settings))
             await broker.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) }
             log.notice("configuration read anew", metadata: ["file": "\(source.path ?? "none")"])
+            return true
         } catch {
             log.error("the configuration is left as it was", metadata: ["reason": "\(error.text)"])
+            return false
         }
     }
 

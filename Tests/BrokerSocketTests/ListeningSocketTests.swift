@@ -96,13 +96,6 @@ import WatchwordProtocol
     }
 
     @Test func theServiceManagersSocketIsTakenOnlyIfItIsOne() throws {
-        let variables = ["LISTEN_PID": "42", "LISTEN_FDS": "1"]
-        #expect(try ListeningSocket.inheritedDescriptor(environment: { variables[$0] }, pid: 42) == 3)
-        #expect(try ListeningSocket.inheritedDescriptor(environment: { variables[$0] }, pid: 43) == nil)
-        #expect(try ListeningSocket.inheritedDescriptor(environment: { _ in nil }, pid: 42) == nil)
-        #expect(throws: SocketFailure.self) {
-            try ListeningSocket.inheritedDescriptor(environment: { $0 == "LISTEN_PID" ? "42" : "2" }, pid: 42)
-        }
         let own = try ListeningSocket(at: folder.location()).descriptor
         #expect(try ListeningSocket(inherited: own).descriptor == own)
         let connected = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)

@@ -5,12 +5,12 @@ A guard is (name, file, exact text, replacement, tests). The text stands in its 
 `swift test`, or a file for pytest. A replacement has to compile without a warning.
 """
 
-from .connections import BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES
+from .connections import BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, SERVICE_MANAGER
 from .consent import CONSENT, HANDING_OUT
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
     "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
-    "consent": CONSENT, "handing-out": HANDING_OUT,
+    "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER,
 }

@@ -268,3 +268,19 @@ BROKER = [
     ("configuration-size", "Sources/Configuration/SettingsFile.swift",
      "guard bytes.count <= largestSize else { return", "guard bytes.count <= largestSize + 1 else { return", "ConfigurationTests"),
 ]
+
+SERVICE_MANAGER = [
+    ("handed-over-restricted", SOCKET + "InheritedSockets.swift",
+     "guard restricted.count == count - 1 else", "guard restricted.count <= count else",
+     "BrokerSocketTests.InheritedSocketsTests"),
+    ("handed-over-names", SOCKET + "InheritedSockets.swift",
+     "guard names.count == count || names.isEmpty && count == 1 else", "guard names.count <= count else",
+     "BrokerSocketTests.InheritedSocketsTests"),
+    ("handed-over-order", SOCKET + "InheritedSockets.swift",
+     "main = restricted.first == 0 ? Self.first + 1 : Self.first", "main = Self.first",
+     "BrokerSocketTests.InheritedSocketsTests"),
+    ("notify-line-break", SOCKET + "ServiceNotifier.swift",
+     "$0.value < 0x20 ? \" \" : $0", "$0.value < 0x09 ? \" \" : $0", "BrokerSocketTests.ServiceNotifierTests"),
+    ("notify-of-another", "Sources/watchwordd/ServiceManager.swift",
+     "guard !isStartedByClient, let path", "guard let path", "Tests/EndToEnd/test_activation.py"),
+]

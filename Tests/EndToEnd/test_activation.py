@@ -1,0 +1,114 @@
+"""The broker with sockets that somebody else made, and somebody to be told how it is."""
+import os
+import signal
+import time
+
+import pytest
+
+from rig.activation import Activation
+from rig.client import Client
+from rig.waiting import is_ready
+
+
+@pytest.fixture(params=["path", "abstract"])
+def activation(tmp_path, request):
+    activation = Activation(tmp_path, is_abstract=request.param == "abstract")
+    yield activation
+    activation.end()
+
+
+@pytest.fixture
+def plain(tmp_path):
+    activation = Activation(tmp_path)
+    yield activation
+    activation.end()
+
+
+def is_restricted(path):
+    client = Client(path, delivery=None)
+    reply = client.call("server/status", {})
+    client.close()
+    return "error" in reply and reply["error"]["data"]["kind"] == "denied"
+
+
+def test_the_manager_hears_of_start_reload_and_end(activation):
+    configuration = activation.folder / ".config" / "watchword" / "config.toml"
+    configuration.parent.mkdir(parents=True)
+    activation.start()
+    assert activation.next() == {"READY": "1", "STATUS": "Listening."}
+    for text, said in [("nonsense", "Listening; the configuration has a mistake."), ("", "Listening.")]:
+        configuration.write_text(text)
+        before = time.monotonic_ns() // 1000
+        activation.process.send_signal(signal.SIGHUP)
+        began = activation.next()
+        assert began["RELOADING"] == "1" and before <= int(began["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
+        assert activation.next() == {"READY": "1", "STATUS": said}
+    activation.process.send_signal(signal.SIGTERM)
+    assert activation.next()["STOPPING"] == "1"
+    assert activation.process.wait(20) == 0
+
+
+@pytest.mark.parametrize("handed,names", [
+    (("main", "restricted"), "broker:restricted"), (("restricted", "main"), "restricted:broker"), (("main",), "broker"),
+    (("main",), "-")])
+def test_each_socket_is_what_its_name_says_and_stays(plain, handed, names):
+    plain.start(handed, names)
+    plain.next()
+    for name in handed:
+        assert is_restricted(plain.paths[name]) is (name == "restricted")
+    assert not (plain.folder / ".local" / "share").exists()
+    plain.process.terminate()
+    assert plain.process.wait(20) == 0
+    assert os.path.exists(plain.paths["main"]) and os.path.exists(plain.paths["restricted"])
+
+
+@pytest.mark.parametrize("handed,names", [
+    (("main", "restricted"), "-"), (("main", "restricted"), "a:b"), (("restricted",), "restricted"),
+    (("main", "restricted"), "restricted:restricted")])
+def test_sockets_that_are_not_understood_are_refused(plain, handed, names):
+    """A restricted socket must never be taken for the other one."""
+    plain.start(handed, names)
+    assert plain.process.wait(20) == 1
+    said = plain.process.stderr.read()
+    assert "handed over by the service manager cannot be used" in said and said.count("\n") == 1
+
+
+def test_the_watchdog_is_fed(plain):
+    plain.start(WATCHDOG_USEC="100000")
+    plain.next()
+    assert all(plain.lives() for _ in range(3))
+    plain.process.send_signal(signal.SIGSTOP)
+    while plain.lives(0.3):
+        pass
+    plain.process.send_signal(signal.SIGCONT)
+    assert plain.lives()
+
+
+def test_without_a_watchdog_nothing_is_fed(plain):
+    plain.start()
+    plain.next()
+    assert not plain.lives(0.2)
+
+
+def test_a_manager_that_has_gone_stops_nothing(plain):
+    plain.heard.close()
+    plain.start()
+    assert is_restricted(plain.paths["restricted"])
+    plain.process.terminate()
+    assert plain.process.wait(20) == 0
+
+
+def test_an_address_that_is_none_is_said_and_stops_nothing(plain):
+    plain.start(NOTIFY_SOCKET="vsock:2:1234")
+    assert is_restricted(plain.paths["restricted"])
+    plain.process.terminate()
+    assert plain.process.wait(20) == 0
+    assert "NOTIFY_SOCKET names no Unix socket" in plain.process.stderr.read()
+
+
+def test_the_manager_of_another_service_hears_nothing(stage, plain):
+    """Who starts the broker from within a service passes its environment on, and is told by another way."""
+    broker = stage.broker(environment={"NOTIFY_SOCKET": plain.address})
+    assert stage.client(delivery=None).call("ping")["result"] == {}
+    assert broker.stop() == 0
+    assert not is_ready(plain.heard, 0)

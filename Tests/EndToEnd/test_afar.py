@@ -1,0 +1,210 @@
+"""Use from afar: a real sshd on loopback, the restricted socket forwarded with ssh -R, and programs with another home on the
+other side. The desk's agent is asked; what is kept stays at the desk."""
+import os
+import subprocess
+
+import pytest
+
+from rig import manager as rig_manager
+from rig.client import Client
+from rig.fixtures import reachable_folder
+from rig.scripted import basic_server
+from rig.sshd import Sshd
+from rig.subjects import Relay
+
+
+class Afar:
+    """The desk with its broker behind systemd's sockets and a folder that stands for the other machine."""
+
+    def __init__(self, manager):
+        self.manager, self.other = manager, manager.folder / "other"
+        self.other.mkdir(mode=0o700)
+        self.remote = str(self.other / "desk.sock")
+        manager.own(self.other)
+        self.tunnels = []
+
+    def tunnel(self, sshd):
+        """ssh, until the socket is there."""
+        there_and_here = f"{self.remote}:{self.manager.runtime}/watchword/restricted.sock"
+        ssh = sshd.ssh("-N", "-o", "ExitOnForwardFailure=yes", "-R", there_and_here, "other")
+        self.tunnels.append(ssh)
+        self.manager.wait_for(lambda: self.answers() or ssh.poll() is not None)
+        return ssh
+
+    def answers(self):
+        """Whether the broker at the desk does: sshd lets root in as well, and the broker sees ssh."""
+        try:
+            return self.call("ping").get("result") == {}
+        except (OSError, KeyError):
+            return False  # Nobody listens, or ssh has closed the connection.
+
+    def call(self, method):
+        client = Client(self.remote, delivery=None)
+        try:
+            return client.call(method)
+        finally:
+            client.close()
+
+    def there(self, *command):
+        return self.manager.run(*self.surroundings, *command)
+
+    @property
+    def surroundings(self):
+        return ["env", f"HOME={self.other}", f"XDG_RUNTIME_DIR={self.other}", f"WATCHWORD_SOCKET={self.remote}"]
+
+    def job(self, *command):
+        return subprocess.Popen(self.manager.inside(*self.surroundings, *command), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture(scope="module")
+def desk():
+    if reason := rig_manager.why_not():
+        pytest.skip(f"no user manager can be started here: {reason}")
+    with reachable_folder("afar") as folder:
+        manager = rig_manager.Manager(folder)
+        try:
+            manager.start()
+            installed = manager.install("--build", "none", "--binaries", f"{folder}/binaries")
+            assert installed.returncode == 0, installed.stderr
+            manager.unit("watchword.service.d/test.conf", f"[Service]\nEnvironment=LD_LIBRARY_PATH={folder}/swift\n")
+            manager.do("daemon-reload")
+            manager.do("enable", "--now", "watchword.socket")
+            yield manager
+        finally:
+            manager.stop()
+
+
+@pytest.fixture
+def sshd(desk):
+    sshd = Sshd(desk)
+    yield sshd
+    sshd.stop()
+
+
+@pytest.fixture
+def afar(desk):
+    afar = Afar(desk)
+    yield afar
+    for ssh in afar.tunnels:
+        ssh.kill()
+        ssh.wait(20)
+    subprocess.run(["rm", "-r", str(afar.other)], check=True)
+
+
+@pytest.fixture
+def agent(desk):
+    agents = []
+    yield lambda *words: agents.append(Agent(desk, *words)) or agents[0]
+    for one in agents:
+        one.relay.close()
+
+
+class Agent:
+    """At the desk: answers one question after the other."""
+
+    def __init__(self, desk, user, password):
+        self.relay = desk.client()
+        self.password = {"type": "password", "user": user, "password": password, "persistence": "forSession"}
+        assert "result" in self.relay.call("agent/register", {"name": "desk"})
+
+    def answer(self):
+        while (message := self.relay.read()).get("method") != "auth/challenge":
+            pass
+        self.relay.send({"id": message["id"], "result": {"action": "credential", "credential": self.password}})
+        return message["params"]
+
+
+def test_a_job_over_there_asks_at_this_desk_and_never_has_the_password(desk, sshd, afar, agent, stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password, body=b"the report\n"))
+    stage.allow(password, server)
+    afar.tunnel(sshd)
+    at_desk = agent("bob", password)
+    for _ in range(2):
+        job = afar.job("watchword", "fetch", "--json", server.url)
+        asked = at_desk.answer()
+        said, wrong = job.communicate(timeout=20)
+        assert job.returncode == 0 and "the report" in said, wrong
+        assert password not in said + wrong
+        # What the broker knows of who asks is the ssh of this desk; the rest is what the program says of itself.
+        assert asked["requester"]["restricted"] is True and asked["requester"]["subject"] == "exe:/usr/bin/ssh"
+        assert asked["requester"]["name"] == "watchword"
+    shown = desk.run("watchword", "credentials", "list")
+    assert shown.stdout == "Nothing is kept.\n", "what the agent has said was for that fetch"
+    assert password not in "".join(path.read_text(errors="replace") for path in afar.other.rglob("*") if path.is_file())
+
+
+def test_what_is_kept_at_the_desk_is_not_for_there(desk, sshd, afar, stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    afar.tunnel(sshd)
+    store = ["watchword", "credentials", "store", server.url, "--user", "bob", "--keep", "session", "--password-stdin"]
+    stored = subprocess.run(desk.inside(*store), input=password + "\n", capture_output=True, text=True, timeout=20)
+    assert stored.returncode == 0, stored.stderr
+    assert desk.run("watchword", "fetch", server.url).returncode == 0
+    there = afar.there("watchword", "fetch", "--no-start", "-u", "bob:", server.url)
+    assert there.returncode == 67, there.stderr
+    client = Relay(afar.remote, *desk.inside())
+    for method in ["server/status", "credential/list", "agent/register", "session/clear", "broker/lock", "events/subscribe"]:
+        assert client.call(method, {"name": "a"})["error"]["data"]["kind"] == "denied", method
+    assert client.call("ping")["result"] == {}
+    client.close()
+    listed = afar.there("watchword", "credentials", "list")
+    assert listed.returncode == 1 and "restricted socket" in listed.stderr
+    desk.run("watchword", "session", "clear")
+
+
+def test_when_the_connection_breaks_off_it_is_said_and_nothing_hangs(desk, sshd, afar, stage):
+    server = stage.server(lambda request: None)
+    ssh = afar.tunnel(sshd)
+    job = afar.job("watchword", "fetch", server.url)
+    desk.wait_for(lambda: server.requests)
+    sshd.end_sessions()
+    assert ssh.wait(20) == 255
+    said, wrong = job.communicate(timeout=20)
+    assert job.returncode not in (0, 67) and wrong.count("\n") == 1 and "closed the connection" in wrong, wrong
+    later = afar.there("watchword", "fetch", "--no-start", server.url)
+    assert later.returncode not in (0, 67) and "No broker listens" in later.stderr
+    # The fetch of the job that has gone is ended at the desk, too.
+    client = desk.client()
+    desk.wait_for(lambda: client.call("server/status")["result"]["fetches"]["running"] == 0)
+    client.close()
+    afar.tunnel(sshd)
+    assert afar.answers(), "and it goes on with the next one: sshd puts the new socket in the old one's place"
+
+
+def test_a_socket_that_is_in_the_way_is_said(desk, afar):
+    sshd = Sshd(desk, more="StreamLocalBindUnlink no")
+    try:
+        subprocess.run(desk.inside("touch", afar.remote), check=True)
+        ssh = afar.tunnel(sshd)
+        assert ssh.wait(20) == 255 and "remote port forwarding failed" in ssh.stdout.read()
+    finally:
+        sshd.stop()
+
+
+def test_the_unit_forwards_and_comes_back(desk, afar, stage):
+    """Also where sshd does not put sockets in the place of old ones: the unit takes away what it left."""
+    sshd = Sshd(desk, more="StreamLocalBindUnlink no")
+    unit = "watchword-forward@other.service"
+    try:
+        settings = desk.home / ".config" / "watchword" / "forward-other.conf"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text(f"WATCHWORD_REMOTE_SOCKET={afar.remote}\n")
+        desk.own(settings.parent)
+        desk.unit(f"{unit}.d/test.conf", "[Service]\nRestartSec=50ms\n")
+        desk.do("daemon-reload")
+        desk.do("enable", "--now", unit)
+        desk.wait_for(afar.answers)
+        assert afar.call("server/status")["error"]["data"]["kind"] == "denied"
+        assert oct(os.stat(afar.remote).st_mode & 0o777) == "0o600"
+        first = desk.value(unit, "MainPID")
+        sshd.end_sessions()
+        desk.wait_for(lambda: desk.value(unit, "MainPID") not in ("0", first) and afar.answers())
+        desk.do("disable", "--now", unit)
+        assert not afar.answers()
+    finally:
+        desk.systemctl("stop", unit)
+        sshd.stop()

@@ -1,0 +1,181 @@
+"""contrib/install: what it writes, what it will not overwrite, and that nothing is left of it."""
+import hashlib
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from rig import manager as rig_manager
+from rig.broker import ROOT, program
+from rig.fixtures import reachable_folder
+
+BINARIES = str(pathlib.Path(program("watchword")).parent)
+
+
+def install(*options, home=None, folder="/"):
+    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(home or "/nonexistent")}
+    return subprocess.run(["/usr/bin/python3", str(ROOT / "contrib" / "install"), *map(str, options)],
+                          capture_output=True, text=True, timeout=120, env=environment, cwd=folder, stdin=subprocess.DEVNULL)
+
+
+def put(*options, binaries=BINARIES, **more):
+    done = install(*options, "--build", "none", "--binaries", binaries, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def tree(folder):
+    """Everything below: what it is, and what is in it."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink() or path.is_dir():
+            found[name] = os.readlink(path) if path.is_symlink() else "folder"
+        else:
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Small programs in the place of the real ones, where only the files count."""
+    folder = tmp_path_factory.mktemp("small")
+    for name in ["watchword", "watchwordd"]:
+        (folder / name).write_text("#!/bin/sh\necho completions of $0\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Below a folder, as for /usr/local."""
+    folder = tmp_path_factory.mktemp("installed")
+    put("--destdir", folder)
+    return folder
+
+
+def test_what_is_installed_works(installed):
+    local = installed / "usr" / "local"
+    for name in ["watchword", "watchwordd"]:
+        shown = subprocess.run([local / "bin" / name, "--version"], capture_output=True, text=True, timeout=30)
+        assert shown.returncode == 0 and shown.stdout.strip() in (ROOT / "Sources/WatchwordProtocol/Version.swift").read_text()
+    assert "ExecStart=/usr/local/bin/watchwordd\n" in (local / "lib/systemd/user/watchword.service").read_text()
+    assert "@bindir@" not in "".join(path.read_text() for path in (local / "lib/systemd/user").iterdir())
+    pages = {page.name for page in (ROOT / "contrib" / "man").glob("*.[1-8]")}
+    assert pages == {page.name for page in (local / "share" / "man").rglob("*.[1-8]")}
+    shown = subprocess.run(["man", "-M", local / "share" / "man", "-w", "5", "watchword-config"], capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize("shell,ask", [
+    ("bash", 'source usr/local/share/bash-completion/completions/watchword; COMP_WORDS=(watchword cred); COMP_CWORD=1; '
+             'COMP_LINE="watchword cred"; COMP_POINT=14; '
+             '$(complete -p watchword | sed "s/.*-F //; s/ .*//") watchword cred watchword; echo "${COMPREPLY[@]}"'),
+    ("fish", "source usr/local/share/fish/vendor_completions.d/watchword.fish; complete -C 'watchword cred'"),
+    ("zsh", "fpath=($PWD/usr/local/share/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -d $PWD/../zcompdump; "
+            "whence -w _watchword; print $_comps[watchword] credentials")])
+def test_the_shells_understand_the_completions(installed, tmp_path, shell, ask):
+    environment = {"PATH": f"{installed}/usr/local/bin:{os.environ['PATH']}", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    done = subprocess.run([shell, *(["-f"] if shell == "zsh" else []), "-c", ask], cwd=installed, capture_output=True, text=True,
+                          timeout=30, env=environment)
+    assert "credentials" in done.stdout, done.stderr
+    if shell == "zsh":
+        assert "_watchword: function" in done.stdout and "_watchword credentials" in done.stdout
+
+
+def test_nothing_is_left(tmp_path, small):
+    (tmp_path / "usr" / "local" / "share" / "man").mkdir(parents=True)
+    (tmp_path / "usr" / "local" / "share" / "man" / "own").write_text("mine")
+    before = tree(tmp_path)
+    put("--destdir", tmp_path, binaries=small)
+    put("--destdir", tmp_path, binaries=small)
+    assert len(tree(tmp_path)) > len(before) + 20
+    client = tmp_path / "usr/local/share/watchword/clients/python"
+    subprocess.run(["/usr/bin/python3", "-c", "import watchword"], cwd=client, check=True, env={"PATH": os.environ["PATH"]})
+    assert list((client / "__pycache__").iterdir())
+    done = install("--destdir", tmp_path, "--uninstall")
+    assert done.returncode == 0, done.stderr
+    assert tree(tmp_path) == before
+    again = install("--destdir", tmp_path, "--uninstall")
+    assert again.returncode == 1 and "no list of installed files" in again.stderr
+
+
+def test_a_file_that_was_changed_is_not_overwritten(tmp_path, small):
+    put("--destdir", tmp_path, binaries=small)
+    unit = tmp_path / "usr/local/lib/systemd/user/watchword.service"
+    other = tmp_path / "usr/local/share/man/man5/watchword-config.5"
+    unit.write_text("mine")
+    before = tree(tmp_path)
+    refused = install("--destdir", tmp_path, "--build", "none", "--binaries", small)
+    named = [str(path).removeprefix(str(tmp_path)) in refused.stderr for path in (unit, other)]
+    assert refused.returncode == 1 and named == [True, False], refused.stderr
+    assert tree(tmp_path) == before, "nothing was changed"
+    said = put("--destdir", tmp_path, "--set-aside", binaries=small)
+    assert unit.with_name(unit.name + ".set-aside").read_text() == "mine" and ".set-aside" in said
+    assert "ExecStart" in unit.read_text()
+
+
+def test_a_file_that_was_changed_is_left_by_the_end(tmp_path, small):
+    put("--destdir", tmp_path, binaries=small)
+    unit = tmp_path / "usr/local/lib/systemd/user/watchword.service"
+    unit.write_text("mine")
+    done = install("--destdir", tmp_path, "--uninstall")
+    assert done.returncode == 1 and str(unit) in done.stderr
+    assert [path for path, kind in tree(tmp_path).items() if kind != "folder"] == [str(unit.relative_to(tmp_path))]
+
+
+def test_what_a_new_version_no_longer_has_goes(tmp_path, small):
+    put("--destdir", tmp_path, binaries=small)
+    old, record = tmp_path / "usr/local/share/watchword/old", tmp_path / "usr/local/share/watchword/installed-files"
+    old.write_text("old")
+    record.write_text(record.read_text() + f"file {hashlib.sha256(b'old').hexdigest()} /usr/local/share/watchword/old\n")
+    put("--destdir", tmp_path, binaries=small)
+    assert not old.exists() and "/old\n" not in record.read_text()
+
+
+def test_a_dry_run_only_says(tmp_path, small):
+    said = put("--destdir", tmp_path, "--dry-run", binaries=small)
+    assert f"{tmp_path}/usr/local/bin/watchwordd" in said and tree(tmp_path) == {}
+    put("--destdir", tmp_path, binaries=small)
+    before = tree(tmp_path)
+    assert "watchword.socket" in install("--destdir", tmp_path, "--uninstall", "--dry-run").stdout
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("options,said", [
+    (["--user", "--prefix", "/x"], "not allowed with"), (["--binaries", "/x"], "--build none"),
+    (["--build", "none", "--binaries", "/nonexistent"], "cannot be found"), (["--build", "some"], "invalid choice")])
+def test_what_is_not_meant_is_said(tmp_path, options, said):
+    done = install(*options, "--destdir", tmp_path)
+    assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr
+    assert tree(tmp_path) == {}
+
+
+def test_for_one_user_with_the_service_manager(tmp_path):
+    """Installed, enabled, used by the next client, taken out again: the home is as it was."""
+    if reason := rig_manager.why_not():
+        pytest.skip(f"no user manager can be started here: {reason}")
+    with reachable_folder("home") as folder:
+        manager = rig_manager.Manager(folder)
+        try:
+            manager.start()
+            before = tree(manager.home)
+            done = manager.install("--build", "none", "--binaries", f"{folder}/binaries")
+            assert done.returncode == 0 and "systemctl --user enable --now watchword.socket" in done.stdout, done.stderr
+            steps = [line.strip() for line in done.stdout.splitlines() if line.startswith("  ")]
+            for step in steps:
+                if step.startswith("systemctl"):
+                    assert manager.run(*step.split()).returncode == 0
+            manager.do("set-environment", f"LD_LIBRARY_PATH={folder}/swift")
+            shown = manager.run("watchword", "status")
+            assert steps[-1] == "watchword status" and shown.returncode == 0, shown.stderr
+            # It answers a moment before the manager has heard that it is ready.
+            manager.wait_for(lambda: manager.value("watchword.service", "ActiveState") == "active")
+            done = manager.install("--uninstall")
+            assert done.returncode == 0 and not done.stderr, done.stderr
+            assert manager.value("watchword.service", "ActiveState") == "inactive"
+            assert os.listdir(manager.runtime / "watchword") == []
+            assert {path for path in tree(manager.home) if "state" not in path} == set(before) | {".local"}
+        finally:
+            manager.stop()

@@ -1,0 +1,221 @@
+"""The units under a real user manager without root's rights: sockets, start, reload, end, watchdog; what the hardening does."""
+import errno
+import json
+import os
+import re
+import stat
+import subprocess
+
+import pytest
+
+from rig import attempts
+from rig import manager as rig_manager
+from rig.broker import ROOT
+from rig.fixtures import reachable_folder
+from rig.scripted import basic_server
+
+UNITS = ROOT / "contrib" / "systemd"
+SERVICE = (UNITS / "watchword.service").read_text()
+# What the kernel says to an attempt that no line forbids, where that is an error, too: another one.
+OTHERWISE = {"RestrictAddressFamilies": errno.EPERM, "RestrictRealtime": errno.ESRCH}
+
+
+@pytest.fixture(scope="module")
+def manager():
+    if reason := rig_manager.why_not():
+        pytest.skip(f"no user manager can be started here: {reason}")
+    with reachable_folder("desk") as folder:
+        manager = rig_manager.Manager(folder)
+        try:
+            manager.start()
+            installed = manager.install("--build", "none", "--binaries", f"{folder}/binaries")
+            assert installed.returncode == 0, installed.stderr
+            # The debug build needs Swift's libraries, which may be where only root can read.
+            manager.unit("watchword.service.d/test.conf", f"[Service]\nEnvironment=LD_LIBRARY_PATH={folder}/swift\n"
+                         f"StandardError=append:{manager.home}/service.log\n")
+            manager.do("daemon-reload")
+            yield manager
+        finally:
+            manager.stop()
+
+
+@pytest.fixture
+def desk(manager):
+    """The sockets listen, as `systemctl --user enable --now watchword.socket` leaves them; no broker runs."""
+    manager.do("enable", "--now", "watchword.socket")
+    yield manager
+    manager.do("disable", "--now", "watchword.socket", "watchword.service")
+    manager.systemctl("reset-failed")
+    for name in ["changed.conf"]:
+        (manager.units / "watchword.service.d" / name).unlink(missing_ok=True)
+    manager.do("daemon-reload")
+
+
+def change(manager, lines):
+    manager.unit("watchword.service.d/changed.conf", f"[Service]\n{lines}\n")
+    manager.do("daemon-reload")
+
+
+def main_pid(manager):
+    return int(manager.value("watchword.service", "MainPID"))
+
+
+def test_systemd_finds_no_mistake_in_the_units(tmp_path):
+    for unit in UNITS.iterdir():
+        text = unit.read_text().replace("@bindir@/watchwordd", "/bin/true")
+        (tmp_path / unit.name.replace("@.", "@host.")).write_text(text)
+    (tmp_path / "run").mkdir(mode=0o700)
+    checked = subprocess.run(
+        ["systemd-analyze", "--user", "--man=no", "verify", *map(str, sorted(tmp_path.glob("*.s*")))], capture_output=True,
+        text=True, timeout=60, env={"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run"), "PATH": os.environ["PATH"]})
+    about_ours = [line for line in (checked.stdout + checked.stderr).splitlines() if "watchword" in line]
+    assert checked.returncode == 0 and about_ours == [], checked.stderr
+
+
+def test_a_client_starts_the_broker_and_each_socket_is_what_it_is(desk):
+    for name in ["broker.sock", "restricted.sock"]:
+        status = os.stat(desk.runtime / "watchword" / name)
+        assert stat.S_ISSOCK(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(desk.runtime / "watchword").st_mode) == 0o700
+    assert desk.value("watchword.service", "ActiveState") == "inactive"
+    main, restricted = desk.client(), desk.client("restricted.sock")
+    assert "version" in main.call("server/status")["result"]
+    assert restricted.call("ping")["result"] == {}
+    assert restricted.call("server/status")["error"]["data"]["kind"] == "denied"
+    desk.wait_for(lambda: desk.value("watchword.service", "ActiveState") == "active")
+    assert desk.value("watchword.service", "StatusText") == "Listening."
+    main.close(), restricted.close()
+
+
+def test_the_sockets_outlive_the_broker(desk):
+    files = [os.stat(desk.runtime / "watchword" / name).st_ino for name in ["broker.sock", "restricted.sock"]]
+    client = desk.client()
+    client.call("ping")
+    first = main_pid(desk)
+    os.kill(first, 9)
+    desk.wait_for(lambda: main_pid(desk) not in (0, first))
+    desk.do("stop", "watchword.service")
+    client = desk.client()
+    assert client.call("ping")["result"] == {}, "a client starts it again"
+    assert [os.stat(desk.runtime / "watchword" / name).st_ino for name in ["broker.sock", "restricted.sock"]] == files
+    desk.do("stop", "watchword.socket")
+    assert desk.value("watchword.service", "ActiveState") == "inactive"
+    assert os.listdir(desk.runtime / "watchword") == []
+
+
+def test_a_reload_is_waited_for_and_says_what_became_of_it(desk):
+    configuration = desk.home / ".config" / "watchword" / "config.toml"
+    configuration.parent.mkdir(exist_ok=True)
+    configuration.write_text("")
+    desk.own(configuration.parent)
+    client = desk.client()
+    client.call("ping")
+    # It answers a moment before the manager has heard that it is ready.
+    desk.wait_for(lambda: desk.value("watchword.service", "ActiveState") == "active")
+    pid = main_pid(desk)
+    for text, said in [("nonsense", "mistake"), ("[limits]\nsession-idle-s = 9\n", "Listening.")]:
+        configuration.write_text(text)
+        desk.do("reload", "watchword.service")
+        desk.wait_for(lambda: said in desk.value("watchword.service", "StatusText"))
+        assert desk.value("watchword.service", "ActiveState") == "active"
+    assert main_pid(desk) == pid
+    configuration.unlink()
+
+
+def test_a_broker_that_hangs_is_replaced(desk):
+    change(desk, "WatchdogSec=300ms\nRestartSec=0")
+    client = desk.client()
+    client.call("ping")
+    first = main_pid(desk)
+    heard = {desk.value("watchword.service", "WatchdogTimestampMonotonic")}
+    desk.wait_for(lambda: len(heard) > 2 or heard.add(desk.value("watchword.service", "WatchdogTimestampMonotonic")))
+    assert main_pid(desk) == first, "it says that it lives"
+    os.kill(first, 19)
+    desk.wait_for(lambda: main_pid(desk) not in (0, first))
+    assert desk.value("watchword.service", "NRestarts") == "1"
+
+
+def test_a_mistake_in_the_configuration_ends_in_an_error_that_clients_see(desk):
+    configuration = desk.home / ".config" / "watchword" / "config.toml"
+    configuration.parent.mkdir(exist_ok=True)
+    configuration.write_text("nonsense")
+    desk.own(configuration.parent)
+    change(desk, "RestartSec=0")
+    asked = desk.run("watchword", "status")
+    assert asked.returncode != 0 and asked.stderr
+    desk.wait_for(lambda: desk.value("watchword.socket", "ActiveState") == "failed")
+    assert "config.toml is not in order" in (desk.home / "service.log").read_text()
+    configuration.unlink()
+    desk.do("reset-failed")
+    desk.do("start", "watchword.socket")
+    assert desk.client().call("ping")["result"] == {}
+
+
+def test_a_log_in_works_under_the_units_filters(desk, stage, certificates, tls_server):
+    """TLS, name resolution, questions, locked memory, the configuration's own filter on top."""
+    password = stage.secret()
+    server = stage.server(tls_server(handler=basic_server("bob", password).handler))
+    stage.allow(password, server)
+    (desk.folder / "ca.pem").write_bytes((certificates / "ca.pem").read_bytes())
+    configuration = desk.home / ".config" / "watchword" / "config.toml"
+    configuration.parent.mkdir(exist_ok=True)
+    configuration.write_text("[process]\nfilter-system-calls = true\n")
+    desk.own(configuration.parent)
+    change(desk, f"ExecStart=\nExecStart={desk.home}/.local/bin/watchwordd --ca-file {desk.folder}/ca.pem")
+    client = desk.client()
+    client.call("initialize", {"client": {"name": "rig"}, "protocolVersion": 1,
+                               "capabilities": {"challenge": {"delivery": "request"}}})
+    client.send({"id": 9, "method": "fetch/run", "params": {"url": server.url}})
+    while (message := client.read()).get("method") != "auth/challenge":
+        assert "id" not in message, message
+    credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
+    client.send({"id": message["id"], "result": {"action": "credential", "credential": credential}})
+    while (message := client.read()).get("id") != 9:
+        pass
+    assert message["result"]["status"] == 200
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "session"
+    assert client.call("server/status")["result"]["systemCallFilter"] is True
+    status = open(f"/proc/{main_pid(desk)}/status").read()
+    assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status
+    configuration.unlink()
+
+
+def hardening(text):
+    """The lines of the unit that forbid something, by their names."""
+    service = text.partition("[Service]")[2].partition("UMask")
+    return {line.partition("=")[0]: line for line in (service[1] + service[2]).splitlines() if re.match("[A-Z]", line)}
+
+
+def test_each_line_of_the_hardening_has_an_effect(manager):
+    lines = hardening(SERVICE)
+    number, files = lines.pop("SystemCallErrorNumber"), lines.pop("LimitNOFILE")
+    assert set(lines) == set(attempts.ATTEMPTS), "a line without an attempt, or an attempt without a line"
+    cases = {"nothing": [], "everything": [*lines.values(), number, files]}
+    cases.update({name: [line, number] for name, line in lines.items()})
+    program = f"/usr/bin/python3 {manager.folder}/source/Tests/EndToEnd/rig/attempts.py"
+    for case, chosen in cases.items():
+        manager.unit(f"attempts-{case}.service", "\n".join(
+            ["[Service]", "Type=oneshot", f"ExecStart={program}", f"StandardOutput=truncate:{manager.home}/{case}.json",
+             *chosen, ""]))
+    manager.do("daemon-reload")
+    manager.do("start", *[f"attempts-{case}.service" for case in cases])
+    found = {case: json.loads((manager.home / f"{case}.json").read_text()) for case in cases}
+    for name in lines:
+        otherwise = OTHERWISE.get(name, 0)
+        assert found["nothing"][name] == otherwise, f"without a line {name} is {found['nothing'][name]}"
+        for case in [name, "everything"]:
+            assert found[case][name] != otherwise, f"{name} has no effect ({case})"
+    assert found["RestrictAddressFamilies"]["RestrictAddressFamilies"] == errno.EAFNOSUPPORT
+
+
+def test_a_user_namespace_would_make_every_client_a_stranger(desk):
+    """Why PrivateUsers=, and what needs it, is not in the unit."""
+    def subject():
+        client = desk.client()
+        client.send({"id": 1, "method": "agent/register", "params": {"name": "desk"}})
+        return client.read()
+
+    assert "result" in subject()
+    change(desk, "PrivateUsers=yes")
+    desk.do("restart", "watchword.service")
+    assert subject()["error"]["data"]["kind"] == "denied", "it is taken for a sandbox"

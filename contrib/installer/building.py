@@ -1,0 +1,31 @@
+"""The programs: built here, or taken from where they are."""
+import pathlib
+import subprocess
+
+from . import layout
+
+
+def binaries(kind, folder=None):
+    """The folder of the programs. `kind` is debug, release or none; a release needs no Swift where it runs."""
+    if kind == "none":
+        found = pathlib.Path(folder or layout.ROOT / ".build" / "debug")
+    else:
+        options = ["--configuration", kind, *(["--static-swift-stdlib"] if kind == "release" else [])]
+        for program in layout.PROGRAMS:
+            _run(["swift", "build", *options, "--product", program])
+        found = pathlib.Path(_run(["swift", "build", *options, "--show-bin-path"], capture_output=True).stdout.strip())
+    missing = [name for name in layout.PROGRAMS if not (found / name).is_file()]
+    if missing:
+        raise SystemExit(f"{' and '.join(missing)} cannot be found in {found}. Build first, or name another folder with "
+                         "--binaries.")
+    return found
+
+
+def _run(command, **more):
+    try:
+        return subprocess.run(command, cwd=layout.ROOT, check=True, text=True, **more)
+    except FileNotFoundError:
+        raise SystemExit("The command `swift` was not found. Install the Swift toolchain, or give built programs with "
+                         "--build none --binaries FOLDER.") from None
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"`{' '.join(command)}` ended with {error.returncode}. Nothing was installed.") from None
