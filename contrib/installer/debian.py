@@ -60,7 +60,7 @@ def build(binaries, output, is_release):
                             "depends": _libraries(pathlib.Path(folder), root, is_release)}.items():
             control = control.replace(f"@{name}@", value)
         (root / "DEBIAN" / "control").write_text(control)
-        (root / "DEBIAN" / "conffiles").write_text(PROFILE + "\n")
+        (root / "DEBIAN" / "conffiles").write_text("".join(f"{one.path}\n" for one in files if one.path.startswith("/etc/")))
         package = pathlib.Path(output) / f"watchword_{debian_version()}_{architecture}.deb"
         package.parent.mkdir(parents=True, exist_ok=True)
         _output(["dpkg-deb", "--root-owner-group", "--build", "-Zxz" if is_release else "-Znone",

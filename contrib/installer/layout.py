@@ -8,6 +8,8 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTRIB = ROOT / "contrib"
 PROGRAMS = ["watchwordd", "watchword"]
+# Other names of the helper, under which git and others find it.
+LINKS = ["git-credential-watchword", "watchword-askpass"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,15 +27,18 @@ class Folders:
     prefix: str
     units: str
     zsh: str
+    # Of desktops, for what starts with the session.
+    autostart: str
 
     @staticmethod
     def of(prefix, home=None):
         """`home` is given for an installation for one user."""
         if home is not None:
             configuration = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-            return Folders(prefix, f"{configuration}/systemd/user", f"{prefix}/share/zsh/site-functions")
+            return Folders(prefix, f"{configuration}/systemd/user", f"{prefix}/share/zsh/site-functions", f"{configuration}/autostart")
         return Folders(prefix, f"{prefix}/lib/systemd/user",
-                       f"{prefix}/share/zsh/" + ("vendor-completions" if prefix == "/usr" else "site-functions"))
+                       f"{prefix}/share/zsh/" + ("vendor-completions" if prefix == "/usr" else "site-functions"),
+                       "/etc/xdg/autostart")
 
     @property
     def programs(self):
@@ -56,6 +61,7 @@ def version():
 def entries(folders, binaries):
     """Everything but what only a Debian package has. `binaries` is the folder of the built programs."""
     found = [Entry(f"{folders.programs}/{name}", (pathlib.Path(binaries) / name).read_bytes(), 0o755) for name in PROGRAMS]
+    found += [Entry(f"{folders.programs}/{name}", link="watchword") for name in LINKS]
     found += _completions(folders, binaries)
     for page in sorted((CONTRIB / "man").glob("*.[1-8]")):
         found.append(Entry(f"{folders.prefix}/share/man/man{page.suffix[1:]}/{page.name}", page.read_bytes()))
@@ -66,7 +72,7 @@ def entries(folders, binaries):
     for file in _files(CONTRIB / "clients", recursive=True):
         found.append(Entry(f"{folders.own}/clients/{file.relative_to(CONTRIB / 'clients')}", file.read_bytes(), _mode(file)))
     for name in ["README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "Protocol/SPECIFICATION.md", "Protocol/openrpc.json",
-                 "contrib/AFAR.md"]:
+                 "contrib/AFAR.md", *(f"contrib/docs/{page.name}" for page in sorted((CONTRIB / "docs").glob("*.md")))]:
         found.append(Entry(f"{folders.documents}/{pathlib.Path(name).name}", (ROOT / name).read_bytes()))
     return found
 
@@ -102,9 +108,11 @@ def _desktop(folders):
     share = {".desktop": "applications", ".xml": "metainfo", ".svg": "icons/hicolor/scalable/apps"}
     has_agent = (CONTRIB / "agent" / "watchword-agent").exists()
     found = []
-    for file in [*_files(CONTRIB / "desktop"), *sorted((CONTRIB / "agent").glob("*.desktop"))]:
+    for file in _files(CONTRIB / "desktop"):
         if has_agent or file.suffix == ".svg":
             found.append(Entry(f"{folders.prefix}/share/{share[file.suffix]}/{file.name}", _with_paths(file, folders)))
+    for file in sorted((CONTRIB / "agent").glob("*.desktop")):
+        found.append(Entry(f"{folders.autostart}/{file.name}", _with_paths(file, folders)))
     return found
 
 
