@@ -1,0 +1,32 @@
+"""Asks in windows."""
+from typing import Optional
+
+from .. import presenter
+from ..question import Kind, Question
+from . import base, login
+
+
+class WindowPresenter:
+    """One window at a time."""
+
+    name = "windows"
+
+    def __init__(self) -> None:
+        self._window: Optional[base.QuestionWindow] = None
+
+    def present(self, question: Question, waiting: int, answered: presenter.Answered, failed: presenter.Failed) -> None:
+        """Opens a window in front of the others."""
+        kinds = {Kind.LOGIN: login.LoginWindow, Kind.TOKEN: login.LoginWindow}
+        self._window = kinds[question.kind](question, waiting, answered)
+        self._window.present()
+
+    def recount(self, waiting: int) -> None:
+        """Shows how many wait."""
+        if self._window:
+            self._window.recount(waiting)
+
+    def withdraw(self) -> None:
+        """Closes the window."""
+        if self._window:
+            self._window.withdraw()
+            self._window = None
