@@ -1,4 +1,5 @@
 """A desktop of its own: an X server, a window manager, a message bus, and somebody who types and looks."""
+import json
 import os
 import pathlib
 import signal
@@ -24,7 +25,7 @@ class Desktop:
     def __init__(self, folder, scheme="light"):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        self.processes, self.number = [], 0
+        self.processes, self.reader = [], None
         (self.folder / "config" / "gtk-4.0").mkdir(parents=True, exist_ok=True)
         (self.folder / "config" / "gtk-4.0" / "settings.ini").write_text(SETTINGS)
         (self.folder / "bus.conf").write_text(BUS.format(folder=self.folder))
@@ -65,8 +66,8 @@ class Desktop:
         name = pathlib.Path(program).name
         with open(self.folder / f"{name}.log", "ab") as log:
             process = subprocess.Popen(
-                [find(program), *words], env={**self.environment, **(environment or {})}, stdin=subprocess.DEVNULL,
-                **{"stdout": log, "stderr": log, **more})
+                [find(program), *words], env={**self.environment, **(environment or {})},
+                **{"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **more})
         self.processes.append(process)
         return process
 
@@ -96,8 +97,12 @@ class Desktop:
         assert typed.returncode == 0
 
     def key(self, *keys):
-        """Presses keys: Tab, Return, alt+o."""
-        assert self.run("xdotool", "key", "--delay", "4", *keys).returncode == 0
+        """Presses keys: Tab, Return, alt+o. Alt is held for as long as a hand does: in less than that GTK misses it."""
+        words = []
+        for key in keys:
+            modifier, found, letter = key.partition("+")
+            words += ["keydown", modifier, "sleep", "0.04", "key", letter, "sleep", "0.02", "keyup", modifier] if found else ["key", key]
+        assert self.run("xdotool", *words).returncode == 0
 
     # Eyes
 
@@ -111,3 +116,31 @@ class Desktop:
         path = self.folder / f"{name}.png"
         assert self.run("scrot", "--overwrite", str(path)).returncode == 0
         return path
+
+    # Ears
+
+    def heard(self):
+        """What a screen reader is told of the windows that are open, a list of widgets; see screen_reader.py."""
+        if self.reader is None:
+            self.reader = self.start(
+                "/usr/bin/python3", str(pathlib.Path(__file__).with_name("screen_reader.py")), stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE)
+        self.reader.stdin.write(b"\n")
+        self.reader.stdin.flush()
+        assert is_ready(self.reader.stdout, 20), "the screen reader says nothing"
+        return json.loads(self.reader.stdout.readline())
+
+    def hear(self, what, seconds=10, **states):
+        """Waits for a widget whose name has `what` in it, and its states."""
+        def look():
+            for one in self.heard():
+                if what in one["name"] and all(one[key] == value for key, value in states.items()):
+                    return one
+            return None
+
+        return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds)
+
+    def summary(self):
+        """For people who read what went wrong."""
+        return [f"{one['role']}: {one['name']}{' *' if one['focused'] else ''}"
+                for one in self.heard() if one["role"] not in ("panel", "filler")]

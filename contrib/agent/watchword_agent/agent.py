@@ -114,7 +114,10 @@ class Agent:
                 self._asking = None
                 self._act(self._queue.answered(answer))
 
-        presenter.present(question, self._queue.waiting, answered, failed)
+        try:
+            presenter.present(question, self._queue.waiting, answered, failed)
+        except Exception as problem:  # whatever it is: the next way is tried, or the question would wait for its deadline
+            failed(f"{type(problem).__name__}: {problem}")
 
     def _watch_deadline(self) -> None:
         if self._deadline:

@@ -26,3 +26,7 @@ class InstanceLock:
             raise AnotherRuns(int(text) if text.isdigit() else None) from None
         os.ftruncate(self._file, 0)
         os.write(self._file, b"%d\n" % os.getpid())
+
+    def release(self) -> None:
+        """For the next one."""
+        os.close(self._file)

@@ -24,6 +24,10 @@ class Secret:
         """Overwrites it with zeros."""
         self._bytes[:] = bytes(len(self._bytes))
 
+    def text(self) -> str:
+        """For what was asked for like a secret and is none: a user. Such a string cannot be overwritten."""
+        return self._bytes.decode("utf-8", "replace")
+
     def escaped(self) -> bytearray:
         """As it stands between the quotation marks of a JSON text; the caller wipes it."""
         length = sum(6 if byte < 0x20 else 2 if byte in _ESCAPES else 1 for byte in self._bytes)

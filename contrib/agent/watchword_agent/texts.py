@@ -13,7 +13,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 _SCHEMES = {
     "httpBasic": "Basic: the password itself is sent",
     "httpDigest": "Digest: a proof is sent, not the password",
-    "ntlm": "NTLM: a proof is sent that can be relayed, and the password guessed from",
+    "ntlm": "NTLM: a proof that can be relayed; the password can be guessed from it",
     "bearer": "Bearer: the token itself is sent",
     "negotiate": "Negotiate: Kerberos",
     "clientCertificate": "Client certificate: the private key stays here",
@@ -232,3 +232,8 @@ def _capital(text: str) -> str:
 def user(question: Question) -> str:
     """The user who is proposed."""
     return shown(question.proposed_user or "")
+
+
+def place(space: Space) -> str:
+    """Where a log-in is used."""
+    return f"the proxy {address(space)}" if space.is_proxy else address(space)

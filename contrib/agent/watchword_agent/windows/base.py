@@ -9,7 +9,7 @@ from . import parts
 
 # A window appears while somebody types elsewhere: what was meant for another window must not say yes here.
 CALM_MS = 400
-_TALLEST = 620
+_TALLEST = 640
 _ICONS = {
     Kind.LOGIN: "dialog-password-symbolic", Kind.TOKEN: "dialog-password-symbolic",
     Kind.CERTIFICATE: "application-certificate-symbolic", Kind.TRUST: "security-medium-symbolic",
@@ -20,18 +20,23 @@ class QuestionWindow(Adw.Window):
     """One question. `answered` is called once, unless `withdraw` comes first."""
 
     def __init__(self, question: Question, waiting: int, answered: Callable[[answers.Answer], None]) -> None:
-        super().__init__(title=texts.title(question), default_width=parts.WIDTH, resizable=False)
+        super().__init__(
+            title=texts.title(question), default_width=parts.WIDTH, resizable=False,
+            accessible_role=Gtk.AccessibleRole.DIALOG)
         self.question = question
         self._answered: Optional[Callable[[answers.Answer], None]] = answered
         self._is_calm = False
         self._positive: list[Gtk.Button] = []
         self._body = Gtk.Box(
-            orientation=Gtk.Orientation.VERTICAL, spacing=15, margin_start=24, margin_end=24, margin_bottom=6)
+            orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_start=24, margin_end=24, margin_bottom=6)
         self._buttons = Gtk.Box(spacing=9, margin_start=24, margin_end=24, margin_top=12, margin_bottom=24)
         self._waiting = parts.label("", "dim-label", "caption", align=Gtk.Align.CENTER)
         self._lay_out()
         self._head()
         self.build()
+        # By itself it would take the height that its texts had if they were as narrow as can be.
+        _, height, _, _ = self._body.measure(Gtk.Orientation.VERTICAL, parts.WIDTH - 48)
+        self._scrolled.set_min_content_height(min(height + 8, _TALLEST))
         self.recount(waiting)
         self._escape()
         self.connect("close-request", lambda _: self._closed())
@@ -55,6 +60,7 @@ class QuestionWindow(Adw.Window):
     def recount(self, waiting: int) -> None:
         """So many questions wait behind this one."""
         self._waiting.set_label(texts.waiting(waiting))
+        self._waiting.set_visible(waiting > 0)
 
     def withdraw(self) -> None:
         """Closes without an answer."""
@@ -74,11 +80,11 @@ class QuestionWindow(Adw.Window):
         if text:
             self.add(parts.notice(text, kind, icon))
 
-    def add_requester(self) -> None:
-        """Who asks."""
+    def add_facts(self, *rows: tuple[str, str]) -> None:
+        """Who asks and what for, and what else is so."""
         requester = self.question.requester
-        self.add(parts.boxed(parts.fact(
-            "Asked by", f"{texts.program(requester)}\n{texts.program_place(requester)}")))
+        asked_by = f"{texts.program(requester)}\n{texts.program_place(requester)}"
+        self.add(parts.facts(("Asked by", asked_by), ("For", texts.fetch(self.question)), *rows))
 
     def add_refusing(self, text: str, answer: answers.Answer) -> Gtk.Button:
         """A button that gives nothing away."""
@@ -118,13 +124,11 @@ class QuestionWindow(Adw.Window):
     # Inside
 
     def _lay_out(self) -> None:
-        header = Adw.HeaderBar(title_widget=self._waiting)
+        header = Adw.HeaderBar(title_widget=self._waiting, decoration_layout=":close")
         header.add_css_class("flat")
-        scrolled = Gtk.ScrolledWindow(
-            hscrollbar_policy=Gtk.PolicyType.NEVER, propagate_natural_height=True, max_content_height=_TALLEST,
-            child=self._body, vexpand=True)
+        self._scrolled = Gtk.ScrolledWindow(hscrollbar_policy=Gtk.PolicyType.NEVER, child=self._body, vexpand=True)
         whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
-        for part in (header, scrolled, self._buttons):
+        for part in (header, self._scrolled, self._buttons):
             whole.append(part)
         self.set_content(whole)
 
@@ -161,7 +165,7 @@ class QuestionWindow(Adw.Window):
 def keep_choice(question: Question, title: str) -> parts.Choice:
     """For how long; only what the broker allows."""
     words = {
-        answers.KEEP_NOT: "_This Time" if question.kind is Kind.TRUST else "N_ot at All",
+        answers.KEEP_NOT: "This Ti_me" if question.kind is Kind.TRUST else "N_ot at All",
         answers.KEEP_SESSION: "Until _I Log Out",
         answers.KEEP_KEYRING: "_Always" if question.kind is Kind.TRUST else "In the _Keyring"}
     return parts.Choice(title, [(one, words[one]) for one in answers.kept_for(question)], answers.usual_keep(question))

@@ -1,7 +1,7 @@
 """Takes what was typed out of a password field without making a Python string of it, which could not be overwritten."""
 import ctypes
 
-from gi.repository import Adw, Gtk
+from gi.repository import Gtk
 
 from ..secret import Secret
 
@@ -21,9 +21,9 @@ def _pointer(buffer: Gtk.EntryBuffer) -> int:
     return address(buffer.__gpointer__, None)
 
 
-def take(row: Adw.PasswordEntryRow) -> Secret:
+def take(entry: Gtk.PasswordEntry) -> Secret:
     """The text of the field, which is then empty. GTK keeps that text in locked memory, and overwrites it."""
-    buffer = row.get_delegate().get_buffer()
+    buffer = entry.get_delegate().get_buffer()
     assert isinstance(buffer, Gtk.PasswordEntryBuffer), "a password field without locked memory"
     library, pointer = _library(), _pointer(buffer)
     content = bytearray(library.gtk_entry_buffer_get_bytes(pointer))
@@ -31,5 +31,5 @@ def take(row: Adw.PasswordEntryRow) -> Secret:
         target = (ctypes.c_char * len(content)).from_buffer(content)
         ctypes.memmove(target, library.gtk_entry_buffer_get_text(pointer), len(content))
         del target
-    row.set_text("")
+    entry.set_text("")
     return Secret(content)

@@ -1,7 +1,7 @@
 """What the windows are made of. No text is read as markup, and everything that can be used has a name."""
 from typing import Callable, Iterable, Optional
 
-from gi.repository import Adw, Gtk, Pango
+from gi.repository import Gtk, Pango
 
 WIDTH = 460
 
@@ -18,7 +18,8 @@ def label(text: str, *classes: str, align: Gtk.Align = Gtk.Align.START, selectab
 
 
 def name(widget: Gtk.Widget, text: str) -> None:
-    """What a screen reader says."""
+    """What a screen reader says, in the place of what GTK makes up from the label, with the underscore."""
+    widget.reset_relation(Gtk.AccessibleRelation.LABELLED_BY)
     widget.update_property([Gtk.AccessibleProperty.LABEL], [text])
 
 
@@ -44,23 +45,60 @@ def boxed(*rows: Gtk.Widget) -> Gtk.ListBox:
     return frame
 
 
-def entry(title: str, text: str = "", is_secret: bool = False) -> Adw.EntryRow:
-    """A field with its title, whose underscore marks the key that goes with Alt."""
-    row = (Adw.PasswordEntryRow if is_secret else Adw.EntryRow)(title=title, use_underline=True, activates_default=True)
-    row.set_text(text)
-    name(row.get_delegate(), title.replace("_", ""))
-    return row
+class Field(Gtk.Box):
+    """A field below its title, whose underscore marks the key that goes with Alt.
+
+    Not libadwaita's rows: a screen reader is not told when one of those has the focus (1.2).
+    """
+
+    def __init__(self, title: str, text: str = "", is_secret: bool = False) -> None:
+        super().__init__(orientation=Gtk.Orientation.VERTICAL, spacing=3)
+        self.entry = Gtk.PasswordEntry(hexpand=True) if is_secret else Gtk.Entry(hexpand=True)
+        self.entry.set_property("activates-default", True)
+        self.entry.set_text(text)
+        # Its name for a screen reader is this label's.
+        above = Gtk.Label(label=title, use_underline=True, xalign=0, mnemonic_widget=self.entry)
+        above.add_css_class("caption")
+        above.add_css_class("dim-label")
+        self._line = Gtk.Box()
+        self._line.add_css_class("linked")
+        self._line.append(self.entry)
+        self.append(above)
+        self.append(self._line)
+        if is_secret:
+            self._add_reveal(title.replace("_", ""))
+
+    def add_button(self, button: Gtk.Button) -> None:
+        """Behind the field."""
+        self._line.append(button)
+
+    def _add_reveal(self, title: str) -> None:
+        # The field's own symbol cannot be reached with the keyboard.
+        reveal = Gtk.ToggleButton(icon_name="view-reveal-symbolic", tooltip_text="Show what is typed")
+        name(reveal, f"Show: {title}")
+
+        def toggled(_: Gtk.ToggleButton) -> None:
+            self.entry.get_delegate().set_visibility(reveal.get_active())
+            reveal.set_icon_name("view-conceal-symbolic" if reveal.get_active() else "view-reveal-symbolic")
+
+        reveal.connect("toggled", toggled)
+        self.add_button(reveal)
 
 
-def fact(title: str, text: str, *classes: str, selectable: bool = False) -> Adw.PreferencesRow:
-    """A title and below it what is so; read out as one."""
-    row = Adw.PreferencesRow(activatable=False, focusable=False)
-    box = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, spacing=3, margin_top=9, margin_bottom=9, margin_start=12, margin_end=12)
-    box.append(label(title, "caption", "dim-label"))
-    box.append(label(text, *classes, selectable=selectable))
-    row.set_child(box)
-    name(row, f"{title}: {text}")
-    return row
+def facts(*rows: tuple[str, str], classes: tuple[str, ...] = ()) -> Gtk.Widget:
+    """Titles, and beside each what is so; read out together."""
+    grid = Gtk.Grid(row_spacing=6, column_spacing=12)
+    grid.add_css_class("card")
+    grid.add_css_class("facts")
+    for line, (title, text) in enumerate(rows):
+        left = label(title, "dim-label")
+        left.set_valign(Gtk.Align.START)
+        right = label(text, *classes)
+        right.set_hexpand(True)
+        name(right, f"{title}: {text}")
+        grid.attach(left, 0, line, 1, 1)
+        grid.attach(right, 1, line, 1, 1)
+    return grid
 
 
 class Choice(Gtk.Box):
@@ -93,6 +131,7 @@ class Choice(Gtk.Box):
 def button(text: str, pressed: Callable[[], None], *classes: str) -> Gtk.Button:
     """A button whose title has an underscore before the key that goes with Alt."""
     made = Gtk.Button(label=text, use_underline=True)
+    name(made, text.replace("_", ""))
     made.connect("clicked", lambda _: pressed())
     for one in classes:
         made.add_css_class(one)

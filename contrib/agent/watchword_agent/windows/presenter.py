@@ -3,7 +3,11 @@ from typing import Optional
 
 from .. import presenter
 from ..question import Kind, Question
-from . import base, login
+from . import base, certificate, consent, login, trust
+
+_WINDOWS: dict[Kind, type[base.QuestionWindow]] = {
+    Kind.LOGIN: login.LoginWindow, Kind.TOKEN: login.LoginWindow, Kind.CERTIFICATE: certificate.CertificateWindow,
+    Kind.TRUST: trust.TrustWindow, Kind.CONSENT: consent.ConsentWindow}
 
 
 class WindowPresenter:
@@ -16,8 +20,7 @@ class WindowPresenter:
 
     def present(self, question: Question, waiting: int, answered: presenter.Answered, failed: presenter.Failed) -> None:
         """Opens a window in front of the others."""
-        kinds = {Kind.LOGIN: login.LoginWindow, Kind.TOKEN: login.LoginWindow}
-        self._window = kinds[question.kind](question, waiting, answered)
+        self._window = _WINDOWS[question.kind](question, waiting, answered)
         self._window.present()
 
     def recount(self, waiting: int) -> None:
