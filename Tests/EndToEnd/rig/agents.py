@@ -74,3 +74,19 @@ class RunningAgent:
         """Waits until the button works, and presses its key."""
         self.desktop.hear(button, role="push button", sensitive=True)
         self.desktop.key(key)
+
+
+ASKPASS = """#!/bin/sh
+printf '%s|%s\\n' "$SSH_ASKPASS_PROMPT" "$1" >> "$ASKPASS_LOG"
+if [ "$SSH_ASKPASS_PROMPT" = confirm ]; then exit "${ASKPASS_CONFIRM:-1}"; fi
+case "$1" in *"Password of"*) cat "$ASKPASS_SECRET" ;; *) echo bob ;; esac
+"""
+
+
+def askpass(folder, password):
+    """A program for SSH_ASKPASS: the environment that names it. It writes down what it was asked."""
+    script = folder / "askpass"
+    script.write_text(ASKPASS)
+    script.chmod(0o755)
+    (folder / "typed").write_text(password + "\n")
+    return {"SSH_ASKPASS": str(script), "ASKPASS_LOG": str(folder / "asked"), "ASKPASS_SECRET": str(folder / "typed")}

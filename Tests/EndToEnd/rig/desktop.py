@@ -97,11 +97,11 @@ class Desktop:
         assert typed.returncode == 0
 
     def key(self, *keys):
-        """Presses keys: Tab, Return, alt+o. Alt is held for as long as a hand does: in less than that GTK misses it."""
+        """Presses keys: Tab, Return, alt+o. Alt is held for as long as a hand does: while GTK draws it misses what is shorter."""
         words = []
         for key in keys:
             modifier, found, letter = key.partition("+")
-            words += ["keydown", modifier, "sleep", "0.04", "key", letter, "sleep", "0.02", "keyup", modifier] if found else ["key", key]
+            words += ["keydown", modifier, "sleep", "0.12", "key", letter, "sleep", "0.06", "keyup", modifier] if found else ["key", key]
         assert self.run("xdotool", *words).returncode == 0
 
     # Eyes

@@ -12,7 +12,7 @@ Result = Callable[[Message], None]
 
 #: The first wait after a connection was lost; twice as long after each further failure.
 FIRST_WAIT_MS = 100
-LONGEST_WAIT_MS = 10_000
+LONGEST_WAIT_MS = 3_000
 #: For the broker to answer the greeting; after that it is taken for dead.
 GREETING_SECONDS = 10
 #: The broker's own limit of a message.

@@ -41,7 +41,7 @@ def _certificate(question: Question) -> list[str]:
 def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     text = introduction(question)
     if question.has_proposed_secret and not question.failures:
-        chosen = dialogue.choose(text, [("proposed", "Use the stored log-in"), ("other", "Type another one")], "Cancel")
+        chosen = dialogue.choose(text, [("proposed", "Use the stored one"), ("other", "Type another")], "Cancel")
         if chosen != "other":
             return answers.use_proposed() if chosen else None
     if question.kind is Kind.TOKEN:
@@ -75,13 +75,13 @@ def _client_certificate(question: Question, dialogue: Dialogue) -> Optional[answ
 
 
 def _trust(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
-    words = {answers.KEEP_NOT: "Trust it this time", answers.KEEP_SESSION: "Trust it until I log out", answers.KEEP_KEYRING: "Trust it always"}
-    chosen = dialogue.choose(introduction(question), [(one, words[one]) for one in answers.kept_for(question)], "Do not trust it")
+    words = {answers.KEEP_NOT: "Trust once", answers.KEEP_SESSION: "Until I log out", answers.KEEP_KEYRING: "Always"}
+    chosen = dialogue.choose(introduction(question), [(one, words[one]) for one in answers.kept_for(question)], "Do not trust")
     return answers.trust(question, chosen) if chosen else None
 
 
 def _consent(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
-    words = {"once": "Allow it once", "session": "Allow it until I log out", "always": "Allow it always"}
+    words = {"once": "Allow once", "session": "Until I log out", "always": "Always"}
     offered = [(one, words[one]) for one in words if one in question.allows] or [("once", words["once"])]
     chosen = dialogue.choose(introduction(question), offered, "No")
     return answers.allow(chosen) if chosen else None

@@ -2,12 +2,14 @@
 import os
 import shutil
 import subprocess
+import textwrap
 from typing import Optional, Sequence
 
 from ..secret import Secret, wipe
 from .dialogue import Stopper, Unavailable, end, read_some
 
 _CANCELLED = {"83886179", "83886194"}  # GPG_ERR_CANCELED and GPG_ERR_NOT_CONFIRMED, of the source pinentry
+_COLUMNS = 68
 _CANNOT = "pinentry cannot ask"
 
 
@@ -45,10 +47,10 @@ class Pinentry:
     # Assuan
 
     def _get(self, text: str, prompt: str) -> Optional[Secret]:
-        return self._talk([f"SETDESC {_encoded(text)}", f"SETPROMPT {_encoded(prompt)}:", "SETOK OK", "SETCANCEL Cancel"], "GETPIN")[1]
+        return self._talk([f"SETDESC {_encoded(_wrapped(text))}", f"SETPROMPT {_encoded(prompt)}:", "SETOK OK", "SETCANCEL Cancel"], "GETPIN")[1]
 
     def _confirm(self, text: str, yes: str, refusal: str, other: str) -> str:
-        commands = [f"SETDESC {_encoded(text)}", f"SETOK {_encoded(yes)}", f"SETCANCEL {_encoded(refusal)}"]
+        commands = [f"SETDESC {_encoded(_wrapped(text))}", f"SETOK {_encoded(yes)}", f"SETCANCEL {_encoded(refusal)}"]
         if other:
             commands.append(f"SETNOTOK {_encoded(other)}")
         return self._talk(commands, "CONFIRM")[0]
@@ -109,6 +111,11 @@ class Pinentry:
         wipe(incoming)
         incoming[:] = rest
         return line
+
+
+def _wrapped(text: str) -> str:
+    """pinentry-curses does not break lines, and cannot ask where one is wider than the terminal."""
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, _COLUMNS) or [""])
 
 
 def _encoded(text: str) -> str:

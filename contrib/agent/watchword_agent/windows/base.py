@@ -39,6 +39,8 @@ class QuestionWindow(Adw.Window):
         self._scrolled.set_min_content_height(min(height + 8, _TALLEST))
         self.recount(waiting)
         self._escape()
+        # So that it can be seen what Enter would do, before any key was pressed.
+        self.set_focus_visible(True)
         self.connect("close-request", lambda _: self._closed())
         self.connect("map", lambda _: GLib.timeout_add(CALM_MS, self._calm))
 
