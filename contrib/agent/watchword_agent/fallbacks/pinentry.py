@@ -39,10 +39,11 @@ class Pinentry:
         return self._get(text, prompt)
 
     def choose(self, text: str, choices: Sequence[tuple[str, str]], refusal: str) -> Optional[str]:
-        """A dialogue has two choices and a refusal: the least, and the next."""
-        words = [words for _, words in choices[:2]]
-        chosen = self._confirm(text, words[0], refusal, words[1] if len(words) > 1 else "")
-        return choices[0][0] if chosen == "OK" else choices[1][0] if chosen == "NOTOK" and len(choices) > 1 else None
+        """By number. Not with CONFIRM: there Enter says yes, and some pinentries report a closed window like its third button."""
+        lines = [f"  {number}  {words}" for number, (_, words) in enumerate(choices, 1)]
+        typed = self._get("\n".join([text, "", *lines, f"  or nothing: {refusal}"]), "Number")
+        number = typed.text().strip() if typed is not None else ""
+        return choices[int(number) - 1][0] if number.isdecimal() and 1 <= int(number) <= len(choices) else None
 
     # Assuan
 
