@@ -131,11 +131,9 @@ def test_keep_in_the_keyring_and_forget_it_in_the_list(stage, started, desktop, 
 
 def test_a_client_certificate_is_named(stage, started, desktop, certificates, client_nginx):
     server = client_nginx()
-    broker = stage.broker(environment={"SSL_CERT_FILE": str(certificates / "ca.pem")})
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
     agent, client = started(broker), stage.client(delivery=None)
-    fetch = ask(client, f"{server.url}/page.txt", tls={"caFile": str(certificates / "ca.pem")})
-    if "Server Identity" in eventually(agent.titles, "no window"):
-        trust(agent, desktop)
+    fetch = ask(client, f"{server.url}/page.txt")
     agent.window("Client Certificate")
     desktop.hear("It takes those of: CN=")
     desktop.type("elsewhere.pem")
@@ -156,11 +154,6 @@ def test_a_client_certificate_is_named(stage, started, desktop, certificates, cl
     assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
 
 
-def trust(agent, desktop):
-    agent.window("Server Identity")
-    agent.press("Trust", "alt+t")
-
-
 def test_a_server_is_trusted_when_that_is_said_and_not_by_enter(stage, started, desktop, tls_server, certificates):
     server = tls_server("wrong-name")
     agent, client = started(), stage.client(delivery=None)
@@ -168,7 +161,8 @@ def test_a_server_is_trusted_when_that_is_said_and_not_by_enter(stage, started, 
     agent.window("Server Identity")
     desktop.hear("It was issued for another name: elsewhere.test.")
     desktop.hear("It was not issued by anybody this machine knows.")
-    fingerprint = certificates.fingerprint("wrong-name")
+    shown = desktop.hear("SHA-256 fingerprint: ")["name"].partition(": ")[2]
+    assert shown.replace(":", "").replace("\n", "").lower() == certificates.fingerprint("wrong-name")
     desktop.hear("Cancel", role="push button", focused=True)
     desktop.picture("trust")
     desktop.hear("Trust", role="push button", sensitive=True)
@@ -180,7 +174,6 @@ def test_a_server_is_trusted_when_that_is_said_and_not_by_enter(stage, started, 
     desktop.hear("This Time", pressed=True)
     agent.press("Trust", "alt+t")
     assert client.wait(fetch)["result"]["status"] == 200
-    assert fingerprint
 
 
 def test_keys_that_were_meant_for_another_window_do_not_trust(stage, started, desktop, tls_server):

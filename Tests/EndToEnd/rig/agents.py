@@ -71,8 +71,9 @@ class RunningAgent:
         return [one["name"] for one in self.desktop.heard() if one["role"] in ("frame", "dialog")]
 
     def press(self, button, key):
-        """Waits until the button works, and presses its key."""
+        """Waits until the button works and the window has the keyboard, and presses the key."""
         self.desktop.hear(button, role="push button", sensitive=True)
+        self.desktop.hear("", focused=True)
         self.desktop.key(key)
 
 
