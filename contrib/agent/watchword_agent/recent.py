@@ -16,6 +16,7 @@ EVENT_LIMIT, READ_LIMIT_BYTES = 60, 256 << 10
 _SOURCES = {
     "session": "from this session", "keyring": "from the keyring", "ambient": "by Kerberos ticket", "explicit": "its own",
     "url": "from its URL", "client": "answered by the program", "agent": "answered by you"}
+_PLACES = {"session": "in this session", "keyring": "in the keyring"}
 _KEEPING = {"none": "for one request", "forSession": "for the session", "permanent": "for good"}
 _CONSENTS = {"once": "allowed once", "session": "allowed for the session", "always": "allowed always", "no": "not allowed"}
 
@@ -69,8 +70,8 @@ def who(event: Event) -> str:
     path = client.get("executable")
     program = shown(path, PATH_LIMIT) if path else shown(client.get("name")) or ("the broker" if not client else "an unknown program")
     parts = [when(event.get("time")), f"{program}, process {client['pid']}" if "pid" in client else program]
-    if event.get("source") in _SOURCES:
-        parts.append(_SOURCES[event["source"]])
+    sources = _PLACES if event.get("kind") in ("credentialStored", "credentialForgotten", "credentialDefaultChanged") else _SOURCES
+    parts.append(sources.get(str(event.get("source")), ""))
     if isinstance(event.get("count"), int) and event.get("kind") == "credentialUsed":
         parts.append(f"{event['count']} times")
     return " · ".join(part for part in parts if part)

@@ -39,8 +39,6 @@ class QuestionWindow(Adw.Window):
         self._scrolled.set_min_content_height(min(height + 8, _TALLEST))
         self.recount(waiting)
         self._escape()
-        # So that it can be seen what Enter would do, before any key was pressed.
-        self.set_focus_visible(True)
         self.connect("close-request", lambda _: self._closed())
         self.connect("map", lambda _: GLib.timeout_add(CALM_MS, self._calm))
 
@@ -160,6 +158,8 @@ class QuestionWindow(Adw.Window):
 
     def _calm(self) -> bool:
         self._is_calm = True
+        # So that it can be seen what Enter would do, before any key was pressed.
+        self.set_focus_visible(True)
         self.changed()
         return GLib.SOURCE_REMOVE
 
