@@ -40,7 +40,8 @@ def other_host(host):
 # What is asked
 
 @pytest.mark.parametrize("name, kind", [
-    ("auth.challenge/ntlm", Kind.LOGIN), ("auth.challenge/bearer", Kind.TOKEN), ("auth.challenge/client-certificate", Kind.CERTIFICATE),
+    ("auth.challenge/ntlm", Kind.LOGIN), ("auth.challenge/bearer", Kind.TOKEN),
+    ("auth.challenge/client-certificate", Kind.CERTIFICATE),
     ("auth.challenge/server-trust", Kind.TRUST), ("auth.confirm/sandbox", Kind.CONSENT)])
 def test_every_kind_of_question_is_understood(name, kind):
     assert read(message(name), 0).kind is kind
@@ -48,7 +49,8 @@ def test_every_kind_of_question_is_understood(name, kind):
 
 @pytest.mark.parametrize("broken", [
     message("auth.challenge/other"), {"id": 1, "method": "auth/challenge", "params": {}}, {"id": 1, "method": "auth/challenge"},
-    message("auth.challenge/ntlm", requester=7), message("auth.challenge/ntlm", accepts=[]), message("auth.confirm/sandbox", subject=None)])
+    message("auth.challenge/ntlm", requester=7), message("auth.challenge/ntlm", accepts=[]),
+    message("auth.confirm/sandbox", subject=None)])
 def test_what_cannot_be_asked_is_not_understood(broken):
     with pytest.raises(NotUnderstood):
         read(broken, 0)
@@ -94,7 +96,8 @@ def test_once_is_for_one_fetch():
 
 def test_what_is_withdrawn_is_closed_and_the_next_is_shown():
     queue = QuestionQueue()
-    first, second, third = question(number=1), question(number=2, protectionSpace=other_host("b")), question(number=3, protectionSpace=other_host("c"))
+    first = question(number=1)
+    second, third = (question(number=number, protectionSpace=other_host(f"{number}.example")) for number in (2, 3))
     for one in (first, second, third):
         queue.arrived(one)
     assert queue.request_withdrawn(2) == [Recount(1)]
@@ -228,7 +231,8 @@ def test_a_path_is_looked_at_before_it_is_sent(tmp_path):
 
 
 def test_recent_use_is_read_from_what_was_written_down(tmp_path):
-    events = [json.loads((EXAMPLES / "event" / f"{name}.json").read_text())["params"] for name in ("credential-used", "challenge-answered")]
+    names = ("credential-used", "challenge-answered")
+    events = [json.loads((EXAMPLES / "event" / f"{name}.json").read_text())["params"] for name in names]
     (tmp_path / "audit.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events) + '{"half')
     answered, used = recent.read(tmp_path / "audit.jsonl")
     assert recent.what(used) == "Log-in at https://intranet.example as “bob”"
@@ -240,8 +244,9 @@ def test_recent_use_is_read_from_what_was_written_down(tmp_path):
 # The command
 
 def run(*words, environment=None):
-    return subprocess.run(["/usr/bin/python3", AGENT, *words], env={"PATH": "/usr/bin:/bin", **(environment or {})}, capture_output=True, text=True, timeout=20,
-        start_new_session=True)
+    return subprocess.run(
+        ["/usr/bin/python3", AGENT, *words], env={"PATH": "/usr/bin:/bin", **(environment or {})}, capture_output=True, text=True,
+        timeout=20, start_new_session=True)
 
 
 def test_the_command_says_what_it_takes_and_what_was_wrong(tmp_path):
@@ -282,6 +287,9 @@ def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path
     def start_broker():
         return start(folder / "watchwordd", "--socket", folder / "run" / "broker.sock")
 
+    def can_be_looked_at():
+        return subprocess.run([*demote, "ls", f"/proc/{agent.pid}/fd"], capture_output=True).returncode == 0
+
     environment["WATCHWORD_SOCKET"] = str(folder / "run" / "broker.sock")
     try:
         broker = start_broker()
@@ -289,14 +297,14 @@ def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path
         said = lambda: "".join((folder / f"log{number}").read_text() for number in range(len(started)))
         count = lambda: said().count("registered with the broker")
         eventually(lambda: count() == 1, said)
-        assert subprocess.run([*demote, "ls", f"/proc/{agent.pid}/fd"], capture_output=True).returncode != 0, "it can be looked at"
+        assert not can_be_looked_at()
         limits = open(f"/proc/{agent.pid}/limits").read()
         assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
         broker.terminate()
         broker.wait(10)
         start_broker()
         eventually(lambda: count() == 2, said)
-        assert subprocess.run([*demote, "ls", f"/proc/{agent.pid}/fd"], capture_output=True).returncode != 0, "it can be looked at"
+        assert not can_be_looked_at()
     finally:
         for process in reversed(started):
             process.terminate()
@@ -316,5 +324,6 @@ def test_the_files_of_the_desktop_are_in_order():
     subprocess.run(["desktop-file-validate", folder / "watchword-agent.desktop"], check=True)
     unit = (folder / "watchword-agent.service").read_text()
     assert re.search(r"^WantedBy=graphical-session.target$", unit, re.M)
-    verified = subprocess.run(["systemd-analyze", "--user", "verify", "--man=no", folder / "watchword-agent.service"], capture_output=True, text=True)
+    verified = subprocess.run(
+        ["systemd-analyze", "--user", "verify", "--man=no", folder / "watchword-agent.service"], capture_output=True, text=True)
     assert "watchword-agent.service:" not in verified.stderr.replace("is not executable", ""), verified.stderr

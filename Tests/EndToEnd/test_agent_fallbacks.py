@@ -207,7 +207,8 @@ def test_a_way_that_breaks_is_followed_by_the_next(stage, started, site, tmp_pat
     for name, script in [("zenity", "#!/bin/sh\nexit 5\n"), ("pinentry", "#!/bin/sh\necho what\n")]:
         (tmp_path / "bin" / name).write_text(script)
         (tmp_path / "bin" / name).chmod(0o755)
-    environment = {**askpass(tmp_path, password), "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "DISPLAY": ":nowhere", "GDK_BACKEND": "x11"}
+    environment = {
+        **askpass(tmp_path, password), "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "DISPLAY": ":nowhere", "GDK_BACKEND": "x11"}
     agent = started(stage.broker(), environment=environment, start_new_session=True)
     assert "asks by: zenity, pinentry, askpass" in agent.log
     client = stage.client(delivery=None)
@@ -232,7 +233,8 @@ def test_the_terminal_asks_without_showing_the_password(stage, site):
     server, password = site
     broker = stage.broker()
     terminal = Terminal(str(AGENT), "--fallback", "terminal", environment={
-        "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **broker.environment, "WATCHWORD_SOCKET": broker.socket})
+        "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
+        **broker.environment, "WATCHWORD_SOCKET": broker.socket})
     try:
         terminal.expect("registered with the broker")
         client = stage.client(delivery=None)

@@ -27,7 +27,8 @@ class RunningAgent:
     def start(self):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [AGENT, *self.options], env=self.environment, **{"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **self.more})
+                [AGENT, *self.options], env=self.environment,
+                **{"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **self.more})
         return self
 
     def second(self, *options):
@@ -70,11 +71,24 @@ class RunningAgent:
     def titles(self):
         return [one["name"] for one in self.desktop.heard() if one["role"] in ("frame", "dialog")]
 
-    def press(self, button, key):
-        """Waits until the button works and the window has the keyboard, and presses the key."""
+    def press(self, button, key=None):
+        """Waits until the button works and the window has the keyboard; goes there and presses it, or presses `key`."""
         self.desktop.hear(button, role="push button", sensitive=True)
         self.desktop.hear("", focused=True)
-        self.desktop.key(key)
+        if key is None:
+            self.go(button)
+        self.desktop.key(key or "space")
+
+    def go(self, name):
+        """Tab, until what has this name has the focus. Each step is waited for."""
+        focused = lambda: next((one["name"] for one in self.desktop.heard() if one["focused"]), None)
+        before = eventually(focused, lambda: self.desktop.summary())
+        for _ in range(16):
+            if before == name or before.endswith(f": {name}"):
+                return
+            self.desktop.key("Tab")
+            before = eventually(lambda: (now := focused()) != before and now, lambda: self.desktop.summary())
+        raise AssertionError(f"Tab does not come to {name}: {self.desktop.summary()}")
 
 
 ASKPASS = """#!/bin/sh

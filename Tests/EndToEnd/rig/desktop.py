@@ -52,7 +52,8 @@ class Desktop:
     def _start_display(self):
         readable, writable = os.pipe()
         self.start(
-            "Xvfb", "-displayfd", str(writable), "-screen", "0", "1000x900x24", "-nolisten", "tcp", "-noreset", pass_fds=[writable])
+            "Xvfb", "-displayfd", str(writable), "-screen", "0", "1000x900x24", "-nolisten", "tcp", "-noreset",
+            pass_fds=[writable])
         os.close(writable)
         text = b""
         while not text.endswith(b"\n"):
@@ -101,7 +102,8 @@ class Desktop:
         words = []
         for key in keys:
             modifier, found, letter = key.partition("+")
-            words += ["keydown", modifier, "sleep", "0.12", "key", letter, "sleep", "0.06", "keyup", modifier] if found else ["key", key]
+            held = ["keydown", modifier, "sleep", "0.12", "key", letter, "sleep", "0.06", "keyup", modifier]
+            words += held if found else ["key", key]
         assert self.run("xdotool", *words).returncode == 0
 
     # Eyes

@@ -68,9 +68,11 @@ def who(event: Event) -> str:
     """When, which program, and where the log-in came from."""
     client = event.get("client") or {}
     path = client.get("executable")
-    program = shown(path, PATH_LIMIT) if path else shown(client.get("name")) or ("the broker" if not client else "an unknown program")
+    unknown = "an unknown program" if client else "the broker"
+    program = shown(path, PATH_LIMIT) if path else shown(client.get("name")) or unknown
     parts = [when(event.get("time")), f"{program}, process {client['pid']}" if "pid" in client else program]
-    sources = _PLACES if event.get("kind") in ("credentialStored", "credentialForgotten", "credentialDefaultChanged") else _SOURCES
+    is_about_keeping = event.get("kind") in ("credentialStored", "credentialForgotten", "credentialDefaultChanged")
+    sources = _PLACES if is_about_keeping else _SOURCES
     parts.append(sources.get(str(event.get("source")), ""))
     if isinstance(event.get("count"), int) and event.get("kind") == "credentialUsed":
         parts.append(f"{event['count']} times")

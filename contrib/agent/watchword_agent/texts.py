@@ -134,7 +134,8 @@ def program_place(requester: Requester) -> str:
     kind, _, name = requester.subject.partition(":")
     place = shown(name, PATH_LIMIT)
     if kind != "exe":
-        kinds = {"flatpak": "Flatpak application", "snap": "Snap application", "apparmor": "AppArmor profile", "unit": "systemd unit"}
+        kinds = {
+            "flatpak": "Flatpak application", "snap": "Snap application", "apparmor": "AppArmor profile", "unit": "systemd unit"}
         place = f"{kinds[kind]} {place}" if kind in kinds else "Nothing is known of it for certain"
     parts = [place, f"process {requester.pid}"]
     if requester.name and requester.name != program(requester):

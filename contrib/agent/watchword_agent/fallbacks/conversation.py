@@ -15,7 +15,8 @@ def converse(question: Question, dialogue: Dialogue) -> answers.Answer:
 def introduction(question: Question) -> str:
     """What the windows say, in lines."""
     requester = question.requester
-    lines: list[Optional[str]] = [texts.heading(question), texts.server_says(question), texts.failures(question), texts.downgrade(question)]
+    lines: list[Optional[str]] = [
+        texts.heading(question), texts.server_says(question), texts.failures(question), texts.downgrade(question)]
     if question.kind is Kind.TRUST:
         lines += [*texts.problems(question), *_certificate(question)]
     elif question.kind is Kind.CONSENT:
@@ -47,7 +48,8 @@ def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     if question.kind is Kind.TOKEN:
         token = dialogue.secret(text, "Token")
         return answers.token(token, answers.usual_keep(question)) if token else None
-    user = dialogue.line(text, "User (or DOMAIN\\user)" if question.space.method == "ntlm" else "User", question.proposed_user or "")
+    prompt = "User (or DOMAIN\\user)" if question.space.method == "ntlm" else "User"
+    user = dialogue.line(text, prompt, question.proposed_user or "")
     if not user:
         return None
     password = dialogue.secret(text, f"Password of {texts.shown(user)}")

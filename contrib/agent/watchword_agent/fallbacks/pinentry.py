@@ -48,7 +48,8 @@ class Pinentry:
     # Assuan
 
     def _get(self, text: str, prompt: str) -> Optional[Secret]:
-        return self._talk([f"SETDESC {_encoded(_wrapped(text))}", f"SETPROMPT {_encoded(prompt)}:", "SETOK OK", "SETCANCEL Cancel"], "GETPIN")[1]
+        commands = [f"SETDESC {_encoded(_wrapped(text))}", f"SETPROMPT {_encoded(prompt)}:", "SETOK OK", "SETCANCEL Cancel"]
+        return self._talk(commands, "GETPIN")[1]
 
     def _confirm(self, text: str, yes: str, refusal: str, other: str) -> str:
         commands = [f"SETDESC {_encoded(_wrapped(text))}", f"SETOK {_encoded(yes)}", f"SETCANCEL {_encoded(refusal)}"]
@@ -58,7 +59,8 @@ class Pinentry:
 
     def _talk(self, commands: list[str], last: str) -> tuple[str, Optional[Secret]]:
         """`OK`, `NOTOK` or `CANCEL`, and what was typed."""
-        options = [f"OPTION ttyname={self._terminal}", f"OPTION ttytype={os.environ.get('TERM', 'dumb')}"] if self._terminal else []
+        terminal = [f"OPTION ttyname={self._terminal}", f"OPTION ttytype={os.environ.get('TERM', 'dumb')}"]
+        options = terminal if self._terminal else []
         try:
             process = subprocess.Popen([self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         except OSError as problem:

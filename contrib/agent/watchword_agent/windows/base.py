@@ -92,7 +92,9 @@ class QuestionWindow(Adw.Window):
         self._buttons.append(button)
         return button
 
-    def add_positive(self, text: str, make: Callable[[], Optional[answers.Answer]], style: str = "suggested-action") -> Gtk.Button:
+    def add_positive(
+        self, text: str, make: Callable[[], Optional[answers.Answer]], style: str = "suggested-action"
+    ) -> Gtk.Button:
         """A button that says yes: it works after the moment of calm, and when the window is complete. `make` returns None when
         it has found something wrong, and has said so."""
         def pressed() -> None:

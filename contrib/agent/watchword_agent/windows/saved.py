@@ -96,7 +96,8 @@ class SavedWindow(Adw.Window):
     def _confirm(self, identifier: str, place: str, user: str) -> None:
         """Asked first: what the keyring has forgotten, nobody brings back."""
         dialog = Adw.MessageDialog(
-            transient_for=self, modal=True, heading="Forget This Log-In?", body=f"{user} at {place}. You will be asked for it again.")
+            transient_for=self, modal=True, heading="Forget This Log-In?",
+            body=f"{user} at {place}. You will be asked for it again.")
         dialog.add_response("cancel", "_Cancel")
         dialog.add_response("forget", "_Forget")
         dialog.set_response_appearance("forget", Adw.ResponseAppearance.DESTRUCTIVE)
@@ -131,7 +132,8 @@ class SavedWindow(Adw.Window):
         return page
 
     def _fill(self, page: Adw.Bin, rows: list[Gtk.Widget], empty: tuple[str, str, str], note: str = "") -> None:
-        box = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_top=18, margin_bottom=18, margin_start=12, margin_end=12)
+        box = Gtk.Box(
+            orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_top=18, margin_bottom=18, margin_start=12, margin_end=12)
         if note:
             box.append(parts.notice(note, "dim-label", "dialog-information-symbolic"))
         if rows:
@@ -158,7 +160,8 @@ class SavedWindow(Adw.Window):
             "<Control>w|Escape": closed, "<Alt>s": lambda: shown_page("saved"), "<Alt>r": lambda: shown_page("recent")}
         for trigger, act in actions.items():
             keys.add_shortcut(Gtk.Shortcut(
-                trigger=Gtk.ShortcutTrigger.parse_string(trigger), action=Gtk.CallbackAction.new(lambda *_, act=act: bool(act()) or True)))
+                trigger=Gtk.ShortcutTrigger.parse_string(trigger),
+                action=Gtk.CallbackAction.new(lambda *_, act=act: bool(act()) or True)))
         self.add_controller(keys)
 
 
