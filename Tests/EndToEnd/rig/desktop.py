@@ -45,7 +45,7 @@ class Desktop:
         self._start_display()
         self.start("dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile")
         self.start("openbox", "--sm-disable")
-        eventually(lambda: self.run("xprop", "-root", "_NET_SUPPORTING_WM_CHECK").stdout.count("window id"), "no window manager")
+        eventually(lambda: self.run("xdotool", "get_num_desktops").returncode == 0, "no window manager")
         self.start("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
         eventually((self.folder / "bus").exists, "no bus")
 
