@@ -1,0 +1,329 @@
+"""The agent without windows: its queue, its words, its answers, and how it lives beside the broker."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from rig import schemas
+from rig.agents import RunningAgent, askpass
+from rig.bodies import eventually
+from rig.broker import ROOT, program
+from rig.desktop import AGENT
+
+sys.path.insert(0, str(ROOT / "contrib" / "agent"))
+
+from watchword_agent import answers, certificate_files, escaping, recent, secret, texts  # noqa: E402
+from watchword_agent.question import Kind, NotUnderstood, read  # noqa: E402
+from watchword_agent.question_queue import Close, PassOn, QuestionQueue, Recount, Reply, Show  # noqa: E402
+
+EXAMPLES = ROOT / "Protocol" / "examples"
+
+
+def message(name, number=1, **changes):
+    example = json.loads((EXAMPLES / f"{name}.json").read_text())
+    params = {**example["params"], **changes}
+    return {"jsonrpc": "2.0", "id": number, "method": example["method"], "params": params}
+
+
+def question(name="auth.challenge/ntlm", number=1, now=0.0, **changes):
+    return read(message(name, number, challengeId=f"c{number}", **changes), now)
+
+
+def other_host(host):
+    return {**message("auth.challenge/ntlm")["params"]["protectionSpace"], "host": host}
+
+
+# What is asked
+
+@pytest.mark.parametrize("name, kind", [
+    ("auth.challenge/ntlm", Kind.LOGIN), ("auth.challenge/bearer", Kind.TOKEN),
+    ("auth.challenge/client-certificate", Kind.CERTIFICATE),
+    ("auth.challenge/server-trust", Kind.TRUST), ("auth.confirm/sandbox", Kind.CONSENT)])
+def test_every_kind_of_question_is_understood(name, kind):
+    assert read(message(name), 0).kind is kind
+
+
+@pytest.mark.parametrize("broken", [
+    message("auth.challenge/other"), {"id": 1, "method": "auth/challenge", "params": {}}, {"id": 1, "method": "auth/challenge"},
+    message("auth.challenge/ntlm", requester=7), message("auth.challenge/ntlm", accepts=[]),
+    message("auth.confirm/sandbox", subject=None)])
+def test_what_cannot_be_asked_is_not_understood(broken):
+    with pytest.raises(NotUnderstood):
+        read(broken, 0)
+
+
+# The queue
+
+def test_one_question_is_shown_and_the_others_wait():
+    queue = QuestionQueue()
+    first, second = question(number=1), question(number=2, protectionSpace=other_host("b.example"))
+    assert queue.arrived(first) == [Show(first, 0)]
+    assert queue.arrived(second) == [Recount(1)]
+    assert queue.answered({"action": "cancel"}) == [Reply(1, {"action": "cancel"}), Show(second, 0)]
+    assert queue.answered({"action": "cancel"}) == [Reply(2, {"action": "cancel"})]
+    assert queue.shown is None and queue.answered({"action": "cancel"}) == []
+
+
+def test_the_same_question_of_the_same_program_is_asked_once():
+    queue = QuestionQueue()
+    queue.arrived(question(number=1))
+    assert queue.arrived(question(number=2, url="https://intranet.example/other")) == []
+    assert queue.answered({"action": "cancel"}) == [Reply(1, {"action": "cancel"}), Reply(2, {"action": "cancel"})]
+
+
+@pytest.mark.parametrize("change", [
+    {"requester": {"name": "example", "pid": 1, "subject": "exe:/usr/bin/mytool"}}, {"previousFailureCount": 1},
+    {"requester": {"name": "example", "pid": 4711, "subject": "exe:/tmp/mytool"}}, {"persistenceAllowed": ["none"]},
+    {"protectionSpace": other_host("b.example")}, {"downgrade": True}, {"error": {"kind": "credentialAlreadyRefused"}}])
+def test_what_differs_in_anything_that_is_shown_is_asked_by_itself(change):
+    queue = QuestionQueue()
+    queue.arrived(question(number=1))
+    assert queue.arrived(question(number=2, **change)) == [Recount(1)]
+
+
+def test_once_is_for_one_fetch():
+    queue = QuestionQueue()
+    first, second = (read(message("auth.confirm/sandbox", number, confirmId=f"c{number}"), 0) for number in (1, 2))
+    queue.arrived(first)
+    assert queue.arrived(second) == []
+    assert queue.answered({"allow": "once"}) == [Reply(1, {"allow": "once"}), Show(second, 0)]
+    assert queue.answered({"allow": "no"}) == [Reply(2, {"allow": "no"})]
+
+
+def test_what_is_withdrawn_is_closed_and_the_next_is_shown():
+    queue = QuestionQueue()
+    first = question(number=1)
+    second, third = (question(number=number, protectionSpace=other_host(f"{number}.example")) for number in (2, 3))
+    for one in (first, second, third):
+        queue.arrived(one)
+    assert queue.request_withdrawn(2) == [Recount(1)]
+    assert queue.challenge_settled("c1") == [Close(first), Show(third, 0)]
+    assert queue.challenge_settled("c1") == []
+    assert queue.connection_lost() == [Close(third)] and queue.shown is None
+
+
+def test_a_window_stays_while_an_equal_question_is_open():
+    queue = QuestionQueue()
+    queue.arrived(question(number=1))
+    queue.arrived(question(number=2))
+    assert queue.request_withdrawn(1) == []
+    assert queue.answered({"action": "cancel"}) == [Reply(2, {"action": "cancel"})]
+
+
+def test_deadlines_close_windows():
+    queue = QuestionQueue()
+    first, second = question(number=1, now=10), question(number=2, now=20, protectionSpace=other_host("b"))
+    queue.arrived(first)
+    queue.arrived(second)
+    assert queue.next_deadline == 130 and queue.expire(129.9) == []
+    assert queue.expire(130) == [Close(first), Show(second, 0)]
+    assert queue.expire(140) == [Close(second)] and queue.next_deadline is None
+
+
+def test_what_nobody_can_ask_is_handed_back():
+    queue = QuestionQueue()
+    queue.arrived(question(number=1))
+    queue.arrived(question(number=2))
+    assert queue.passed_on() == [PassOn(1), PassOn(2)]
+
+
+# Words
+
+@pytest.mark.parametrize("text, shown", [
+    ("Staff", "Staff"), ("<b>&", "<b>&"), ("a\u202eb", "a‹U+202E›b"), ("a\nb\tc\x1b[2J", "a‹U+000A›b‹U+0009›c‹U+001B›[2J"),
+    ("\u2066x\u2069", "‹U+2066›x‹U+2069›"), ("\u200b", "‹U+200B›"), ("\u3164", "‹U+3164›"), ("a\u00a0b", "a b"), ("שלום", "שלום"),
+    ("e" + "\u0301" * 5, "e" + "\u0301" * 3 + "‹U+0301›" * 2), ("x" * 81, "x" * 80 + "…"), ("x" * 80, "x" * 80), (None, ""),
+    ("\ud800", "‹U+D800›"), ("\u2028", "‹U+2028›")])
+def test_nothing_in_a_text_acts_or_hides(text, shown):
+    assert escaping.shown(text) == shown
+
+
+def test_a_quotation_cannot_be_ended_from_inside():
+    assert escaping.quoted("Staff” and it is safe “") == "“Staff' and it is safe '”"
+
+
+def test_it_is_said_how_safe_it_is():
+    def said(name="auth.challenge/ntlm", **space):
+        return texts.security(question(name, protectionSpace={**message(name)["params"]["protectionSpace"], **space}))
+
+    plain = {"protocol": "http", "port": 80, "receivesCredentialSecurely": False}
+    assert said() == (True, "The connection is encrypted (https)")
+    assert said(**plain, authenticationMethod="httpBasic") == (
+        False, "The password would be readable on the network: http is not encrypted")
+    assert said(**plain)[0] is False and "relayed" in said(**plain)[1]
+    assert said(**{**plain, "receivesCredentialSecurely": True}, authenticationMethod="httpDigest") == (
+        True, "Not encrypted (http), but the password itself is not sent")
+    assert said(**plain, host="127.0.0.1", authenticationMethod="httpBasic")[0] is False
+    # The name of this machine means another one behind a proxy.
+    assert "network" in said(**plain, host="127.0.0.1", isProxy=True, authenticationMethod="httpBasic")[1]
+
+
+def test_what_went_wrong_is_counted():
+    assert texts.failures(question(previousFailureCount=0)) is None
+    assert texts.failures(question(previousFailureCount=1)) == "The last password was refused. 2nd try."
+    assert texts.failures(question(previousFailureCount=10)) == "The last password was refused. 11th try."
+    assert texts.failures(question(previousFailureCount=1, error={"kind": "passphraseWrong"})) == (
+        "The passphrase or PIN is wrong or missing. 2nd try.")
+    assert texts.failures(question(error={"kind": "news\u202e"})) == "The last answer was of no use: news‹U+202E›."
+
+
+def test_a_program_is_called_what_the_kernel_calls_it():
+    requester = question(requester={"name": "Your Bank", "pid": 7, "subject": "exe:/tmp/evil"}).requester
+    assert texts.program(requester) == "evil"
+    assert texts.program_place(requester) == "/tmp/evil, process 7, calls itself “Your Bank”"
+    unknown = question(requester={"name": "Your Bank", "pid": 7, "subject": "unknown", "restricted": True}).requester
+    assert texts.program(unknown) == "an unknown program"
+    assert texts.program_place(unknown) == (
+        "Nothing is known of it for certain, process 7, calls itself “Your Bank”, in a container or on another machine")
+
+
+def test_a_proxy_is_called_one():
+    asked = question("auth.challenge/proxy")
+    assert texts.heading(asked).startswith("Log in to the proxy ") and texts.server_says(asked).startswith("The proxy says: “")
+
+
+def test_what_is_wrong_with_a_certificate_is_said_gravest_first():
+    asked = read(message("auth.challenge/server-trust-changed"), 0)
+    assert texts.problems(asked)[0].startswith("It has another key") and texts.is_grave(asked)
+    leaf = asked.chain[0]
+    assert texts.fingerprint(leaf.sha256).replace("\n", ":").replace(":", "").lower() == leaf.sha256
+    assert texts.date("2026-11-21T10:21:24Z") == "21 November 2026" and texts.date("\x1bsoon") == "‹U+001B›soon"
+
+
+# Answers
+
+def test_only_what_is_allowed_is_kept():
+    assert answers.kept_for(question(persistenceAllowed=["none"])) == ["none"]
+    assert answers.usual_keep(question(persistenceAllowed=["none"])) == "none"
+    assert answers.usual_keep(question()) == "forSession"
+    assert answers.usual_keep(read(message("auth.challenge/server-trust"), 0)) == "none"
+
+
+def test_a_secret_reaches_the_wire_whole_and_is_wiped():
+    for text in ["open sesame", 'quo"te\\', "\n\x00\x1f", "päss", "🔑", ""]:
+        content = secret.Secret(bytearray(text.encode()))
+        answer = answers.password("bob", content, "CORP", "none")
+        line = secret.line({"jsonrpc": "2.0", "id": 1, "result": answer})
+        assert json.loads(line)["result"]["credential"] == {
+            "type": "password", "user": "bob", "password": text, "domain": "CORP", "persistence": "none"}
+        schemas.check(json.loads(line)["result"], schemas.methods("brokerToClient")["auth/challenge"]["result"]["schema"])
+        answers.wipe(answer)
+        assert content.text() == "\0" * len(text.encode()) and "sesame" not in repr(answer)
+
+
+def test_refusing_is_what_closing_means():
+    assert answers.refusal(question()) == {"action": "cancel"}
+    assert answers.refusal(read(message("auth.challenge/server-trust"), 0)) == {"action": "continue"}
+    assert answers.refusal(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no"}
+
+
+def test_a_path_is_looked_at_before_it_is_sent(tmp_path):
+    (tmp_path / "c.pem").write_text("x")
+    assert certificate_files.checked(f" {tmp_path}/c.pem ") == f"{tmp_path}/c.pem"
+    assert certificate_files.checked("pkcs11:object=x") == "pkcs11:object=x"
+    for wrong, said in [("c.pem", "is not a full path"), (str(tmp_path), "is a folder"), (f"{tmp_path}/d.pem", "No such file")]:
+        with pytest.raises(certificate_files.NotUsable, match=said):
+            certificate_files.checked(wrong)
+
+
+def test_recent_use_is_read_from_what_was_written_down(tmp_path):
+    names = ("credential-used", "challenge-answered")
+    events = [json.loads((EXAMPLES / "event" / f"{name}.json").read_text())["params"] for name in names]
+    (tmp_path / "audit.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events) + '{"half')
+    answered, used = recent.read(tmp_path / "audit.jsonl")
+    assert recent.what(used) == "Log-in at https://intranet.example as “bob”"
+    assert "/usr/bin/mytool, process 4711 · from the keyring" in recent.who(used)
+    assert recent.what(answered) == "http://intranet.example:8080 asked: logged in"
+    assert recent.read(tmp_path / "nothing.jsonl") == []
+
+
+# The command
+
+def run(*words, environment=None):
+    return subprocess.run(
+        ["/usr/bin/python3", AGENT, *words], env={"PATH": "/usr/bin:/bin", **(environment or {})}, capture_output=True, text=True,
+        timeout=20, start_new_session=True)
+
+
+def test_the_command_says_what_it_takes_and_what_was_wrong(tmp_path):
+    told = run("--help")
+    assert told.returncode == 0 and all(word in told.stdout for word in ["--list", "--fallback", "--socket", "exit codes"])
+    wrong = run("--colour")
+    assert wrong.returncode == 64 and "Try: watchword-agent --help" in wrong.stderr
+    nowhere = run(environment={"XDG_RUNTIME_DIR": str(tmp_path), "PATH": str(tmp_path)})
+    assert nowhere.returncode == 1, nowhere
+    assert all(f"{way}: " in nowhere.stderr for way in ["windows", "zenity", "pinentry", "askpass", "terminal"]), nowhere.stderr
+    listing = run("--list")
+    assert listing.returncode == 1 and "watchword credentials list" in listing.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="is run by another user already")
+def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path):
+    """As any user: a process that cannot be looked at is a sandbox to the broker, which may not be an agent."""
+    folder = stage.folder / "nobody"
+    folder.mkdir(mode=0o755)
+    for parent in [folder, *folder.parents][:4]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    shutil.copy(program("watchwordd"), folder / "watchwordd")
+    shutil.copytree(ROOT / "contrib" / "agent", folder / "agent", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "run").mkdir(mode=0o700)
+    environment = {
+        "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1",
+        **askpass(folder, "unused-here")}
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    demote = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    started = []
+
+    def start(*command):
+        log = open(folder / f"log{len(started)}", "ab")
+        started.append(subprocess.Popen([*demote, *command], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        return started[-1]
+
+    def start_broker():
+        return start(folder / "watchwordd", "--socket", folder / "run" / "broker.sock")
+
+    def can_be_looked_at():
+        return subprocess.run([*demote, "ls", f"/proc/{agent.pid}/fd"], capture_output=True).returncode == 0
+
+    environment["WATCHWORD_SOCKET"] = str(folder / "run" / "broker.sock")
+    try:
+        broker = start_broker()
+        agent = start(folder / "agent" / "watchword-agent", "--fallback", "askpass")
+        said = lambda: "".join((folder / f"log{number}").read_text() for number in range(len(started)))
+        count = lambda: said().count("registered with the broker")
+        eventually(lambda: count() == 1, said)
+        assert not can_be_looked_at()
+        limits = open(f"/proc/{agent.pid}/limits").read()
+        assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
+        broker.terminate()
+        broker.wait(10)
+        start_broker()
+        eventually(lambda: count() == 2, said)
+        assert not can_be_looked_at()
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(10)
+
+
+def test_a_broker_that_allows_no_agent_is_named(stage, tmp_path):
+    """On the socket for containers."""
+    broker = stage.broker()
+    agent = RunningAgent(stage.folder, broker, None, "--fallback", "askpass", environment={
+        **askpass(tmp_path, "x"), "WATCHWORD_SOCKET": broker.socket.replace("broker.sock", "restricted.sock")})
+    assert agent.process.wait(10) == 1 and "the broker allows no agent here" in agent.log
+
+
+def test_the_files_of_the_desktop_are_in_order():
+    folder = ROOT / "contrib" / "agent"
+    subprocess.run(["desktop-file-validate", folder / "watchword-agent.desktop"], check=True)
+    unit = (folder / "watchword-agent.service").read_text()
+    assert re.search(r"^WantedBy=graphical-session.target$", unit, re.M)
+    verified = subprocess.run(
+        ["systemd-analyze", "--user", "verify", "--man=no", folder / "watchword-agent.service"], capture_output=True, text=True)
+    assert "watchword-agent.service:" not in verified.stderr.replace("is not executable", ""), verified.stderr

@@ -1,0 +1,256 @@
+"""The agent without windows of its own: zenity, pinentry, SSH_ASKPASS and the terminal, each the real one."""
+import os
+import pty
+import re
+import shutil
+import signal
+
+import pytest
+
+from rig.agents import RunningAgent, askpass
+from rig.bodies import eventually
+from rig.desktop import AGENT, Desktop
+from rig.scripted import ScriptedServer, basic_server, response
+from rig.terminal import Terminal
+from test_agent_windows import HOSTILE, ask
+
+
+@pytest.fixture(scope="module")
+def desktop(tmp_path_factory):
+    desktop = Desktop(tmp_path_factory.mktemp("desktop"))
+    yield desktop
+    desktop.end()
+
+
+@pytest.fixture
+def started(stage):
+    agents = []
+
+    def start(*words, **more):
+        agents.append(RunningAgent(stage.folder, *words, **more))
+        return agents[-1].wait_until_registered()
+
+    yield start
+    for agent in agents:
+        agent.end()
+        assert "Traceback" not in agent.log, agent.log
+
+
+@pytest.fixture
+def site(stage):
+    """A server, and its password."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password, "Staff"))
+    stage.allow(password, server)
+    return server, password
+
+
+def answered(client, fetch):
+    return client.wait(fetch)["result"]["status"]
+
+
+# zenity
+
+def test_zenity_asks_in_its_windows(stage, started, desktop, site):
+    server, password = site
+    started(stage.broker(), desktop, "--fallback", "zenity")
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    shown = desktop.hear("The server says: “Staff”")["name"]
+    assert "Not encrypted (http), but the password stays on this machine." in shown and f"process {os.getpid()}" in shown
+    desktop.hear("", role="text", focused=True)
+    desktop.type("bob")
+    desktop.key("Return")
+    desktop.hear("Password of bob:")
+    desktop.hear("", role="password text", focused=True)
+    desktop.picture("zenity")
+    desktop.type(password)
+    desktop.key("Return")
+    assert answered(client, fetch) == 200
+
+
+def test_zenity_lists_what_can_be_said_of_a_server_and_closes(stage, started, desktop, tls_server):
+    server = tls_server("self-signed")
+    started(stage.broker(), desktop, "--fallback", "zenity")
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    desktop.hear("It was issued by itself")
+    desktop.hear("Trust once")
+    desktop.picture("zenity-trust")
+    desktop.key("Escape")
+    assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
+    fetch = ask(client, server.url)
+    desktop.hear("Trust once")
+    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
+    assert client.wait(fetch)["error"]["code"] == -32800
+    eventually(lambda: not desktop.windows(), lambda: desktop.summary())
+    fetch = ask(client, server.url)
+    desktop.hear("Trust once")
+    desktop.key("Home", "space", "Return")
+    assert answered(client, fetch) == 200
+
+
+def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
+    realm = HOSTILE.encode().decode("latin-1")
+    server = stage.server(ScriptedServer(lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="\\\\n{realm}"')))
+    started(stage.broker(), desktop, "--fallback", "zenity")
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    assert "The server says: “\\n<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx" in desktop.hear("The server says: ")["name"]
+    desktop.picture("zenity-hostile")
+    desktop.key("Escape")
+    assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
+
+
+# pinentry
+
+class Screen:
+    """A terminal for pinentry-curses, which draws on it."""
+
+    def __init__(self):
+        self.here, there = pty.openpty()
+        self.name, self.shown = os.ttyname(there), ""
+        os.set_blocking(self.here, False)
+        self._there = there
+
+    def expect(self, text):
+        def look():
+            try:
+                self.shown += os.read(self.here, 65536).decode(errors="replace")
+            except BlockingIOError:
+                pass
+            return text in re.sub(r"\x1b[\[(][0-9;?]*[A-Za-z]", " ", self.shown)
+
+        eventually(look, lambda: f"no {text!r} in {self.shown!r}")
+        self.shown = ""
+
+    def type(self, text):
+        os.write(self.here, text.encode())
+
+    def close(self):
+        os.close(self.here)
+        os.close(self._there)
+
+
+@pytest.fixture
+def screen(tmp_path):
+    screen = Screen()
+    (tmp_path / "bin").mkdir()
+    os.symlink(shutil.which("pinentry-curses"), tmp_path / "bin" / "pinentry")
+    screen.environment = {"GPG_TTY": screen.name, "TERM": "vt100", "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    yield screen
+    screen.close()
+
+
+def test_pinentry_asks_at_the_terminal(stage, started, screen):
+    """What the server says is wider than the terminal."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password, "Staff %41 " + "x" * 100))
+    stage.allow(password, server)
+    started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    screen.expect("Staff %41 xxx")
+    screen.type("bob\r")
+    screen.expect("Password of bob")
+    screen.type(password + "\r")
+    assert answered(client, fetch) == 200
+
+
+def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
+    server = tls_server("self-signed")
+    started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
+    client = stage.client(delivery=None)
+    for typed in ["\r", "7\r", "0\r"]:
+        fetch = ask(client, server.url)
+        screen.expect("or nothing: Do not trust")
+        screen.type(typed)
+        assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
+    fetch = ask(client, server.url)
+    screen.expect("1  Trust once")
+    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
+    assert client.wait(fetch)["error"]["code"] == -32800
+    fetch = ask(client, server.url)
+    screen.expect("1  Trust once")
+    screen.type("1\r")
+    assert answered(client, fetch) == 200
+
+
+# SSH_ASKPASS
+
+def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, started, site, tmp_path):
+    server, password = site
+    environment = askpass(tmp_path, password)
+    agent = started(stage.broker(), environment=environment, start_new_session=True)
+    assert "asks by: askpass" in agent.log
+    client = stage.client(delivery=None)
+    assert answered(client, ask(client, server.url)) == 200
+    asked = (tmp_path / "asked").read_text()
+    assert "The server says: “Staff”" in asked and "Password of bob:" in asked and password not in asked
+    (tmp_path / "typed").unlink()
+
+
+@pytest.mark.parametrize("code, kind", [("0", None), ("1", "serverNotTrusted")])
+def test_askpass_says_yes_or_no_by_its_exit_code(stage, started, tls_server, tmp_path, code, kind):
+    server = tls_server("self-signed")
+    environment = {**askpass(tmp_path, "unused"), "ASKPASS_CONFIRM": code}
+    started(stage.broker(), None, "--fallback", "askpass", environment=environment)
+    client = stage.client(delivery=None)
+    reply = client.wait(ask(client, server.url))
+    assert reply["result"]["status"] == 200 if kind is None else reply["error"]["data"]["kind"] == kind
+    assert (tmp_path / "asked").read_text().startswith("confirm|")
+
+
+def test_a_way_that_breaks_is_followed_by_the_next(stage, started, site, tmp_path):
+    server, password = site
+    (tmp_path / "bin").mkdir()
+    for name, script in [("zenity", "#!/bin/sh\nexit 5\n"), ("pinentry", "#!/bin/sh\necho what\n")]:
+        (tmp_path / "bin" / name).write_text(script)
+        (tmp_path / "bin" / name).chmod(0o755)
+    environment = {
+        **askpass(tmp_path, password), "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "DISPLAY": ":nowhere", "GDK_BACKEND": "x11"}
+    agent = started(stage.broker(), environment=environment, start_new_session=True)
+    assert "asks by: zenity, pinentry, askpass" in agent.log
+    client = stage.client(delivery=None)
+    assert answered(client, ask(client, server.url)) == 200
+    assert "zenity cannot ask: zenity has ended with 5" in agent.log and "pinentry cannot ask" in agent.log
+    (tmp_path / "typed").unlink()
+
+
+def test_where_every_way_breaks_the_question_goes_back(stage, started, site, tmp_path):
+    server, _ = site
+    environment = {**askpass(tmp_path, "unused"), "PATH": "/usr/bin:/bin"}
+    agent = started(stage.broker(), None, "--fallback", "askpass", environment=environment)
+    (tmp_path / "askpass").unlink()
+    client = stage.client(delivery=None)
+    assert answered(client, ask(client, server.url)) == 401
+    assert "every way has failed" in agent.log
+
+
+# The terminal
+
+def test_the_terminal_asks_without_showing_the_password(stage, site):
+    server, password = site
+    broker = stage.broker()
+    terminal = Terminal(str(AGENT), "--fallback", "terminal", environment={
+        "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
+        **broker.environment, "WATCHWORD_SOCKET": broker.socket})
+    try:
+        terminal.expect("registered with the broker")
+        client = stage.client(delivery=None)
+        fetch = ask(client, server.url)
+        terminal.expect("The server says: “Staff”")
+        terminal.expect("User: ")
+        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
+        terminal.expect("Not needed any more.")
+        terminal.shown = b""
+        fetch = ask(client, server.url)
+        terminal.expect("User: ")
+        terminal.type("bob\n")
+        terminal.expect("Password of bob: ")
+        terminal.type(password + "\n")
+        assert answered(client, fetch) == 200
+        assert password.encode() not in terminal.shown
+    finally:
+        os.kill(terminal.child, signal.SIGTERM)
+        assert terminal.end() == 0

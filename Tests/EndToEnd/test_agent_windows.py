@@ -1,0 +1,297 @@
+"""The agent's windows, driven by keyboard: real servers, a real display."""
+import os
+
+import pytest
+
+from rig import audit
+from rig.agents import RunningAgent
+from rig.bodies import eventually
+from rig.desktop import Desktop
+from rig.scripted import ScriptedServer, basic_server, response
+from rig.subjects import Relay, flatpak
+from rig.tls import PASSPHRASE
+
+
+@pytest.fixture(scope="module")
+def desktop(tmp_path_factory):
+    desktop = Desktop(tmp_path_factory.mktemp("desktop"))
+    yield desktop
+    desktop.end()
+
+
+@pytest.fixture
+def started(stage, desktop):
+    """`started(broker)` is an agent that is registered with it."""
+    agents = []
+
+    def start(broker=None):
+        agents.append(RunningAgent(stage.folder, broker or stage.broker(), desktop))
+        return agents[-1].wait_until_registered()
+
+    yield start
+    for agent in agents:
+        desktop.picture(f"end-of-{os.environ['PYTEST_CURRENT_TEST'].split('::')[1].split(' ')[0]}")
+        assert "Traceback" not in agent.log and "CRITICAL" not in agent.log, agent.log
+        agent.end()
+
+
+def ask(client, url, **params):
+    return client.start("fetch/run", {"url": url, "auth": {"interaction": "agent"}, **params})
+
+
+def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, nginx, account):
+    """nginx, Basic: nothing but the keyboard."""
+    user, password = account
+    stage.watch(nginx)
+    agent, client = started(), stage.client(delivery=None)
+    fetch = ask(client, f"http://127.0.0.1:{nginx.port}/staff/page.txt")
+    agent.window("Log In")
+    desktop.hear("The server says: “Staff”")
+    desktop.hear("Not encrypted (http), but the password stays on this machine")
+    desktop.hear(f"process {os.getpid()}")
+    desktop.hear("User", role="text", focused=True)
+    desktop.type(user)
+    desktop.key("Tab")
+    desktop.type("wrong-one")
+    agent.press("Log In", "Return")
+    desktop.hear("The last password was refused. 2nd try.")
+    # The user is there already.
+    desktop.hear("Password", role="password text", focused=True)
+    desktop.type(password)
+    agent.press("Log In", "Return")
+    result = client.wait(fetch)["result"]
+    assert (result["status"], result["body"]["value"]) == (200, "staff page\n")
+    assert result["auth"] == {"authenticationMethod": "httpBasic", "source": "agent", "user": user}
+    agent.no_window("Log In")
+    again = ask(client, f"http://127.0.0.1:{nginx.port}/staff/page.txt")
+    assert client.wait(again)["result"]["auth"]["source"] == "session", "kept, unless it is said otherwise"
+    assert password not in agent.log
+
+
+def test_keep_not_at_all_and_user_of_the_url(stage, started, desktop):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    agent, client = started(), stage.client(delivery=None)
+    for _ in range(2):
+        fetch = ask(client, server.url.replace("http://", "http://bob@"))
+        agent.window("Log In")
+        desktop.hear("Password", role="password text", focused=True)
+        desktop.type(password)
+        agent.press("Not at All")
+        desktop.hear("Not at All", role="push button", pressed=True)
+        agent.press("Log In")
+        assert client.wait(fetch)["result"]["status"] == 200
+        agent.no_window("Log In")
+
+
+def test_keep_in_the_keyring_and_forget_it_in_the_list(stage, started, desktop, gnome):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password, "Staff"))
+    stage.allow(password, server)
+    broker = stage.broker(environment=gnome.for_broker)
+    agent, client = started(broker), stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Log In")
+    desktop.type("bob")
+    desktop.key("Return")
+    desktop.hear("Password", role="password text", focused=True)
+    desktop.type(password)
+    agent.press("In the Keyring")
+    desktop.hear("In the Keyring", role="push button", pressed=True)
+    agent.press("Log In")
+    assert client.wait(fetch)["result"]["status"] == 200
+
+    def listed():
+        return {one["source"] for one in client.call("credential/list")["result"]["credentials"]}
+
+    eventually(lambda: listed() == {"session", "keyring"}, "the keyring has it")
+    eventually(lambda: "credentialUsed" in audit.kinds(broker), "it is written down")
+    listing = RunningAgent(stage.folder, broker, desktop, "--list")
+    try:
+        listing.window("Saved Log-Ins")
+        desktop.hear(f"http://127.0.0.1:{server.port}: “bob”, kept in the keyring · the server says “Staff”")
+        forget = f"Forget “bob” at http://127.0.0.1:{server.port}"
+        desktop.hear(forget, role="push button")
+        desktop.picture("saved")
+        listing.press(forget)
+        desktop.hear("Forget This Log-In?")
+        desktop.hear("Cancel", focused=True)
+        desktop.key("Tab")
+        desktop.hear("Forget", role="push button", focused=True)
+        desktop.key("space")
+        eventually(lambda: len(listed()) == 1, "one of the two is forgotten")
+        eventually(lambda: desktop.key("alt+r") or "Log-in at" in str(desktop.summary()), lambda: desktop.summary())
+        desktop.hear(f"Log-in at http://127.0.0.1:{server.port} as “bob”")
+        desktop.hear(f"Forgot a log-in for http://127.0.0.1:{server.port} as “bob”")
+        eventually(lambda: desktop.key("Escape") or listing.process.poll() is not None, "the list does not close")
+        assert listing.process.returncode == 0
+    finally:
+        listing.end()
+
+
+def test_a_client_certificate_is_named(stage, started, desktop, certificates, client_nginx):
+    server = client_nginx()
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    agent, client = started(broker), stage.client(delivery=None)
+    fetch = ask(client, f"{server.url}/page.txt")
+    agent.window("Client Certificate")
+    desktop.hear("It takes those of: CN=")
+    desktop.type("elsewhere.pem")
+    agent.press("Show It", "Return")
+    desktop.hear("elsewhere.pem is not a full path: begin with / or ~/")
+    desktop.key("ctrl+a")
+    desktop.type(str(certificates / "client.pem"))
+    agent.go("Private key, if it is in another file")
+    desktop.type(str(certificates / "client-locked.key"))
+    agent.go("Passphrase or PIN, if there is one")
+    desktop.type("not it")
+    agent.press("Show It", "Return")
+    desktop.hear("The passphrase or PIN is wrong or missing. 2nd try.")
+    desktop.type(str(certificates / "client.p12"))
+    agent.go("Passphrase or PIN, if there is one")
+    desktop.type(PASSPHRASE)
+    agent.press("Show It", "Return")
+    assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
+
+
+def test_a_server_is_trusted_when_that_is_said_and_not_by_enter(stage, started, desktop, tls_server, certificates):
+    server = tls_server("wrong-name")
+    agent, client = started(), stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Server Identity")
+    desktop.hear("It was issued for another name: elsewhere.test.")
+    desktop.hear("It was not issued by anybody this machine knows.")
+    shown = desktop.hear("SHA-256 fingerprint: ")["name"].partition(": ")[2]
+    assert shown.replace(":", "").replace("\n", "").lower() == certificates.fingerprint("wrong-name")
+    desktop.hear("Cancel", role="push button", focused=True)
+    desktop.picture("trust")
+    desktop.hear("Trust", role="push button", sensitive=True)
+    desktop.key("Return")
+    assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
+    agent.no_window("Server Identity")
+    fetch = ask(client, server.url)
+    agent.window("Server Identity")
+    desktop.hear("This Time", pressed=True)
+    agent.press("Trust")
+    assert client.wait(fetch)["result"]["status"] == 200
+
+
+def test_keys_that_were_meant_for_another_window_do_not_trust(stage, started, desktop, tls_server):
+    """Somebody presses the very key while the window comes up: only what is pressed after a moment counts."""
+    server = tls_server("self-signed")
+    started()
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    eventually(lambda: desktop.key(*["alt+t"] * 5) or fetch in client.replies, "no answer")
+    assert client.wait(fetch)["result"]["timingsMs"]["challenge"] >= 400
+
+
+def test_consent_is_asked_for_and_given(stage, started, desktop):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password, "Staff"))
+    stage.allow(password, server)
+    broker = stage.broker()
+    agent, friend = started(broker), stage.client(delivery=None)
+    place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
+    credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
+    assert "result" in friend.call("credential/store", {"protectionSpace": place, "credential": credential})
+    command, info = flatpak()
+    sandbox = Relay(broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    try:
+        sandbox.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
+        agent.window("Permission")
+        desktop.hear("Let “org.example.Maps” use your log-in?")
+        desktop.hear("The name is certain: other programs cannot take it")
+        desktop.hear("Log-in: “bob”, kept in this session")
+        desktop.hear("No", role="push button", focused=True)
+        agent.press("Until I Log Out")
+        desktop.hear("Until I Log Out", pressed=True)
+        agent.press("Allow")
+        assert sandbox.read()["result"]["status"] == 200
+        agent.no_window("Permission")
+        friend.call("grant/revoke", {"id": friend.call("grant/list")["result"]["grants"][0]["id"]})
+        sandbox.send({"id": 2, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
+        agent.window("Permission")
+        desktop.hear("Allow", role="push button", sensitive=True)
+        desktop.key("Return")
+        # Nothing that is kept was used: the sandbox is asked like anybody.
+        agent.window("Log In")
+        desktop.key("Escape")
+        assert sandbox.read()["error"]["data"]["kind"] == "challengeCancelled"
+    finally:
+        sandbox.close()
+
+
+def test_what_was_cancelled_elsewhere_closes_the_window(stage, started, desktop):
+    server = stage.server(basic_server("bob", "not-needed"))
+    agent, client = started(), stage.client(delivery=None)
+    first, second = ask(client, server.url), ask(client, f"http://localhost:{server.port}/")
+    agent.window("Log In")
+    desktop.hear("1 more question waits")
+    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": first}})
+    assert client.wait(first)["error"]["code"] == -32800
+    desktop.hear(f"Log in to localhost:{server.port}")
+    client.close()
+    agent.no_window("Log In")
+    assert second not in client.replies
+
+
+def test_a_question_that_nobody_answers_goes_away(stage, started, desktop):
+    server = stage.server(basic_server("bob", "not-needed"))
+    agent = started(stage.configured("[limits]\nchallenge-deadline-s = 1\n"))
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Log In")
+    assert client.wait(fetch)["result"]["status"] == 401
+    agent.no_window("Log In")
+
+
+def test_the_agent_outlives_the_broker(stage, started, desktop):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    broker = stage.broker()
+    agent, client = started(broker), stage.client(delivery=None)
+    ask(client, server.url)
+    agent.window("Log In")
+    broker.kill()
+    agent.no_window("Log In")
+    broker.start()
+    agent.wait_until_registered(times=2)
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Log In")
+    desktop.type("bob")
+    desktop.key("Tab")
+    desktop.type(password)
+    agent.press("Log In", "Return")
+    assert client.wait(fetch)["result"]["status"] == 200
+
+
+def test_a_second_agent_says_that_one_runs(stage, started):
+    agent = started()
+    second = agent.second()
+    assert second.returncode == 3
+    assert f"another watchword-agent runs in this session (process {agent.process.pid})" in second.stderr
+    agent.end()
+    agent.start().wait_until_registered(times=2)
+
+
+HOSTILE = "<b>Bank</b>\u202e&amp;\u200b" + "x" * 500
+
+
+def test_what_a_server_says_is_shown_as_its_words_and_cannot_act(stage, started, desktop):
+    realm = HOSTILE.encode().decode("latin-1")
+    server = stage.server(ScriptedServer(
+        lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="{realm}"')))
+    agent, client = started(), stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Log In")
+    shown = desktop.hear("The server says: ")["name"]
+    assert shown.startswith("The server says: “<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx")
+    assert shown.endswith("x…”") and len(shown) < 110
+    desktop.picture("hostile")
+    agent.press("Go On Without")
+    assert client.wait(fetch)["result"]["status"] == 401

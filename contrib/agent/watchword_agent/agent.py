@@ -1,0 +1,139 @@
+"""Ties together the broker, the queue of questions, and whoever asks the person."""
+import sys
+import time
+from typing import Callable, Optional, Sequence
+
+from gi.repository import GLib
+
+from . import VERSION, answers
+from .connection import BrokerConnection, Message
+from .presenter import Presenter
+from .question import NotUnderstood, Question, read
+from .question_queue import Action, Close, PassOn, QuestionQueue, Recount, Reply, Show
+
+METHODS = ["httpBasic", "httpDigest", "ntlm", "bearer", "clientCertificate", "serverTrust"]
+_NOT_ANSWERED = -32601
+_INVALID = -32602
+
+
+class Agent:
+    """Answers the broker until the main loop ends."""
+
+    def __init__(self, path: str, presenters: Sequence[Presenter], locale: Optional[str], priority: int) -> None:
+        self._presenters = presenters
+        self._asking: Optional[Presenter] = None
+        self._queue = QuestionQueue()
+        self._deadline = 0
+        self._said_lost = False
+        self.on_denied: Callable[[str], None] = lambda reason: None
+        register = {"name": "watchword-agent", "priority": priority, "methods": METHODS, "asksConfirm": True}
+        greeting: list[tuple[str, Message]] = [
+            ("initialize", {"client": {"name": "watchword-agent", "version": VERSION}, "protocolVersion": 1,
+                            "capabilities": {"challenge": {"delivery": "none"}}}),
+            ("agent/register", {**register, "locale": locale} if locale else register)]
+        self._broker = BrokerConnection(path, greeting, self._take)
+        self._broker.on_ready, self._broker.on_lost, self._broker.on_refused = self._ready, self._lost, self._refused
+
+    def start(self) -> None:
+        """Connects to the broker, and goes on doing so."""
+        self._broker.start()
+
+    # The broker
+
+    def _ready(self) -> None:
+        self._said_lost = False
+        say(f"registered with the broker; asks by: {', '.join(one.name for one in self._presenters)}")
+
+    def _lost(self, reason: str) -> None:
+        self._act(self._queue.connection_lost())
+        # Said once, not at every try.
+        if not self._said_lost:
+            say(f"{reason}; trying again until it works (is it started? systemctl --user start watchwordd)")
+        self._said_lost = True
+
+    def _refused(self, error: Message) -> None:
+        if (error.get("data") or {}).get("kind") == "denied":
+            self.on_denied(str(error.get("message")))
+
+    def _take(self, message: Message) -> None:
+        method = message.get("method")
+        params = message.get("params") or {}
+        if method in ("auth/challenge", "auth/confirm"):
+            self._ask(message)
+        elif method == "$/cancelRequest":
+            self._act(self._queue.request_withdrawn(params.get("id")))
+        elif method in ("auth/cancelled", "auth/resolved"):
+            self._act(self._queue.challenge_settled(params.get("challengeId")))
+        elif isinstance(message.get("id"), int):
+            self._broker.refuse(message["id"], _NOT_ANSWERED, "This agent does not answer that.")
+
+    def _ask(self, message: Message) -> None:
+        try:
+            question = read(message, time.monotonic())
+        except NotUnderstood as problem:
+            say(f"a question is left to others: {problem}")
+            return self._broker.refuse(message["id"], _INVALID, str(problem))
+        self._act(self._queue.arrived(question))
+
+    # Acting
+
+    def _act(self, actions: list[Action]) -> None:
+        replied = []
+        for action in actions:
+            if isinstance(action, Reply):
+                self._broker.reply(action.request_id, action.answer)
+                replied.append(action.answer)
+            elif isinstance(action, PassOn):
+                self._broker.refuse(action.request_id, _NOT_ANSWERED, "Nobody can be asked here.")
+            elif isinstance(action, Show):
+                self._present(action.question, 0)
+            elif isinstance(action, Recount) and self._asking:
+                self._asking.recount(action.waiting)
+            elif isinstance(action, Close) and self._asking:
+                self._asking.withdraw()
+                self._asking = None
+        for answer in replied:
+            answers.wipe(answer)
+        self._watch_deadline()
+
+    def _present(self, question: Question, index: int) -> None:
+        """Asks by the first way that works, from the one with this index on."""
+        if index == len(self._presenters):
+            self._asking = None
+            say("nobody can be asked: every way has failed; the question is handed back to the broker")
+            return self._act(self._queue.passed_on())
+        presenter = self._asking = self._presenters[index]
+
+        def failed(reason: str) -> None:
+            if self._asking is presenter:
+                say(f"{presenter.name} cannot ask: {reason}")
+                self._present(question, index + 1)
+
+        def answered(answer: answers.Answer) -> None:
+            if self._asking is presenter:
+                self._asking = None
+                self._act(self._queue.answered(answer))
+
+        try:
+            presenter.present(question, self._queue.waiting, answered, failed)
+        except Exception as problem:  # whatever it is: the next way is tried, or the question would wait for its deadline
+            failed(f"{type(problem).__name__}: {problem}")
+
+    def _watch_deadline(self) -> None:
+        if self._deadline:
+            GLib.source_remove(self._deadline)
+            self._deadline = 0
+        next_deadline = self._queue.next_deadline
+        if next_deadline is not None:
+            wait = max(0, int((next_deadline - time.monotonic()) * 1000)) + 1
+            self._deadline = GLib.timeout_add(wait, self._deadline_passed)
+
+    def _deadline_passed(self) -> bool:
+        self._deadline = 0
+        self._act(self._queue.expire(time.monotonic()))
+        return GLib.SOURCE_REMOVE
+
+
+def say(text: str) -> None:
+    """To standard error, which is the journal in a session."""
+    print(f"watchword-agent: {text}", file=sys.stderr, flush=True)

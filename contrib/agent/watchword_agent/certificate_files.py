@@ -1,0 +1,25 @@
+"""What a person has typed where a certificate or a key is asked for."""
+import os
+
+from .escaping import PATH_LIMIT, shown
+
+
+class NotUsable(Exception):
+    """Nothing that could be sent; the text says why, and what to do."""
+
+
+def checked(text: str) -> str:
+    """An absolute path of a file that can be read, or a `pkcs11:` URI."""
+    text = text.strip()
+    if text.startswith("pkcs11:"):
+        return text
+    path = os.path.expanduser(text)
+    if not os.path.isabs(path):
+        raise NotUsable(f"{shown(text, PATH_LIMIT)} is not a full path: begin with / or ~/")
+    if os.path.isdir(path):
+        raise NotUsable(f"{shown(path, PATH_LIMIT)} is a folder: choose a file in it")
+    try:
+        with open(path, "rb"):
+            return path
+    except OSError as problem:
+        raise NotUsable(f"{shown(path, PATH_LIMIT)} cannot be read: {problem.strerror}") from None

@@ -1,0 +1,195 @@
+"""The connection to the broker, on GLib's main loop: never blocks, and comes back when the broker does."""
+import json
+import socket
+from typing import Any, Callable, Optional
+
+from gi.repository import GLib
+
+from . import hardening, secret
+
+Message = dict[str, Any]
+Result = Callable[[Message], None]
+
+#: The first wait after a connection was lost; twice as long after each further failure.
+FIRST_WAIT_MS = 100
+LONGEST_WAIT_MS = 3_000
+#: For the broker to answer the greeting; after that it is taken for dead.
+GREETING_SECONDS = 10
+#: The broker's own limit of a message.
+MESSAGE_LIMIT_BYTES = 16 << 20
+
+
+class BrokerConnection:
+    """Connects, says `greeting`, hands over what comes, and starts again when it ends."""
+
+    def __init__(self, path: str, greeting: list[tuple[str, Message]], on_message: Result) -> None:
+        """`greeting` are requests; `on_message` gets the requests and notifications of the broker."""
+        self._path, self._greeting, self._on_message = path, greeting, on_message
+        self.on_ready: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[str], None] = lambda reason: None
+        self.on_refused: Callable[[Message], None] = lambda error: None
+        self._socket: Optional[socket.socket] = None
+        self._watch = self._writable = self._timer = self._greeting_timer = 0
+        self._incoming, self._outgoing = bytearray(), bytearray()
+        self._wait_ms = FIRST_WAIT_MS
+        self._next_id = 0
+        self._calls: dict[int, Result] = {}
+
+    def start(self) -> None:
+        """Connects, now and again until it works."""
+        self._timer = 0
+        hardening.show_for_greeting()
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+        try:
+            connection.connect(self._path)
+        except OSError as problem:
+            connection.close()
+            return self._lost(f"cannot connect to {self._path}: {problem.strerror or problem}")
+        self._socket = connection
+        self._watch = GLib.io_add_watch(
+            connection.fileno(), GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN | GLib.IOCondition.HUP | GLib.IOCondition.ERR,
+            self._readable)
+        self._greeting_timer = GLib.timeout_add_seconds(GREETING_SECONDS, self._greeting_late)
+        self._greet(0)
+
+    def call(self, method: str, params: Message, then: Result) -> None:
+        """A request; `then` gets the whole reply, with `result` or `error`."""
+        self._next_id += 1
+        self._calls[self._next_id] = then
+        self._send({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params})
+
+    def reply(self, request_id: int, result: Message) -> None:
+        """The answer to a request of the broker. Secrets in it are copied once, and that copy is wiped when it is sent."""
+        self._send({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+    def refuse(self, request_id: int, code: int, text: str) -> None:
+        """An error as the answer."""
+        self._send({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}})
+
+    # Greeting
+
+    def _greet(self, step: int) -> None:
+        if step == len(self._greeting):
+            return self._greeted()
+
+        def then(reply: Message) -> None:
+            if "error" not in reply:
+                return self._greet(step + 1)
+            error = reply["error"]
+            self.on_refused(error)
+            self._lost(f"the broker refuses {self._greeting[step][0]}: {error.get('message')}")
+
+        self.call(*self._greeting[step], then)
+
+    def _greeted(self) -> None:
+        GLib.source_remove(self._greeting_timer)
+        self._greeting_timer = 0
+        hardening.hide()
+        self._wait_ms = FIRST_WAIT_MS
+        self.on_ready()
+
+    def _greeting_late(self) -> bool:
+        self._greeting_timer = 0
+        self._lost(f"the broker at {self._path} has not answered within {GREETING_SECONDS} s")
+        return GLib.SOURCE_REMOVE
+
+    # Out
+
+    def _send(self, message: Message) -> None:
+        if self._socket is None:
+            return
+        line = secret.line(message)
+        if self._outgoing:
+            old, self._outgoing = self._outgoing, bytearray(len(self._outgoing) + len(line))
+            self._outgoing[:len(old)] = old
+            self._outgoing[len(old):] = line
+            secret.wipe(old)
+            secret.wipe(line)
+        else:
+            self._outgoing = line
+        self._flush()
+
+    def _flush(self) -> None:
+        assert self._socket is not None
+        sent = 0
+        with memoryview(self._outgoing) as view:
+            try:
+                while sent < len(view):
+                    sent += self._socket.send(view[sent:])
+            except BlockingIOError:
+                pass
+            except OSError:
+                sent = len(view)  # the reading side sees the end, and says why
+            view[:sent] = bytes(sent)
+        rest = bytearray(self._outgoing[sent:])
+        secret.wipe(self._outgoing)
+        self._outgoing = rest
+        if rest and not self._writable:
+            self._writable = GLib.io_add_watch(
+                self._socket.fileno(), GLib.PRIORITY_DEFAULT, GLib.IOCondition.OUT, self._may_write)
+
+    def _may_write(self, *_: Any) -> bool:
+        self._flush()
+        if self._outgoing:
+            return GLib.SOURCE_CONTINUE
+        self._writable = 0
+        return GLib.SOURCE_REMOVE
+
+    # In
+
+    def _readable(self, *_: Any) -> bool:
+        here = self._socket
+        assert here is not None
+        try:
+            data = here.recv(1 << 16)
+        except BlockingIOError:
+            return GLib.SOURCE_CONTINUE
+        except OSError as problem:
+            self._lost(f"the connection to the broker broke: {problem.strerror}")
+            return GLib.SOURCE_CONTINUE
+        if not data:
+            self._lost("the broker has closed the connection")
+            return GLib.SOURCE_CONTINUE
+        self._incoming += data
+        while self._socket is here and (end := self._incoming.find(b"\n")) >= 0:
+            text = bytes(self._incoming[:end])
+            del self._incoming[:end + 1]
+            self._take(text)
+        if len(self._incoming) > MESSAGE_LIMIT_BYTES:
+            self._lost("the broker has sent a message that is too long")
+        return GLib.SOURCE_CONTINUE
+
+    def _take(self, text: bytes) -> None:
+        try:
+            message = json.loads(text)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            return self._lost("the broker has sent what is not a message")
+        if "method" in message:
+            return self._on_message(message)
+        then = self._calls.pop(message.get("id", 0), None)
+        if then is not None:
+            then(message)
+
+    # End
+
+    def _lost(self, reason: str) -> None:
+        for source in (self._watch, self._writable, self._greeting_timer):
+            if source:
+                GLib.source_remove(source)
+        self._watch = self._writable = self._greeting_timer = 0
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        secret.wipe(self._outgoing)
+        self._incoming, self._outgoing = bytearray(), bytearray()
+        self._calls.clear()
+        if not self._timer:
+            self._timer = GLib.timeout_add(self._wait_ms, self._again)
+            self._wait_ms = min(self._wait_ms * 2, LONGEST_WAIT_MS)
+        self.on_lost(reason)
+
+    def _again(self) -> bool:
+        self.start()
+        return GLib.SOURCE_REMOVE

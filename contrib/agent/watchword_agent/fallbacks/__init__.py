@@ -1,0 +1,1 @@
+"""Asking without windows of our own: zenity, pinentry, SSH_ASKPASS, the terminal."""

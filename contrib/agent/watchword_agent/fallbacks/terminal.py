@@ -1,0 +1,89 @@
+"""The controlling terminal."""
+import contextlib
+import os
+import termios
+from typing import Iterator, Optional, Sequence
+
+from ..secret import Secret, wipe
+from .dialogue import Stopper, Unavailable, Withdrawn, one_line, read_some
+
+
+class Terminal:
+    """Asks in the foreground; whoever is in the background does not write over what others show."""
+
+    def __init__(self, stopper: Stopper) -> None:
+        self._stopper = stopper
+        try:
+            self._file = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError:
+            raise Unavailable("there is no terminal") from None
+        if os.tcgetpgrp(self._file) != os.getpgrp():
+            os.close(self._file)
+            raise Unavailable("the agent runs in the background of its terminal")
+        self._introduced = ""
+
+    def close(self) -> None:
+        """The terminal is closed when nobody asks any more."""
+        os.close(self._file)
+
+    def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
+        """Nothing but Enter takes the proposal."""
+        self._introduce(text)
+        typed = self._read(f"{prompt}{f' [{initial}]' if initial else ''}: ", is_secret=False)
+        return None if typed is None else typed.text().strip() or initial
+
+    def secret(self, text: str, prompt: str) -> Optional[Secret]:
+        """Without an echo."""
+        self._introduce(text)
+        return self._read(f"{prompt}: ", is_secret=True)
+
+    def choose(self, text: str, choices: Sequence[tuple[str, str]], refusal: str) -> Optional[str]:
+        """By number; anything else is the refusal."""
+        self._introduce(text)
+        lines = [f"  {number}  {words}" for number, (_, words) in enumerate(choices, 1)]
+        self._write("\n".join([*lines, f"  0  {refusal}"]) + "\n")
+        typed = self._read(f"Which one? 1 to {len(choices)}, or [0]: ", is_secret=False)
+        number = typed.text().strip() if typed is not None else ""
+        return choices[int(number) - 1][0] if number.isdecimal() and 1 <= int(number) <= len(choices) else None
+
+    def _introduce(self, text: str) -> None:
+        """Once for each question."""
+        if text != self._introduced:
+            self._write(f"\n{text}\n")
+            self._introduced = text
+
+    def _read(self, prompt: str, is_secret: bool) -> Optional[Secret]:
+        with self._echo(not is_secret):
+            # What was typed before the question was there is not an answer to it.
+            termios.tcflush(self._file, termios.TCIFLUSH)
+            self._write(prompt)
+            output = bytearray()
+            try:
+                while b"\n" not in output:
+                    if not read_some(self._stopper, self._file, output):
+                        return None
+                return one_line(output)
+            except Withdrawn:
+                self._write("\nNot needed any more.\n")
+                raise
+            finally:
+                wipe(output)
+                if is_secret:
+                    self._write("\n")
+
+    @contextlib.contextmanager
+    def _echo(self, is_on: bool) -> Iterator[None]:
+        before = termios.tcgetattr(self._file)
+        changed = termios.tcgetattr(self._file)
+        echo = termios.ECHO if is_on else 0
+        changed[3] = changed[3] & ~termios.ECHO | termios.ICANON | echo
+        termios.tcsetattr(self._file, termios.TCSANOW, changed)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self._file, termios.TCSANOW, before)
+
+    def _write(self, text: str) -> None:
+        data = text.encode()
+        while data:
+            data = data[os.write(self._file, data):]

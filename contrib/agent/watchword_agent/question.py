@@ -1,0 +1,184 @@
+"""What the broker asks, as values: read once from the message, and checked there."""
+import dataclasses
+import enum
+from typing import Any, Optional
+
+Message = dict[str, Any]
+
+
+class Kind(enum.Enum):
+    """Which window a question gets."""
+
+    LOGIN = "login"
+    TOKEN = "token"
+    CERTIFICATE = "certificate"
+    TRUST = "trust"
+    CONSENT = "consent"
+
+
+class NotUnderstood(Exception):
+    """A question that this agent cannot ask; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Space:
+    """What the answer is for: a protection space."""
+
+    protocol: str
+    host: str
+    port: int
+    realm: Optional[str]
+    method: str
+    is_proxy: bool
+    is_secure: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Requester:
+    """Who asks: the name is the program's own claim, the subject what the kernel says."""
+
+    name: Optional[str]
+    pid: int
+    subject: str
+    is_restricted: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """One of the chain that a server has shown."""
+
+    subject: str
+    issuer: str
+    not_before: str
+    not_after: str
+    sha256: str
+    spki_sha256: str
+    names: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """One `auth/challenge` or `auth/confirm`. `deadline` is of the clock that `now` came from."""
+
+    request_id: int
+    identifier: str
+    kind: Kind
+    space: Space
+    requester: Requester
+    origin_url: str
+    http_method: str
+    deadline: float
+    failures: int = 0
+    problem: Optional[str] = None
+    proposed_user: Optional[str] = None
+    has_proposed_secret: bool = False
+    persistence: tuple[str, ...] = ()
+    is_downgrade: bool = False
+    issuers: tuple[str, ...] = ()
+    chain: tuple[Certificate, ...] = ()
+    trust_problems: tuple[str, ...] = ()
+    strength: str = ""
+    is_sandboxed: bool = False
+    source: str = ""
+    allows: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for questions that say the same to the person: of the same program, about the same, as far as it was tried."""
+        left_out = {"request_id": 0, "identifier": "", "deadline": 0.0, "origin_url": "", "http_method": ""}
+        return dataclasses.astuple(dataclasses.replace(self, **left_out))  # type: ignore[arg-type]
+
+
+def read(message: Message, now: float) -> Question:
+    """The question in a request of the broker."""
+    params = message.get("params")
+    request_id, method = message.get("id"), message.get("method")
+    if not isinstance(params, dict) or not isinstance(request_id, int):
+        raise NotUnderstood("a question without parameters, or without a number")
+    if method == "auth/confirm":
+        return _consent(request_id, params, now)
+    return _challenge(request_id, params, now)
+
+
+def _consent(request_id: int, params: Message, now: float) -> Question:
+    subject = _object(params, "subject")
+    user = params.get("user")
+    return Question(
+        request_id, _text(params, "confirmId"), Kind.CONSENT, _space(params), _requester(params), _text(params, "url"),
+        _text(params, "method"), _deadline(params, now), proposed_user=user if isinstance(user, str) else None,
+        strength=_text(subject, "strength"), is_sandboxed=subject.get("sandboxed") is True, source=_text(params, "source"),
+        allows=_texts(params, "allows"))
+
+
+def _challenge(request_id: int, params: Message, now: float) -> Question:
+    space = _object(params, "protectionSpace")
+    proposed = params.get("proposedCredential") or {}
+    error = params.get("error") or {}
+    failures = params.get("previousFailureCount")
+    trust = space.get("serverTrust") or {}
+    user = proposed.get("user")
+    question = Question(
+        request_id, _text(params, "challengeId"), _kind(_texts(params, "accepts"), trust), _space(params), _requester(params),
+        _text(params, "url"), _text(params, "method"), _deadline(params, now),
+        failures=failures if isinstance(failures, int) and failures > 0 else 0, problem=error.get("kind"),
+        proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
+        persistence=_texts(params, "persistenceAllowed"), is_downgrade=params.get("downgrade") is True,
+        issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
+        trust_problems=_texts(trust, "problems"))
+    if question.kind is Kind.TRUST and not question.chain:
+        raise NotUnderstood("a question about a certificate that shows none")
+    return question
+
+
+def _kind(accepts: tuple[str, ...], trust: Message) -> Kind:
+    if "trust" in accepts and trust:
+        return Kind.TRUST
+    for name, kind in (("certificate", Kind.CERTIFICATE), ("password", Kind.LOGIN), ("token", Kind.TOKEN)):
+        if name in accepts:
+            return kind
+    raise NotUnderstood(f"only a program can answer this: {', '.join(accepts) or 'nothing'}")
+
+
+def _space(params: Message) -> Space:
+    space = _object(params, "protectionSpace")
+    realm, port = space.get("realm"), space.get("port")
+    return Space(
+        _text(space, "protocol"), _text(space, "host"), port if isinstance(port, int) else 0,
+        realm if isinstance(realm, str) else None, _text(space, "authenticationMethod"), space.get("isProxy") is True,
+        space.get("receivesCredentialSecurely") is True)
+
+
+def _requester(params: Message) -> Requester:
+    requester = _object(params, "requester")
+    name, pid = requester.get("name"), requester.get("pid")
+    return Requester(
+        name if isinstance(name, str) and name else None, pid if isinstance(pid, int) else 0, _text(requester, "subject"),
+        requester.get("restricted") is True)
+
+
+def _certificate(one: Message) -> Certificate:
+    return Certificate(
+        _text(one, "subject"), _text(one, "issuer"), _text(one, "notBefore"), _text(one, "notAfter"), _text(one, "sha256"),
+        _text(one, "spkiSha256"), _texts(one, "subjectAltNames"))
+
+
+def _deadline(params: Message, now: float) -> float:
+    milliseconds = params.get("deadlineMs")
+    return now + (milliseconds if isinstance(milliseconds, int) else 120_000) / 1000
+
+
+def _object(params: Message, name: str) -> Message:
+    value = params.get(name)
+    if not isinstance(value, dict):
+        raise NotUnderstood(f"a question without {name}")
+    return value
+
+
+def _text(params: Message, name: str) -> str:
+    value = params.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(params: Message, name: str) -> tuple[str, ...]:
+    value = params.get(name)
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -1,0 +1,1 @@
+"""The windows: GTK 4 and libadwaita."""

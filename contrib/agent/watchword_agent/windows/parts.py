@@ -1,0 +1,138 @@
+"""What the windows are made of. No text is read as markup, and everything that can be used has a name."""
+from typing import Callable, Iterable, Optional
+
+from gi.repository import Gtk, Pango
+
+WIDTH = 460
+
+
+def label(text: str, *classes: str, align: Gtk.Align = Gtk.Align.START, selectable: bool = False) -> Gtk.Label:
+    """A text of several lines."""
+    made = Gtk.Label(
+        label=text, wrap=True, wrap_mode=Pango.WrapMode.WORD_CHAR, halign=align, xalign=.5 if align is Gtk.Align.CENTER else 0,
+        justify=Gtk.Justification.CENTER if align is Gtk.Align.CENTER else Gtk.Justification.LEFT, selectable=selectable,
+        natural_wrap_mode=Gtk.NaturalWrapMode.NONE, max_width_chars=50, use_markup=False, use_underline=False)
+    for one in classes:
+        made.add_css_class(one)
+    return made
+
+
+def name(widget: Gtk.Widget, text: str) -> None:
+    """What a screen reader says, in the place of what GTK makes up from the label, with the underscore."""
+    widget.reset_relation(Gtk.AccessibleRelation.LABELLED_BY)
+    widget.update_property([Gtk.AccessibleProperty.LABEL], [text])
+
+
+def notice(text: str, kind: str, icon: str) -> Gtk.Widget:
+    """One line that has to be seen: `warning`, `error` or `dim-label`."""
+    box = Gtk.Box(spacing=9)
+    box.add_css_class("notice")
+    box.add_css_class(kind)
+    image = Gtk.Image(icon_name=icon, valign=Gtk.Align.START, accessible_role=Gtk.AccessibleRole.PRESENTATION)
+    words = label(text)
+    words.set_hexpand(True)
+    box.append(image)
+    box.append(words)
+    return box
+
+
+def boxed(*rows: Gtk.Widget) -> Gtk.ListBox:
+    """Rows in one frame."""
+    frame = Gtk.ListBox(selection_mode=Gtk.SelectionMode.NONE)
+    frame.add_css_class("boxed-list")
+    for row in rows:
+        frame.append(row)
+    return frame
+
+
+class Field(Gtk.Box):
+    """A field below its title, whose underscore marks the key that goes with Alt.
+
+    Not libadwaita's rows: a screen reader is not told when one of those has the focus (1.2).
+    """
+
+    def __init__(self, title: str, text: str = "", is_secret: bool = False) -> None:
+        super().__init__(orientation=Gtk.Orientation.VERTICAL, spacing=3)
+        self.entry = Gtk.PasswordEntry(hexpand=True) if is_secret else Gtk.Entry(hexpand=True)
+        self.entry.set_property("activates-default", True)
+        self.entry.set_text(text)
+        # Its name for a screen reader is this label's.
+        above = Gtk.Label(label=title, use_underline=True, xalign=0, mnemonic_widget=self.entry)
+        above.add_css_class("caption")
+        above.add_css_class("dim-label")
+        self._line = Gtk.Box()
+        self._line.add_css_class("linked")
+        self._line.append(self.entry)
+        self.append(above)
+        self.append(self._line)
+        if is_secret:
+            self._add_reveal(title.replace("_", ""))
+
+    def add_button(self, button: Gtk.Button) -> None:
+        """Behind the field."""
+        self._line.append(button)
+
+    def _add_reveal(self, title: str) -> None:
+        # The field's own symbol cannot be reached with the keyboard.
+        reveal = Gtk.ToggleButton(icon_name="view-reveal-symbolic", tooltip_text="Show what is typed")
+        name(reveal, f"Show: {title}")
+
+        def toggled(_: Gtk.ToggleButton) -> None:
+            self.entry.get_delegate().set_visibility(reveal.get_active())
+            reveal.set_icon_name("view-conceal-symbolic" if reveal.get_active() else "view-reveal-symbolic")
+
+        reveal.connect("toggled", toggled)
+        self.add_button(reveal)
+
+
+def facts(*rows: tuple[str, str], classes: tuple[str, ...] = ()) -> Gtk.Widget:
+    """Titles, and beside each what is so; read out together."""
+    grid = Gtk.Grid(row_spacing=6, column_spacing=12)
+    grid.add_css_class("card")
+    grid.add_css_class("facts")
+    for line, (title, text) in enumerate(rows):
+        left = label(title, "dim-label")
+        left.set_valign(Gtk.Align.START)
+        right = label(text, *classes)
+        right.set_hexpand(True)
+        name(right, f"{title}: {text}")
+        grid.attach(left, 0, line, 1, 1)
+        grid.attach(right, 1, line, 1, 1)
+    return grid
+
+
+class Choice(Gtk.Box):
+    """One of a few, side by side."""
+
+    def __init__(self, title: str, options: Iterable[tuple[str, str]], chosen: str) -> None:
+        """`options` are a value and its title with an underscore."""
+        super().__init__(orientation=Gtk.Orientation.VERTICAL, spacing=6, accessible_role=Gtk.AccessibleRole.GROUP)
+        name(self, title)
+        self.append(label(title, "caption", "dim-label"))
+        buttons = Gtk.Box(homogeneous=True)
+        buttons.add_css_class("linked")
+        self._buttons: dict[str, Gtk.ToggleButton] = {}
+        first: Optional[Gtk.ToggleButton] = None
+        for value, words in options:
+            button = Gtk.ToggleButton(label=words, use_underline=True, group=first, active=value == chosen)
+            name(button, f"{title}: {words.replace('_', '')}")
+            first = first or button
+            buttons.append(button)
+            self._buttons[value] = button
+        self.append(buttons)
+        self.set_visible(len(self._buttons) > 1)
+
+    @property
+    def chosen(self) -> str:
+        """The value of the button that is pressed."""
+        return next(value for value, button in self._buttons.items() if button.get_active())
+
+
+def button(text: str, pressed: Callable[[], None], *classes: str) -> Gtk.Button:
+    """A button whose title has an underscore before the key that goes with Alt."""
+    made = Gtk.Button(label=text, use_underline=True)
+    name(made, text.replace("_", ""))
+    made.connect("clicked", lambda _: pressed())
+    for one in classes:
+        made.add_css_class(one)
+    return made

@@ -1,0 +1,35 @@
+"""Asks in windows."""
+from typing import Optional
+
+from .. import presenter
+from ..question import Kind, Question
+from . import base, certificate, consent, login, trust
+
+_WINDOWS: dict[Kind, type[base.QuestionWindow]] = {
+    Kind.LOGIN: login.LoginWindow, Kind.TOKEN: login.LoginWindow, Kind.CERTIFICATE: certificate.CertificateWindow,
+    Kind.TRUST: trust.TrustWindow, Kind.CONSENT: consent.ConsentWindow}
+
+
+class WindowPresenter:
+    """One window at a time."""
+
+    name = "windows"
+
+    def __init__(self) -> None:
+        self._window: Optional[base.QuestionWindow] = None
+
+    def present(self, question: Question, waiting: int, answered: presenter.Answered, failed: presenter.Failed) -> None:
+        """Opens a window in front of the others."""
+        self._window = _WINDOWS[question.kind](question, waiting, answered)
+        self._window.present()
+
+    def recount(self, waiting: int) -> None:
+        """Shows how many wait."""
+        if self._window:
+            self._window.recount(waiting)
+
+    def withdraw(self) -> None:
+        """Closes the window."""
+        if self._window:
+            self._window.withdraw()
+            self._window = None

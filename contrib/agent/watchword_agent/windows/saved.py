@@ -1,0 +1,171 @@
+"""What is kept, with a button to forget it, and what it was used for."""
+from typing import Any, Callable
+
+from gi.repository import Adw, GLib, Gtk
+
+from .. import VERSION, places, recent
+from ..connection import BrokerConnection, Message
+from ..escaping import quoted, shown
+from . import parts
+
+_KEPT = {"session": "until you log out", "keyring": "in the keyring"}
+
+
+class SavedWindow(Adw.Window):
+    """A list of saved log-ins, and of recent use."""
+
+    def __init__(self, path: str, closed: Callable[[], None]) -> None:
+        super().__init__(title="Saved Log-Ins", default_width=640, default_height=620, accessible_role=Gtk.AccessibleRole.WINDOW)
+        self._path = path
+        self._switcher_title = Adw.ViewSwitcherTitle(title="Saved Log-Ins")
+        self._stack = Adw.ViewStack(vexpand=True)
+        self._switcher_title.set_stack(self._stack)
+        self._toasts = Adw.ToastOverlay(child=self._stack)
+        header = Adw.HeaderBar(title_widget=self._switcher_title, centering_policy=Adw.CenteringPolicy.STRICT)
+        whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
+        whole.append(header)
+        whole.append(self._toasts)
+        self.set_content(whole)
+        self._saved = self._page("saved", "_Saved", "dialog-password-symbolic")
+        self._recent = self._page("recent", "_Recent Use", "document-open-recent-symbolic")
+        self._events: list[recent.Event] = []
+        self.connect("close-request", lambda _: closed())
+        self._shortcuts(closed)
+        self._broker = BrokerConnection(
+            path, [("initialize", {"client": {"name": "watchword-agent --list", "version": VERSION}, "protocolVersion": 1,
+                                   "capabilities": {"challenge": {"delivery": "none"}}}), ("events/subscribe", {})], self._take)
+        self._broker.on_ready, self._broker.on_lost = self._ready, self._lost
+        self._broker.start()
+
+    # The broker
+
+    def _ready(self) -> None:
+        try:
+            self._events = recent.read(places.audit_file())
+        except OSError as problem:
+            self._toast(f"{problem.filename} cannot be read: {problem.strerror}")
+        self._show_recent()
+        self._ask_saved()
+
+    def _lost(self, reason: str) -> None:
+        self._fill(self._saved, [], ("network-offline-symbolic", "No Broker", f"{shown(reason, 200)}. Trying again."))
+        self._fill(self._recent, [], ("network-offline-symbolic", "No Broker", "Recent use is shown when the broker runs."))
+
+    def _take(self, message: Message) -> None:
+        if message.get("method") == "credential/changed":
+            self._ask_saved()
+        elif message.get("method") == "event" and recent.is_of_interest(message.get("params") or {}):
+            # What happens between the subscription and the reading of the file comes twice.
+            if message["params"] not in self._events:
+                self._events = [message["params"], *self._events][:recent.EVENT_LIMIT]
+                self._show_recent()
+                self._ask_saved()
+        elif isinstance(message.get("id"), int):
+            self._broker.refuse(message["id"], -32601, "This program does not answer that.")
+
+    def _ask_saved(self) -> None:
+        self._broker.call("credential/list", {}, self._show_saved)
+
+    # Saved
+
+    def _show_saved(self, reply: Message) -> None:
+        if "error" in reply:
+            return self._fill(self._saved, [], (
+                "system-lock-screen-symbolic", "Nothing Is Shown", shown(reply["error"].get("message"), 200)))
+        result = reply["result"]
+        credentials = sorted(result["credentials"], key=lambda one: (recent.site(one), str(one.get("user"))))
+        keyring = result.get("keyring") or {}
+        note = ""
+        if keyring.get("state") in ("locked", "unavailable"):
+            note = f"The keyring cannot be used: {shown(keyring.get('reason'), 200)}"
+        self._fill(self._saved, [self._saved_row(one) for one in credentials], (
+            "dialog-password-symbolic", "Nothing Is Kept", "Log-ins that servers have accepted are shown here."), note)
+
+    def _saved_row(self, one: Message) -> Adw.ActionRow:
+        place, space = recent.site(one), one["protectionSpace"]
+        user = quoted(one["user"]) if one.get("user") else "a token"
+        said = f" · the server says {quoted(space['realm'], 40)}" if space.get("realm") else ""
+        row = _row(place, f"{user}, kept {_KEPT.get(one.get('source', ''), shown(one.get('source')))}{said}")
+        button = Gtk.Button(icon_name="user-trash-symbolic", valign=Gtk.Align.CENTER, tooltip_text="Forget")
+        button.add_css_class("flat")
+        parts.name(button, f"Forget {user} at {place}")
+        button.connect("clicked", lambda _: self._confirm(one["id"], place, user))
+        row.add_suffix(button)
+        return row
+
+    def _confirm(self, identifier: str, place: str, user: str) -> None:
+        """Asked first: what the keyring has forgotten, nobody brings back."""
+        dialog = Adw.MessageDialog(
+            transient_for=self, modal=True, heading="Forget This Log-In?",
+            body=f"{user} at {place}. You will be asked for it again.")
+        dialog.add_response("cancel", "_Cancel")
+        dialog.add_response("forget", "_Forget")
+        dialog.set_response_appearance("forget", Adw.ResponseAppearance.DESTRUCTIVE)
+        dialog.set_default_response("cancel")
+        dialog.set_close_response("cancel")
+
+        def responded(_: Adw.MessageDialog, response: str) -> None:
+            if response == "forget":
+                self._broker.call("credential/forget", {"id": identifier}, self._forgotten)
+
+        dialog.connect("response", responded)
+        dialog.present()
+
+    def _forgotten(self, reply: Message) -> None:
+        error = reply.get("error")
+        self._toast(f"Not forgotten: {shown(error.get('message'), 200)}" if error else "Forgotten")
+        self._ask_saved()
+
+    # Recent use
+
+    def _show_recent(self) -> None:
+        rows = [_row(recent.what(event), recent.who(event)) for event in self._events]
+        self._fill(self._recent, rows, (
+            "document-open-recent-symbolic", "Nothing Has Happened", "What programs use your log-ins for is shown here."))
+
+    # Parts
+
+    def _page(self, identifier: str, title: str, icon: str) -> Adw.Bin:
+        page = Adw.Bin()
+        added = self._stack.add_titled(page, identifier, title.replace("_", ""))
+        added.set_icon_name(icon)
+        return page
+
+    def _fill(self, page: Adw.Bin, rows: list[Gtk.Widget], empty: tuple[str, str, str], note: str = "") -> None:
+        box = Gtk.Box(
+            orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_top=18, margin_bottom=18, margin_start=12, margin_end=12)
+        if note:
+            box.append(parts.notice(note, "dim-label", "dialog-information-symbolic"))
+        if rows:
+            box.append(parts.boxed(*rows))
+        else:
+            icon, title, description = empty
+            # A status page reads its description as markup.
+            box.append(Adw.StatusPage(
+                icon_name=icon, title=title, description=GLib.markup_escape_text(description), vexpand=True))
+        page.set_child(Gtk.ScrolledWindow(
+            hscrollbar_policy=Gtk.PolicyType.NEVER, child=Adw.Clamp(maximum_size=640, child=box)))
+
+    def _toast(self, text: str) -> None:
+        self._toasts.add_toast(Adw.Toast(title=GLib.markup_escape_text(text)))
+
+    def _shortcuts(self, closed: Callable[[], None]) -> None:
+        keys = Gtk.ShortcutController(scope=Gtk.ShortcutScope.MANAGED)
+
+        def shown_page(name: str) -> bool:
+            self._stack.set_visible_child_name(name)
+            return True
+
+        actions: dict[str, Callable[[], Any]] = {
+            "<Control>w|Escape": closed, "<Alt>s": lambda: shown_page("saved"), "<Alt>r": lambda: shown_page("recent")}
+        for trigger, act in actions.items():
+            keys.add_shortcut(Gtk.Shortcut(
+                trigger=Gtk.ShortcutTrigger.parse_string(trigger),
+                action=Gtk.CallbackAction.new(lambda *_, act=act: bool(act()) or True)))
+        self.add_controller(keys)
+
+
+def _row(title: str, subtitle: str) -> Adw.ActionRow:
+    row = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=2, subtitle_lines=2, activatable=False)
+    parts.name(row, f"{title}: {subtitle}")
+    return row
