@@ -1,9 +1,11 @@
 """One server with all that the clients in contrib/clients are tried on, behind Basic."""
 import base64
+import gzip
 import hashlib
 import http.server
 import json
 import os
+import socket
 import threading
 
 LARGE = os.urandom(1 << 20) * 3
@@ -86,6 +88,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def say_large(self, body):
         self._say(200, LARGE, ("Content-Type", "application/octet-stream"))
 
+    def say_packed(self, body):
+        """Packed for those who say that they unpack it."""
+        packed = "gzip" in self.headers.get("Accept-Encoding", "")
+        self._say(200, gzip.compress(b"packed page\n") if packed else b"unasked", *([("Content-Encoding", "gzip")] if packed else []))
+
     def say_cookies(self, body):
         self._say(200, b"two\n", ("Set-Cookie", "a=1; Path=/"), ("Set-Cookie", "b=2; Path=/"), ("X-Said", "caf\u00e9"))
 
@@ -135,7 +142,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _is_gone(self):
-        import socket
         self.connection.settimeout(0.01)
         try:
             return self.connection.recv(1, socket.MSG_PEEK) == b""

@@ -4,8 +4,9 @@
 >>> session.mount("https://", WatchwordAdapter(answer=ask))
 """
 import email.message
+import http.client
 import io
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import requests
 from requests import exceptions
@@ -90,9 +91,9 @@ class WatchwordAdapter(HTTPAdapter):
         return params
 
     def _response(self, request: requests.PreparedRequest, opened: Stream) -> requests.Response:
-        raw = HTTPResponse(
-            body=io.BufferedReader(_Body(opened)), headers=opened.headers, status=opened.status, preload_content=False,
-            version={"1.0": 10, "2": 20}.get(opened.http_version, 11), reason=requests.status_codes._codes.get(opened.status, ("",))[0],
+        raw = _Raw(
+            body=_File(_Body(opened)), headers=opened.headers, status=opened.status, preload_content=False,
+            version={"1.0": 10, "2": 20}.get(opened.http_version, 11), reason=http.client.responses.get(opened.status, ""),
             decode_content=False, original_response=_Original(opened.headers), request_method=request.method)
         response: requests.Response = self.build_response(request, raw)
         #: What `fetch/run` said, how it was authenticated among it.
@@ -153,6 +154,21 @@ class _Body(io.RawIOBase):
         if not self.closed:
             self._opened.close()
         super().close()
+
+
+class _File(io.BufferedReader):
+    """Reads as much as it is asked for, as files do, unless its parts are wanted as they come."""
+
+    is_piecewise = False
+
+    def read(self, size: Optional[int] = -1) -> bytes:
+        return self.read1(size) if self.is_piecewise and size else super().read(size)
+
+
+class _Raw(HTTPResponse):
+    def stream(self, amt: Optional[int] = 1 << 16, decode_content: Optional[bool] = None) -> Iterator[bytes]:
+        self._fp.is_piecewise = True
+        yield from super().stream(amt or 1 << 20, decode_content)
 
 
 class _Original:
