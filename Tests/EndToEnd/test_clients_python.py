@@ -159,9 +159,11 @@ def test_the_socket_is_looked_for_in_the_runtime_folder(tmp_path, monkeypatch):
 
 def test_a_broker_that_dies_ends_the_call(site):
     broker = Watchword(answer=site.log_in, path=site.broker_path)
-    threading.Thread(target=lambda: site.slow.wait(10) and site.broker.kill()).start()
+    killer = threading.Thread(target=lambda: site.slow.wait(10) and site.broker.kill())
+    killer.start()
     with pytest.raises(ConnectionClosed):
         broker.fetch(site.url + "/silent")
+    killer.join(10)
     with pytest.raises(ConnectionClosed):
         broker.fetch(site.url + "/page")
 

@@ -8,8 +8,9 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from urllib.parse import urlsplit
 
 from . import _wire
+from .aio import AsyncStream
 from .answers import Answerer
-from .client import Watchword
+from .client import Stream, Watchword
 
 #: Fields that the broker makes itself.
 _OF_THE_BROKER = {
@@ -67,10 +68,31 @@ def tls(cert: Any) -> Dict[str, Any]:
     return {"tls": {"certificate": {"type": "certificate", **dict(zip(("certificate", "privateKey"), files))}}}
 
 
-def check_redirect(url: str, status: int, headers: Iterable[Tuple[str, str]], auth: Optional[Dict[str, Any]]) -> None:
+def insecure_target(url: str, status: int, headers: Iterable[Tuple[str, str]]) -> Optional[str]:
+    """Where a response leads from https to plain http. Whether that is refused depends on a log-in: see `refuse`."""
     location = next((value for name, value in headers if name.lower() == "location"), "")
-    if auth and 300 <= status < 400 and url.lower().startswith("https:") and location.lower().startswith("http:"):
-        raise InsecureRedirect(url, location)
+    is_redirect = 300 <= status < 400 and url.lower().startswith("https:") and location.lower().startswith("http:")
+    return location if is_redirect else None
+
+
+def refuse(url: str, target: str, head: Any) -> None:
+    """`head` is what is known at the end of the fetch."""
+    if head.get("auth"):
+        raise InsecureRedirect(url, target)
+
+
+def check_redirect(url: str, opened: Stream) -> None:
+    target = insecure_target(url, opened.status, opened.headers)
+    if target is not None:
+        opened.buffer()
+        refuse(url, target, opened.head)
+
+
+async def check_redirect_async(url: str, opened: AsyncStream) -> None:
+    target = insecure_target(url, opened.status, opened.headers)
+    if target is not None:
+        await opened.buffer()
+        refuse(url, target, opened.head)
 
 
 class Pool:

@@ -330,6 +330,10 @@ class AsyncStream:
         """All that is left of it."""
         return b"".join([part async for part in self])
 
+    async def buffer(self) -> None:
+        """Reads the rest, and keeps it to be taken once more: how the fetch ended is known then."""
+        self._body, self._download = _wire.body_json(await self.read()), None
+
     @property
     def _source(self) -> Named:
         return self._download or cast(Body, self._body)

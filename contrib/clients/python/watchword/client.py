@@ -294,7 +294,7 @@ class Stream:
         self.status, self.url, self.http_version = head["status"], head["url"], head["httpVersion"]
         #: In the order in which they came; a name may come more than once.
         self.headers: List[Tuple[str, str]] = [(name, value) for name, value in head["headers"]]
-        #: What `fetch/run` returned; of an upload, what was known when the response began.
+        #: What `fetch/run` returned; of an upload, what is known so far: `auth` only at the end.
         self.head = head
         self._broker, self._body, self._download = broker, body, download
         self._is_over = body is not None and body["type"] != "handle"
@@ -309,6 +309,12 @@ class Stream:
         """All that is left of it."""
         return b"".join(self._parts)
 
+    def buffer(self) -> None:
+        """Reads the rest, and keeps it to be taken once more: how the fetch ended is known then."""
+        whole, then = self.read(), self.on_close
+        self._body, self._download, self.on_close = _wire.body_json(whole), None, then
+        self._parts = self._all_parts()
+
     def _all_parts(self) -> Generator[bytes, None, None]:
         if self._body is not None and self._body["type"] != "handle":
             yield _wire.body_bytes(self._body)
@@ -320,7 +326,7 @@ class Stream:
                 raise
             self._is_over = True
             if self._download:
-                self._broker.finish(self._download)
+                self.head = self._broker.finish(self._download)
         self._call_back()
 
     @property
