@@ -8,7 +8,8 @@ import os
 import socket
 import threading
 
-LARGE = os.urandom(1 << 20) * 3
+# More than comes inline.
+LARGE = os.urandom(1 << 19) * 3
 BINARY = b"\xff\xfe not UTF-8 \x00\xc3"
 
 

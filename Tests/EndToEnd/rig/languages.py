@@ -28,6 +28,16 @@ def shown(path):
     return found.group(1)
 
 
+_BUILT = {}
+
+
+def built(name, folders):
+    """The client `name`, built when it is first wanted, in one of pytest's temporary folders."""
+    if name not in _BUILT:
+        _BUILT[name] = Language(name, folders.mktemp("clients"))
+    return _BUILT[name]
+
+
 class Language:
     """A copy of one client, with the script of the README in it."""
 
@@ -49,7 +59,7 @@ class Language:
         """Nothing is fetched from anywhere, and nothing is written outside this folder."""
         caches = {"GOCACHE": f"{self.folder}/go-cache", "GOPATH": f"{self.folder}/go-path", "GOFLAGS": "-mod=mod", "GOPROXY": "off",
                   "CARGO_HOME": f"{self.folder}/cargo", "CARGO_TARGET_DIR": f"{self.folder}/target", "CARGO_NET_OFFLINE": "true",
-                  "RUSTC": "/usr/bin/rustc", "HOME": str(self.folder), "PATH": "/usr/bin:/bin", **environment}
+                  "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder), "PATH": "/usr/bin:/bin", **environment}
         done = subprocess.run(command, cwd=self.folder, env=caches, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -101,17 +101,27 @@ sub _take_body {
     my $params = { token => $token, side => 'response' };
     print $second $json->encode({ jsonrpc => '2.0', id => 1, method => 'fetch/attach', params => $params }) . "\n";
     $second->flush;
-    my $reply = $json->decode(readline($second) // '{"error":{"code":0,"message":"the broker has closed the connection of the body"}}');
+    my $buffer = '';
+    while ($buffer !~ /\n/) {
+        sysread($second, $buffer, 1 << 16, length $buffer) or die $self->_closed;
+    }
+    (my $line, $buffer) = split /\n/, $buffer, 2;
+    my $reply = $json->decode($line);
     die Watchword::Error->new($reply->{error}) if $reply->{error};
-    while (read $second, my $part, 1 << 16) { $take->($part) }
+    do { $take->($buffer) if length $buffer } while sysread $second, $buffer, 1 << 16;
+}
+
+sub _closed {
+    my ($self) = @_;
+    return Watchword::Error->new({ code => 0, data => { kind => 'closed' }, message =>
+        "the broker at $self->{path} has closed the connection: look at its log, connect and try again" });
 }
 
 # Deals with the next message, and returns it.
 sub _receive {
     my ($self) = @_;
     my $line = readline $self->{socket};
-    die Watchword::Error->new({ code => 0, data => { kind => 'closed' }, message =>
-        "the broker at $self->{path} has closed the connection: look at its log, connect and try again" }) if !defined $line;
+    die $self->_closed if !defined $line;
     my $message = $json->decode($line);
     my ($method, $params) = @{$message}{qw(method params)};
     return $message if !$method;

@@ -85,7 +85,9 @@ _watchword_converse() {
 
 _watchword_reply() {
     local answer
-    answer=$(jq -c .params <<<"$1" | watchword_answer) && jq -e . <<<"$answer" >/dev/null 2>&1 || answer='{"action":"cancel"}'
+    answer=$(watchword_answer <<<"$(jq -c .params <<<"$1")") || answer=''
+    # Not as here-documents, which older shells keep in files for a moment.
+    printf '%s' "$answer" | jq -e . >/dev/null 2>&1 || answer='{"action":"cancel"}'
     # Two values, one after the other: the request of the broker, and the answer.
     printf '%s\n%s\n' "$1" "$answer" | jq -sc '{jsonrpc: "2.0", id: .[0].id, result: .[1]}' >&"$to_broker"
 }
@@ -101,6 +103,8 @@ _watchword_body() {
 }
 
 _watchword_error() {
-    printf 'watchword: %s (%s)\n' "$(_watchword_shown "$1.message" <<<"${input:=$(cat)}")" "$(_watchword_shown "$1.data.kind" <<<"$input")" >&2
-    unset input
+    local input
+    input=$(cat)
+    printf 'watchword: %s (%s)\n' "$(_watchword_shown "($1 | .data.detail // .message)" <<<"$input")" \
+        "$(_watchword_shown "$1.data.kind" <<<"$input")" >&2
 }
