@@ -100,7 +100,8 @@ let package = Package(
 
         // The client's example, so that it is built wherever everything is.
         .executableTarget(
-            name: "ClientExample", dependencies: ["WatchwordClient"], path: "contrib/clients/swift", swiftSettings: strict),
+            name: "ClientExample", dependencies: ["WatchwordClient"], path: "contrib/clients/swift",
+            swiftSettings: strict),
 
         // Tests mirror Sources, target for target.
         .target(name: "TestSystemCalls", path: "Tests/TestSystemCalls"),
