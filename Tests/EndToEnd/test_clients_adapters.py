@@ -3,6 +3,7 @@ import asyncio
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import threading
 
@@ -283,13 +284,34 @@ def test_keyring_says_what_is_in_the_way(site, tmp_path):
         WatchwordKeyring(site.broker_path).get_password("ftp://h/", "bob")
 
 
-def test_keyring_is_there_for_who_asks_for_it_only(site, tmp_path):
-    """As pip installs it, with its entry point, and without."""
-    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(CLIENTS / "python"),
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """As pip installs it, from a copy: building writes beside the sources."""
+    folder = tmp_path_factory.mktemp("pip")
+    shutil.copytree(CLIENTS / "python", folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        ["/usr/bin/python3", "-m", "pip", "install", "-q", "--no-index", "--no-build-isolation", "--no-deps", "--no-compile",
+         "--disable-pip-version-check", "--root-user-action=ignore", "--target", folder / "site", folder / "source"],
+        capture_output=True, text=True, env={"HOME": str(folder), "PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+def test_keyring_is_there_for_who_asks_for_it_only(site, installed, tmp_path):
+    assert (installed / "watchword" / "py.typed").exists()
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed),
                    "WATCHWORD_SOCKET": site.broker_path, "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
-    show = ["/usr/bin/python3", "-c", "import keyring; print(type(keyring.get_keyring()).__name__)"]
-    chosen = subprocess.run(show, env={**environment, "PYTHON_KEYRING_BACKEND": "watchword.keyring_backend.WatchwordKeyring"},
-                            capture_output=True, text=True)
-    assert chosen.stdout == "WatchwordKeyring\n", chosen.stderr
-    loaded = [*show[:2], "import watchword.keyring_backend; " + show[2]]
-    assert subprocess.run(loaded, env=environment, capture_output=True, text=True).stdout != "WatchwordKeyring\n"
+    # The one that is used, those that it passes questions on to, and all that there are.
+    script = """import keyring
+used = keyring.get_keyring()
+for found in [used], getattr(used, "backends", []), keyring.backend.get_all_keyring():
+    print(*(type(one).__name__ for one in found))"""
+
+    def show(**more):
+        done = subprocess.run(["/usr/bin/python3", "-c", script], env={**environment, **more}, capture_output=True, text=True)
+        return [line.split() for line in done.stdout.split("\n")]
+
+    used, _, known, _ = show(PYTHON_KEYRING_BACKEND="watchword.keyring_backend.WatchwordKeyring")
+    assert used == ["WatchwordKeyring"] and "WatchwordKeyring" in known
+    used, chain, known, _ = show()
+    assert "WatchwordKeyring" not in used + chain and "WatchwordKeyring" in known

@@ -58,7 +58,9 @@ def test_cancel_and_what_is_no_answer_end_the_fetch(site):
         assert (caught.value.kind, caught.value.retriable) == ("cannotConnect", True)
 
 
-def test_a_mistake_in_the_answer_is_the_callers_and_sends_nothing(site):
+def test_a_mistake_in_the_answer_is_the_callers_and_sends_nothing(site, stage):
+    agent = stage.client(broker=site.broker, delivery=None)
+    assert "result" in agent.call("agent/register", {"name": "desk"})
     answers = iter([ZeroDivisionError("mine"), 7, KeyboardInterrupt(), ("bob", site.password)])
 
     def answer(challenge):
@@ -74,6 +76,9 @@ def test_a_mistake_in_the_answer_is_the_callers_and_sends_nothing(site):
         # The connection is good for more.
         assert broker.fetch(site.url + "/page")["status"] == 200
     assert [seen[2] for seen in site.seen if seen[2]] == [site.right]
+    # Nobody else is asked in its place.
+    agent.call("ping")
+    assert agent.challenges.empty()
 
 
 def test_wrong_then_right(site):
