@@ -91,7 +91,8 @@ def test_rust(client, run, site):
     told = dict(line.split(" ", 1) for line in run(language, ["target/debug/examples/features"]).splitlines())
     assert told == {
         "typo": "invalidAnswer", "wrongThenRight": "staff page", "uploaded": digest(PARTS), "torn": "the tape is torn",
-        "short": "connectionLost", "nobody": "cannotConnect", "full": "full", "cancelled": "cancelled", "cancelledStream": "cancelled"}
+        "short": "connectionLost", "nobody": "cannotConnect", "full": "full", "cancelled": "cancelled",
+        "cancelledStream": "cancelled"}
     assert (language.folder / "streamed").read_bytes() == LARGE and site.given_up.wait(10)
 
 
@@ -103,7 +104,8 @@ def test_the_rust_crate_has_no_dependencies_and_its_own_tests_pass(client):
 
 @pytest.fixture
 def bash(site, tmp_path):
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WATCHWORD_SOCKET": site.broker_path, "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WATCHWORD_SOCKET": site.broker_path,
+                   "LC_ALL": "C.UTF-8", "TERM": "dumb"}
 
     def at_terminal(script):
         return Terminal("/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; {script}", environment=environment)
@@ -137,7 +139,8 @@ def test_the_shell_gives_up_and_says_why(bash, site):
 
 
 def test_what_a_server_says_does_not_act_on_the_terminal(bash):
-    terminal = bash("""_watchword_shown .said <<<'{"said":"a\\u001b[2J\\u202eb\\u0085\\nc"}'; printf '{"said":"%0999d"}' 7 | _watchword_shown .said""")
+    terminal = bash("""_watchword_shown .said <<<'{"said":"a\\u001b[2J\\u202eb\\u0085\\nc"}'
+        printf '{"said":"%0999d"}' 7 | _watchword_shown .said""")
     assert terminal.end() == 0
     assert terminal.shown == b"a?[2J?b??c\r\n" + b"0" * 200 + b"\r\n"
 
@@ -148,7 +151,8 @@ def test_no_secret_is_an_argument_of_a_program_of_the_shell(bash, site, tmp_path
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("jq", "socat", "cat"):
-        (tools / name).write_text(f"#!/bin/bash\nprintf '%s\\0' \"$0\" \"$@\" >>{tmp_path}/arguments\nexec /usr/bin/{name} \"$@\"\n")
+        (tools / name).write_text(
+            f"#!/bin/bash\nprintf '%s\\0' \"$0\" \"$@\" >>{tmp_path}/arguments\nexec /usr/bin/{name} \"$@\"\n")
         (tools / name).chmod(0o755)
     url = site.url.replace("://", f"://alice:{site.password}@")
     terminal = bash(f"""PATH={tools}:$PATH; watchword_answer() {{ watchword_credential <{tmp_path}/login; }}

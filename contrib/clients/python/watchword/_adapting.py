@@ -14,7 +14,8 @@ from .client import Stream, Watchword
 
 #: Fields that the broker makes itself.
 _OF_THE_BROKER = {
-    "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+    "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade"}
 TIMEOUTS = {"timedOut", "challengeTimedOut"}
 
 

@@ -80,7 +80,8 @@ Credential = Union[Password, Token, Header, Certificate, Trust, Proposed]
 Answer = Union[Credential, Decision, Tuple[str, str], Mapping[str, Any], None]
 Answerer = Callable[[Challenge], Answer]
 
-_TYPES = {Password: "password", Token: "token", Header: "header", Certificate: "certificate", Trust: "trust", Proposed: "proposed"}
+_TYPES = {
+    Password: "password", Token: "token", Header: "header", Certificate: "certificate", Trust: "trust", Proposed: "proposed"}
 
 
 def credential_json(credential: Credential) -> Dict[str, Any]:
@@ -101,4 +102,5 @@ def answer_json(answer: Answer) -> Dict[str, Any]:
         return {"action": "credential", "credential": credential_json(answer)}  # type: ignore[arg-type]
     if isinstance(answer, Mapping) and "action" in answer:
         return dict(answer)
-    raise TypeError(f"a challenge was answered with {type(answer).__name__}: return a credential, a decision, or (user, password)")
+    raise TypeError(
+        f"a challenge was answered with {type(answer).__name__}: return a credential, a decision, or (user, password)")
