@@ -280,7 +280,8 @@ def test_bodies_of_every_kind_at_once(site):
 
     binary, large, sent, streamed, file, attached, count, *left = run(fetch_all())
     assert (binary, large == LARGE, attached == LARGE, count, left) == (BINARY, True, True, len(LARGE), [{}, {}])
-    assert [json.loads(told)["sha256"] for told in (sent, streamed, file)] == [digest([LARGE]), digest(numbered(40)), digest([LARGE])]
+    told = [json.loads(one)["sha256"] for one in (sent, streamed, file)]
+    assert told == [digest([LARGE]), digest(numbered(40)), digest([LARGE])]
 
 
 def test_an_answer_that_fails_cancels_the_fetch_and_is_told_to_the_loop(site):

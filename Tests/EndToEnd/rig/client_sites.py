@@ -92,7 +92,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def say_packed(self, body):
         """Packed for those who say that they unpack it."""
         packed = "gzip" in self.headers.get("Accept-Encoding", "")
-        self._say(200, gzip.compress(b"packed page\n") if packed else b"unasked", *([("Content-Encoding", "gzip")] if packed else []))
+        coding = [("Content-Encoding", "gzip")] if packed else []
+        self._say(200, gzip.compress(b"packed page\n") if packed else b"unasked", *coding)
 
     def say_cookies(self, body):
         self._say(200, b"two\n", ("Set-Cookie", "a=1; Path=/"), ("Set-Cookie", "b=2; Path=/"), ("X-Said", "caf\u00e9"))

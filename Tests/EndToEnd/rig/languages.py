@@ -57,9 +57,11 @@ class Language:
 
     def tool(self, *command, **environment):
         """Nothing is fetched from anywhere, and nothing is written outside this folder."""
-        caches = {"GOCACHE": f"{self.folder}/go-cache", "GOPATH": f"{self.folder}/go-path", "GOFLAGS": "-mod=mod", "GOPROXY": "off",
+        caches = {"GOCACHE": f"{self.folder}/go-cache", "GOPATH": f"{self.folder}/go-path", "GOFLAGS": "-mod=mod",
+                  "GOPROXY": "off",
                   "CARGO_HOME": f"{self.folder}/cargo", "CARGO_TARGET_DIR": f"{self.folder}/target", "CARGO_NET_OFFLINE": "true",
-                  "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder), "PATH": "/usr/bin:/bin", **environment}
+                  "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder),
+                  "PATH": "/usr/bin:/bin", **environment}
         done = subprocess.run(command, cwd=self.folder, env=caches, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -74,7 +76,9 @@ class Language:
 
     def run(self, url, socket, login_file="/nonexistent", command=None, **more):
         """The exit code, standard output and standard error of the script, with the URL as its argument."""
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "WATCHWORD_SOCKET": str(socket), "LOGIN_FILE": str(login_file),
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "WATCHWORD_SOCKET": str(socket),
+                       "LOGIN_FILE": str(login_file),
                        "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(
-            [*(command or self.command), url], cwd=self.folder, env=environment, capture_output=True, timeout=30, start_new_session=True, **more)
+            [*(command or self.command), url], cwd=self.folder, env=environment, capture_output=True, timeout=30,
+            start_new_session=True, **more)
