@@ -98,6 +98,11 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // The client's example, so that it is built wherever everything is.
+        .executableTarget(
+            name: "ClientExample", dependencies: ["WatchwordClient"], path: "contrib/clients/swift",
+            swiftSettings: strict),
+
         // Tests mirror Sources, target for target.
         .target(name: "TestSystemCalls", path: "Tests/TestSystemCalls"),
         .testTarget(name: "CPlatformTests", dependencies: ["CPlatform", "TestSystemCalls"], swiftSettings: strict),

@@ -1,13 +1,11 @@
-"""Fetches the URL of its first argument, and asks when the server wants a log-in."""
-import getpass
-import sys
-
-from watchword import Watchword
-
+import os, sys
+from watchword import CANCEL, Watchword
 
 def ask(challenge):
-    print(f"{challenge['url']} asks: {challenge['protectionSpace']['realm']}", file=sys.stderr)
-    return input("User: "), getpass.getpass()
+    print(challenge["url"], "asks:", ascii(challenge["protectionSpace"].get("realm")), file=sys.stderr)
+    with open(os.environ["LOGIN_FILE"]) as file:
+        user, password = file.read().splitlines()
+    return CANCEL if challenge["previousFailureCount"] else (user, password)
 
-
-print(Watchword(answer=ask).fetch(sys.argv[1])["body"]["value"], end="")
+broker = Watchword(answer=ask)
+sys.stdout.buffer.write(broker.content(broker.fetch(sys.argv[1])))

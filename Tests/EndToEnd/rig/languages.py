@@ -1,0 +1,84 @@
+"""The clients of every language: built once, from what their README shows."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from .broker import program
+from .clients import CLIENTS
+
+README = CLIENTS / "README.md"
+#: Where the script of each language is, and what runs it, in the folder of its client.
+SCRIPTS = {
+    "python": ("python/example.py", ["/usr/bin/python3", "example.py"]),
+    "shell": ("shell/example.sh", ["bash", "example.sh"]),
+    "node": ("node/example.mjs", ["node", "example.mjs"]),
+    "go": ("go/example/main.go", ["./built"]),
+    "rust": ("rust/examples/example.rs", ["./built"]),
+    "perl": ("perl/example.pl", ["perl", "-I.", "example.pl"]),
+    "swift": ("swift/main.swift", None),
+}
+
+
+def shown(path):
+    """The script as the README shows it."""
+    found = re.search(rf"\[{re.escape(path)}\]\({re.escape(path)}\):\n\n```\w+\n(.*?)```\n", README.read_text(), re.DOTALL)
+    assert found, f"{path} is not in the README"
+    return found.group(1)
+
+
+_BUILT = {}
+
+
+def built(name, folders):
+    """The client `name`, built when it is first wanted, in one of pytest's temporary folders."""
+    if name not in _BUILT:
+        _BUILT[name] = Language(name, folders.mktemp("clients"))
+    return _BUILT[name]
+
+
+class Language:
+    """A copy of one client, with the script of the README in it."""
+
+    def __init__(self, name, folder):
+        self.name = name
+        path, self.command = SCRIPTS[name]
+        if self.command is None:
+            # Built with everything else.
+            assert shown(path) == (CLIENTS / path).read_text(), "the README shows another script: what runs is not what is shown"
+            self.folder, self.command = folder, [program("ClientExample")]
+            return
+        self.folder = pathlib.Path(folder) / name
+        shutil.copytree(CLIENTS / name, self.folder, ignore=shutil.ignore_patterns("__pycache__", "target"))
+        (self.folder.parent / path).write_text(shown(path))
+        if name in ("go", "rust"):
+            getattr(self, f"build_{name}")()
+
+    def tool(self, *command, **environment):
+        """Nothing is fetched from anywhere, and nothing is written outside this folder."""
+        caches = {"GOCACHE": f"{self.folder}/go-cache", "GOPATH": f"{self.folder}/go-path", "GOFLAGS": "-mod=mod",
+                  "GOPROXY": "off",
+                  "CARGO_HOME": f"{self.folder}/cargo", "CARGO_TARGET_DIR": f"{self.folder}/target", "CARGO_NET_OFFLINE": "true",
+                  "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder),
+                  "PATH": "/usr/bin:/bin", **environment}
+        done = subprocess.run(command, cwd=self.folder, env=caches, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def build_go(self):
+        assert self.tool("gofmt", "-l", ".") == ""
+        self.tool("go", "build", "-o", "built", "./example")
+
+    def build_rust(self):
+        self.tool("cargo", "build", "-q", "--example", "example")
+        os.link(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
+
+    def run(self, url, socket, login_file="/nonexistent", command=None, **more):
+        """The exit code, standard output and standard error of the script, with the URL as its argument."""
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "WATCHWORD_SOCKET": str(socket),
+                       "LOGIN_FILE": str(login_file),
+                       "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(
+            [*(command or self.command), url], cwd=self.folder, env=environment, capture_output=True, timeout=30,
+            start_new_session=True, **more)

@@ -1,0 +1,75 @@
+"""The clients of every language make a challenged fetch as the documentation shows it, from a real server."""
+import re
+import threading
+
+import pytest
+
+from rig.client_sites import BINARY, LARGE
+from rig.clients import site  # noqa: F401
+from rig.languages import SCRIPTS, built, shown
+
+pytestmark = pytest.mark.parametrize("language", list(SCRIPTS), indirect=True)
+
+
+@pytest.fixture(scope="session")
+def language(request, tmp_path_factory):
+    return built(request.param, tmp_path_factory)
+
+
+@pytest.fixture
+def login(tmp_path):
+    def write(user, password):
+        path = tmp_path / "login"
+        path.touch(mode=0o600)
+        path.write_text(f"{user}\n{password}\n")
+        return path
+    return write
+
+
+def test_the_script_is_ten_lines(language):
+    lines = shown(SCRIPTS[language.name][0]).splitlines()
+    inside_imports, counted = False, []
+    for line in lines:
+        inside_imports = (inside_imports or line.startswith("import (")) and line != ")"
+        is_import = inside_imports or re.match(r"(import|use|from|package) ", line) or line == ")"
+        if not is_import and line.strip(" \t})];,?") and not line.startswith("#"):
+            counted.append(line)
+    assert len(counted) <= 10, counted
+
+
+def test_the_script_fetches_from_nginx(language, stage, nginx, account, login):
+    done = language.run(f"http://127.0.0.1:{nginx.port}/staff/page.txt", stage.broker().socket, login(*account))
+    assert (done.returncode, done.stdout) == (0, b"staff page\n"), done.stderr
+    assert account[1].encode() not in done.stderr
+
+
+def test_a_wrong_password_is_asked_about_again_and_ends(language, stage, nginx, account, login):
+    """The scripts that cannot ask anybody cancel; the others give the same again, which is not sent again."""
+    done = language.run(f"http://127.0.0.1:{nginx.port}/staff/page.txt", stage.broker().socket, login(account[0], "wrong"))
+    assert done.returncode != 0 or b"staff page" not in done.stdout
+
+
+def test_bodies_arrive_as_they_are(language, site, login):
+    for path, body in [("/binary", BINARY), ("/large", LARGE)]:
+        done = language.run(site.url + path, site.broker_path, login("bob", site.password))
+        assert (done.returncode, done.stdout == body) == (0, True), done.stderr
+
+
+def test_without_a_broker_the_error_says_what_to_do(language, tmp_path, login):
+    done = language.run("http://127.0.0.1:1/", tmp_path / "none.sock", login("bob", "x"))
+    assert done.returncode != 0 and done.stdout == b""
+    assert str(tmp_path / "none.sock").encode() in done.stderr and b"watchwordd" in done.stderr
+
+
+def test_what_the_broker_says_is_shown(language, stage, login):
+    done = language.run("http://127.0.0.1:1/", stage.broker().socket, login("bob", "x"))
+    assert done.returncode != 0 and done.stdout == b""
+    assert b"Nothing answers" in done.stderr or b"cannotConnect" in done.stderr, done.stderr
+
+
+def test_a_broker_that_dies_ends_the_script(language, site, login):
+    killer = threading.Thread(target=lambda: site.slow.wait(20) and site.broker.kill(), daemon=True)
+    killer.start()
+    done = language.run(site.url + "/silent", site.broker_path, login("bob", site.password))
+    killer.join(20)
+    assert done.returncode != 0 and b"closed the connection" in done.stderr, done.stderr

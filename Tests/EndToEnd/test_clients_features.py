@@ -1,0 +1,165 @@
+"""What the clients of the other languages can do beyond one fetch: streams, uploads, cancelling, many at once, mistakes."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+
+
+import pytest
+
+from rig.bodies import eventually
+from rig.client_sites import LARGE
+from rig.clients import CLIENTS, site  # noqa: F401
+from rig.languages import built
+from rig.terminal import Terminal
+
+PROGRAMS = pathlib.Path(__file__).with_name("programs")
+PARTS = b"".join(bytes([number]) * (1 << 16) for number in range(40))
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def client(tmp_path_factory):
+    return lambda name: built(name, tmp_path_factory)
+
+
+@pytest.fixture
+def run(site, tmp_path):
+    def run(language, command):
+        login = tmp_path / "login"
+        login.touch(mode=0o600)
+        login.write_text(f"bob\n{site.password}\n")
+        done = language.run(site.url, site.broker_path, login, command)
+        assert done.returncode == 0, done.stderr.decode()
+        assert site.password.encode() not in done.stderr
+        return done.stdout.decode()
+    return run
+
+
+def check_common(told, site):
+    """Every client says the same of the same."""
+    wanted = {
+        "typo": "invalidAnswer", "wrongThenRight": "staff page\n", "streamed": digest(LARGE), "short": "connectionLost",
+        "nobody": "cannotConnect", "first": "first"}
+    assert {name: told[name] for name in wanted} == wanted
+    # What was given up is not fetched any further.
+    assert site.given_up.wait(10)
+
+
+def test_node(client, run, site):
+    language = client("node")
+    shutil.copy(PROGRAMS / "features.mjs", language.folder)
+    told = json.loads(run(language, ["node", "features.mjs"]))
+    check_common(told, site)
+    assert told["counts"] == [0, 1] and told["atOnce"] == [200] * 20 and told["after"] == 200
+    assert told["uploaded"] == told["uploadedBytes"] == digest(PARTS)
+    assert (told["mistake"], told["torn"]) == ("challengeCancelled", "RangeError")
+    assert (told["aborted"], told["abortedStream"], told["closed"]) == ("TimeoutError", "TimeoutError", "ConnectionError")
+
+
+def test_perl(client, run, site):
+    language = client("perl")
+    shutil.copy(PROGRAMS / "features.pl", language.folder)
+    told = json.loads(run(language, ["perl", "-I.", "features.pl"]))
+    check_common(told, site)
+    assert told["counts"] == [0, 1] and told["inline"] == "whole" and told["mistake"] == "mine" and told["after"] == 200
+
+
+def test_go(client, run, site):
+    language = client("go")
+    site.other = site.url.replace("://", f"://bob:{site.password}@")
+    (language.folder / "features").mkdir()
+    shutil.copy(PROGRAMS / "features.go", language.folder / "features" / "main.go")
+    language.tool("go", "build", "-o", "features/built", "./features")
+    told = json.loads(run(language, ["features/built"]))
+    check_common(told, site)
+    assert told["counts"] == [0, 1] and told["atOnce"] == [200] * 20 and told["source"] == "session"
+    assert told["uploaded"] == told["uploadedBytes"] == digest(PARTS)
+    assert (told["mistake"], told["torn"]) == ("challengeCancelled", "the tape is torn")
+    assert told["aborted"] == told["abortedStream"] == "context deadline exceeded" and "closed the connection" in told["closed"]
+    assert told["transport"] == [200, "text/plain", "POST", True, 2, 200, "/page", "cannotConnect"]
+
+
+def test_rust(client, run, site):
+    language = client("rust")
+    shutil.copy(PROGRAMS / "features.rs", language.folder / "examples")
+    language.tool("cargo", "build", "-q", "--example", "features")
+    told = dict(line.split(" ", 1) for line in run(language, ["target/debug/examples/features"]).splitlines())
+    assert told == {
+        "typo": "invalidAnswer", "wrongThenRight": "staff page", "uploaded": digest(PARTS), "torn": "the tape is torn",
+        "short": "connectionLost", "nobody": "cannotConnect", "full": "full", "cancelled": "cancelled",
+        "cancelledStream": "cancelled"}
+    assert (language.folder / "streamed").read_bytes() == LARGE and site.given_up.wait(10)
+
+
+def test_the_rust_crate_has_no_dependencies_and_its_own_tests_pass(client):
+    language = client("rust")
+    assert language.tool("cargo", "tree", "-q", "--offline").count("\n") == 1
+    assert "3 passed" in language.tool("cargo", "test", "-q", "--lib")
+
+
+@pytest.fixture
+def bash(site, tmp_path):
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WATCHWORD_SOCKET": site.broker_path,
+                   "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+
+    def at_terminal(script):
+        return Terminal("/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; {script}", environment=environment)
+    return at_terminal
+
+
+def test_the_shell_asks_at_the_terminal_with_the_echo_off(bash, site):
+    terminal = bash(f"watchword_fetch {site.url}/page; echo code $?")
+    terminal.expect("it says: Staff")
+    terminal.expect("User: ")
+    terminal.type("bob\n")
+    terminal.expect("Password: ")
+    terminal.type("wrong\n")
+    terminal.expect("User: ", 20)
+    terminal.type("bob\n")
+    eventually(lambda: terminal._read(0.05) and terminal.shown.count(b"Password: ") == 2, "it has not asked again", 20)
+    terminal.type(site.password + "\n")
+    terminal.expect("code 0")
+    assert terminal.end() == 0 and b"staff page" in terminal.shown and site.password.encode() not in terminal.shown
+
+
+def test_the_shell_gives_up_and_says_why(bash, site):
+    terminal = bash(f"""watchword_answer() {{ echo '{{"action":"continue"}}'; }}; watchword_fetch {site.url}/page; echo code $?
+        watchword_answer() {{ echo 'no JSON'; }}; watchword_fetch {site.url}/page; echo code $?
+        watchword_fetch {site.url}/open/echo '{{"method":"POST","body":{{"type":"string","value":"a=b"}}}}'; echo code $?
+        watchword_fetch {site.url}/open/refuse; echo code $?""")
+    assert terminal.end() == 0
+    text = terminal.shown.decode()
+    assert "please log incode 22" in text and "(challengeCancelled)\r\ncode 1" in text and digest(b"a=b") in text
+    assert text.rstrip().endswith("nocode 22")
+
+
+def test_what_a_server_says_does_not_act_on_the_terminal(bash):
+    terminal = bash("""_watchword_shown .said <<<'{"said":"a\\u001b[2J\\u202eb\\u0085\\nc"}'
+        printf '{"said":"%0999d"}' 7 | _watchword_shown .said""")
+    assert terminal.end() == 0
+    assert terminal.shown == b"a?[2J?b??c\r\n" + b"0" * 200 + b"\r\n"
+
+
+def test_no_secret_is_an_argument_of_a_program_of_the_shell(bash, site, tmp_path):
+    """Every program that the script starts is one of ours, which writes down its arguments."""
+    (tmp_path / "login").write_text(f"bob\n{site.password}\n")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("jq", "socat", "cat"):
+        (tools / name).write_text(
+            f"#!/bin/bash\nprintf '%s\\0' \"$0\" \"$@\" >>{tmp_path}/arguments\nexec /usr/bin/{name} \"$@\"\n")
+        (tools / name).chmod(0o755)
+    url = site.url.replace("://", f"://alice:{site.password}@")
+    terminal = bash(f"""PATH={tools}:$PATH; watchword_answer() {{ watchword_credential <{tmp_path}/login; }}
+        read -r url <{tmp_path}/url; watchword_fetch "$url"; echo code $?""")
+    (tmp_path / "url").write_text(url + "/page\n")
+    terminal.expect("code 0")
+    assert terminal.end() == 0
+    arguments = (tmp_path / "arguments").read_bytes()
+    assert b"fetch/start" in arguments and site.password.encode() not in arguments
+    os.unlink(tmp_path / "login"), os.unlink(tmp_path / "url")

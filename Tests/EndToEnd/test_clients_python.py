@@ -1,0 +1,310 @@
+"""The Python client, blocking and for asyncio, against the real broker."""
+import asyncio
+import hashlib
+import io
+import json
+import subprocess
+import threading
+
+
+import pytest
+
+from rig.client_sites import BINARY, LARGE
+from rig.clients import CLIENTS, run, scripted, site  # noqa: F401
+from rig.bodies import eventually
+
+from watchword import (  # noqa: E402
+    CANCEL, CONTINUE, DEFAULT, REJECT, BrokerError, BrokerNotRunning, ConnectionClosed, Password, Watchword)
+from watchword.aio import AsyncWatchword  # noqa: E402
+
+
+def numbered(count, each=1 << 16):
+    """A body in parts, none of them like another."""
+    return (number.to_bytes(8, "big") * (each // 8) for number in range(count))
+
+
+def digest(parts):
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def test_the_package_is_well_typed(tmp_path):
+    done = subprocess.run(
+        ["/usr/bin/mypy", "--strict", "--config-file", "pyproject.toml", "--follow-imports=skip",
+         "--cache-dir", str(tmp_path), "watchword"],
+        cwd=CLIENTS / "python", capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("answer, status", [
+    (("bob", None), 200), (Password("bob", None), 200), (CONTINUE, 401), (None, 401), (DEFAULT, 401), (REJECT, 401)])
+def test_every_answer_means_what_it_says(site, answer, status):
+    if isinstance(answer, tuple):
+        answer = ("bob", site.password)
+    elif isinstance(answer, Password):
+        answer = Password("bob", site.password, persistence="none")
+    with Watchword(answer=lambda challenge: answer, path=site.broker_path) as broker:
+        assert broker.fetch(site.url + "/page")["status"] == status
+
+
+def test_cancel_and_what_is_no_answer_end_the_fetch(site):
+    answers = iter([CANCEL, {"action": "credential", "credential": {"type": "password", "user": "bob", "pasword": "x"}}])
+    with Watchword(answer=lambda challenge: next(answers), path=site.broker_path) as broker:
+        for kind, code, retriable in [("challengeCancelled", 1010, False), ("invalidAnswer", 1013, False)]:
+            with pytest.raises(BrokerError) as caught:
+                broker.fetch(site.url + "/page")
+            assert (caught.value.kind, caught.value.code, caught.value.retriable) == (kind, code, retriable)
+            assert caught.value.message == str(caught.value) != ""
+        with pytest.raises(BrokerError) as caught:
+            broker.fetch("http://127.0.0.1:1/")
+        assert (caught.value.kind, caught.value.retriable) == ("cannotConnect", True)
+
+
+def test_a_mistake_in_the_answer_is_the_callers_and_sends_nothing(site, stage):
+    agent = stage.client(broker=site.broker, delivery=None)
+    assert "result" in agent.call("agent/register", {"name": "desk"})
+    answers = iter([ZeroDivisionError("mine"), 7, KeyboardInterrupt(), ("bob", site.password)])
+
+    def answer(challenge):
+        made = next(answers)
+        if isinstance(made, BaseException):
+            raise made
+        return made
+
+    with Watchword(answer=answer, path=site.broker_path) as broker:
+        for wanted in (ZeroDivisionError, TypeError, KeyboardInterrupt):
+            with pytest.raises(wanted):
+                broker.fetch(site.url + "/page")
+        # The connection is good for more.
+        assert broker.fetch(site.url + "/page")["status"] == 200
+    assert [seen[2] for seen in site.seen if seen[2]] == [site.right]
+    # Nobody else is asked in its place.
+    agent.call("ping")
+    assert agent.challenges.empty()
+
+
+def test_wrong_then_right(site):
+    counts = []
+
+    def answer(challenge):
+        counts.append(challenge["previousFailureCount"])
+        return "bob", site.password if counts[-1] else "wrong"
+
+    with Watchword(answer=answer, path=site.broker_path) as broker:
+        assert broker.content(broker.fetch(site.url + "/page")) == b"staff page\n"
+    assert counts == [0, 1]
+
+
+def test_bodies_of_every_kind_arrive_whole(site):
+    with Watchword(answer=site.log_in, path=site.broker_path) as broker:
+        assert broker.fetch(site.url + "/page")["body"] == {"type": "string", "value": "staff page\n"}
+        assert broker.content(broker.fetch(site.url + "/binary")) == BINARY
+        large = broker.fetch(site.url + "/large")
+        assert large["body"]["type"] == "handle" and broker.content(large) == LARGE
+        with broker.stream(site.url + "/large") as response:
+            assert (response.status, b"".join(response)) == (200, LARGE)
+        with pytest.raises(BrokerError) as caught:
+            broker.content(broker.fetch(site.url + "/short"))
+        assert caught.value.kind == "connectionLost"
+
+
+@pytest.mark.parametrize("make", [
+    lambda: b"x" * (3 << 20), lambda: "text \u00e9", lambda: BINARY, lambda: io.BytesIO(LARGE), lambda: numbered(40)],
+    ids=["bytes", "text", "binary", "file", "iterable"])
+def test_bodies_of_requests_arrive_whole(site, make):
+    sent = make()
+    whole = sent.encode() if isinstance(sent, str) else sent if isinstance(sent, bytes) else b"".join(sent)
+    with Watchword(answer=site.log_in, path=site.broker_path) as broker:
+        told = json.loads(broker.content(broker.fetch(site.url + "/echo", data=make(), method="PUT")))
+    assert (told["length"], told["sha256"]) == (len(whole), digest([whole]))
+
+
+def test_a_file_is_sent_with_its_size(site, tmp_path):
+    (tmp_path / "large").write_bytes(LARGE)
+    with Watchword(answer=site.log_in, path=site.broker_path) as broker, open(tmp_path / "large", "rb") as file:
+        file.seek(5)
+        told = json.loads(broker.content(broker.fetch(site.url + "/echo", data=file, method="PUT")))
+    assert (told["sized"], told["sha256"]) == (str(len(LARGE) - 5), digest([LARGE[5:]]))
+
+
+def test_a_body_that_cannot_be_made_is_the_callers_mistake(site):
+    def broken():
+        yield b"x" * 100
+        raise OSError("the tape is torn")
+
+    with Watchword(answer=site.log_in, path=site.broker_path) as broker:
+        with pytest.raises(OSError, match="torn"):
+            broker.fetch(site.url + "/open/echo", data=broken(), method="PUT")
+        assert broker.fetch(site.url + "/page")["status"] == 200
+
+
+def test_leaving_a_stream_ends_the_fetch(site):
+    with Watchword(answer=site.log_in, path=site.broker_path) as broker:
+        with broker.stream(site.url + "/slow") as response:
+            assert next(iter(response)) == b"first"
+        assert site.given_up.wait(10)
+        assert broker.fetch(site.url + "/page")["status"] == 200
+
+
+def test_without_a_broker_the_error_says_where_it_was_looked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("WATCHWORD_SOCKET", str(tmp_path / "none.sock"))
+    for make in (Watchword, lambda: run(AsyncWatchword().connect())):
+        with pytest.raises(BrokerNotRunning, match="systemctl --user start watchword.socket.*watchwordd") as caught:
+            make()
+        assert str(tmp_path / "none.sock") in str(caught.value) and isinstance(caught.value, ConnectionError)
+
+
+def test_the_socket_is_looked_for_in_the_runtime_folder(tmp_path, monkeypatch):
+    from watchword._wire import socket_path
+
+    monkeypatch.delenv("WATCHWORD_SOCKET", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert socket_path() == f"{tmp_path}/watchword/broker.sock"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "relative")
+    assert socket_path().startswith("/run/user/") and socket_path("/x") == "/x"
+
+
+def test_a_broker_that_dies_ends_the_call(site):
+    broker = Watchword(answer=site.log_in, path=site.broker_path)
+    killer = threading.Thread(target=lambda: site.slow.wait(10) and site.broker.kill())
+    killer.start()
+    with pytest.raises(ConnectionClosed):
+        broker.fetch(site.url + "/silent")
+    killer.join(10)
+    with pytest.raises(ConnectionClosed):
+        broker.fetch(site.url + "/page")
+
+    async def later():
+        async with AsyncWatchword(path=path) as broker:
+            with pytest.raises(ConnectionClosed):
+                await broker.fetch("http://h/")
+            with pytest.raises(ConnectionClosed):
+                await broker.fetch("http://h/")
+
+    with scripted(site.broker.folder, b'{"jsonrpc":"2.0","id":1,"result":{}}\n', b"") as path:
+        run(later())
+
+
+# asyncio
+
+
+def test_many_at_once_on_one_connection_are_asked_once(site):
+    asked = []
+
+    async def answer(challenge):
+        asked.append(challenge)
+        await asyncio.sleep(0)
+        return "bob", site.password
+
+    async def fetch_all():
+        async with AsyncWatchword(answer=answer, path=site.broker_path) as broker:
+            return await asyncio.gather(*(broker.fetch(f"{site.url}/page?{number}") for number in range(20)))
+
+    assert [page["status"] for page in run(fetch_all())] == [200] * 20 and len(asked) == 1
+
+
+def test_a_plain_function_may_block_without_stopping_the_loop(site):
+    asked = threading.Event()
+
+    def answer(challenge):
+        assert asked.wait(10)
+        return "bob", site.password
+
+    async def both():
+        async with AsyncWatchword(answer=answer, path=site.broker_path) as broker:
+            staff = asyncio.ensure_future(broker.fetch(site.url + "/page"))
+            assert (await broker.fetch(site.url + "/open"))["status"] == 200
+            asked.set()
+            return (await staff)["status"]
+
+    assert run(both()) == 200
+
+
+def test_a_task_that_is_cancelled_cancels_its_fetch(site):
+    async def cancel():
+        async with AsyncWatchword(answer=site.log_in, path=site.broker_path) as broker:
+            task = asyncio.ensure_future(broker.fetch(site.url + "/silent"))
+            await asyncio.to_thread(site.slow.wait, 10)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(site.given_up.wait, 10)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(broker.fetch(site.url + "/silent"), 0.1)
+            site.given_up.clear()
+            async with broker.stream(site.url + "/slow") as response:
+                async for part in response:
+                    assert part == b"first"
+                    break
+            assert await asyncio.to_thread(site.given_up.wait, 10)
+            return (await broker.fetch(site.url + "/page"))["status"], broker._completed, broker._replies
+
+    assert run(cancel()) == (200, {}, {})
+
+
+def test_a_question_that_is_withdrawn_ends_the_answer(site):
+    async def withdraw():
+        ended = asyncio.Event()
+
+        async def answer(challenge):
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.set()
+
+        async with AsyncWatchword(answer=answer, path=site.broker_path) as broker:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(broker.fetch(site.url + "/page"), 0.3)
+            await asyncio.wait_for(ended.wait(), 10)
+
+    run(withdraw())
+
+
+def test_bodies_of_every_kind_at_once(site):
+    async def pieces():
+        for part in numbered(40):
+            yield part
+
+    async def fetch_all():
+        async with AsyncWatchword(answer=site.log_in, path=site.broker_path) as broker:
+            async def whole(**more):
+                return await broker.content(await broker.fetch(site.url + more.pop("path"), **more))
+
+            found = await asyncio.gather(
+                whole(path="/binary"), whole(path="/large"), whole(path="/echo", data=LARGE, method="PUT"),
+                whole(path="/echo", data=pieces(), method="PUT"), whole(path="/echo", data=io.BytesIO(LARGE), method="POST"))
+            download = await broker.start(site.url + "/large")
+            reader, writer = await broker.attach(download)
+            attached = await reader.read(-1)
+            writer.close()
+            return *found, attached, (await broker.finish(download))["bodyBytes"], broker._completed, broker._begun
+
+    binary, large, sent, streamed, file, attached, count, *left = run(fetch_all())
+    assert (binary, large == LARGE, attached == LARGE, count, left) == (BINARY, True, True, len(LARGE), [{}, {}])
+    told = [json.loads(one)["sha256"] for one in (sent, streamed, file)]
+    assert told == [digest([LARGE]), digest(numbered(40)), digest([LARGE])]
+
+
+def test_an_answer_that_fails_cancels_the_fetch_and_is_told_to_the_loop(site):
+    async def fail():
+        told = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["exception"]))
+        async with AsyncWatchword(answer=lambda challenge: 1 // 0, path=site.broker_path) as broker:
+            with pytest.raises(BrokerError) as caught:
+                await broker.fetch(site.url + "/page")
+            return caught.value.kind, [type(error) for error in told]
+
+    assert run(fail()) == ("challengeCancelled", [ZeroDivisionError])
+
+
+def test_a_body_that_cannot_be_made_at_once_is_the_callers_mistake(site):
+    async def broken():
+        yield b"x" * 100
+        raise OSError("the tape is torn")
+
+    async def fail():
+        async with AsyncWatchword(answer=site.log_in, path=site.broker_path) as broker:
+            with pytest.raises(OSError, match="torn"):
+                await broker.fetch(site.url + "/open/echo", data=broken(), method="PUT")
+            return (await broker.fetch(site.url + "/page"))["status"]
+
+    assert run(fail()) == 200

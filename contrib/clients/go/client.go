@@ -1,0 +1,250 @@
+// Package watchword is a client for the Watchword broker, which fetches what needs a log-in.
+package watchword
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Options are for Dial; all may be left out.
+type Options struct {
+	// Answer is asked when a server is; its context ends when the question is withdrawn. An error cancels the fetch.
+	Answer func(context.Context, Challenge) (Answer, error)
+	// Path of the broker's socket, if not the usual one.
+	Path string
+	// Name under which this program is known to whoever is asked.
+	Name string
+}
+
+// Client is one connection to the broker, for any number of goroutines at once.
+type Client struct {
+	path    string
+	answer  func(context.Context, Challenge) (Answer, error)
+	conn    net.Conn
+	writing sync.Mutex
+
+	lock      sync.Mutex
+	lastID    int
+	waiting   map[int]chan message
+	fetches   map[string]*steps
+	questions map[string]context.CancelFunc
+	closed    chan struct{}
+}
+
+// SocketPath is $WATCHWORD_SOCKET, else below $XDG_RUNTIME_DIR, else below /run/user/UID.
+func SocketPath() string {
+	if path := os.Getenv("WATCHWORD_SOCKET"); path != "" {
+		return path
+	}
+	runtime := os.Getenv("XDG_RUNTIME_DIR")
+	if !strings.HasPrefix(runtime, "/") {
+		runtime = "/run/user/" + strconv.Itoa(os.Getuid())
+	}
+	return runtime + "/watchword/broker.sock"
+}
+
+// Dial connects to the broker.
+func Dial(ctx context.Context, options Options) (*Client, error) {
+	client := &Client{
+		path: options.Path, answer: options.Answer, waiting: map[int]chan message{}, fetches: map[string]*steps{},
+		questions: map[string]context.CancelFunc{}, closed: make(chan struct{})}
+	if client.path == "" {
+		client.path = SocketPath()
+	}
+	if options.Name == "" {
+		options.Name = "go"
+	}
+	var err error
+	if client.conn, err = client.open(ctx); err != nil {
+		return nil, err
+	}
+	go client.receive()
+	capabilities := map[string]any{}
+	if options.Answer != nil {
+		capabilities["challenge"] = map[string]string{"delivery": "request"}
+	}
+	params := map[string]any{"client": map[string]string{"name": options.Name}, "protocolVersion": 1, "capabilities": capabilities}
+	if err := client.Call(ctx, "initialize", params, nil); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// Close cancels whatever still runs on this connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Call makes any call of the protocol. When ctx ends before the reply has come the call is cancelled.
+func (c *Client) Call(ctx context.Context, method string, params, result any) error {
+	reply := make(chan message, 1)
+	c.lock.Lock()
+	c.lastID++
+	id := c.lastID
+	c.waiting[id] = reply
+	c.lock.Unlock()
+	if params == nil {
+		params = struct{}{}
+	}
+	if err := c.send(map[string]any{"id": id, "method": method, "params": params}); err != nil {
+		return err
+	}
+	select {
+	case message := <-reply:
+		if message.Error != nil {
+			return message.Error
+		}
+		if result == nil {
+			return nil
+		}
+		return json.Unmarshal(message.Result, result)
+	case <-ctx.Done():
+		c.lock.Lock()
+		delete(c.waiting, id)
+		c.lock.Unlock()
+		_ = c.send(map[string]any{"method": "$/cancelRequest", "params": map[string]int{"id": id}})
+		return ctx.Err()
+	case <-c.closed:
+		return &ClosedError{c.path}
+	}
+}
+
+func (c *Client) open(ctx context.Context) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.path)
+	if err != nil && ctx.Err() == nil {
+		var reason *os.SyscallError
+		if errors.As(err, &reason) {
+			err = reason.Err
+		}
+		return nil, &NotRunningError{c.path, err}
+	}
+	return conn, err
+}
+
+func (c *Client) send(members map[string]any) error {
+	members["jsonrpc"] = "2.0"
+	line, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if _, err := c.conn.Write(append(line, '\n')); err != nil {
+		return &ClosedError{c.path}
+	}
+	return nil
+}
+
+func (c *Client) receive() {
+	reader := bufio.NewReaderSize(c.conn, 1<<16)
+	for {
+		line, err := reader.ReadBytes('\n')
+		var message message
+		if err != nil || json.Unmarshal(line, &message) != nil {
+			break
+		}
+		c.take(message)
+	}
+	c.conn.Close()
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	close(c.closed)
+	for _, withdraw := range c.questions {
+		withdraw()
+	}
+}
+
+func (c *Client) take(m message) {
+	switch {
+	case m.Method == "auth/challenge":
+		ctx, withdraw := context.WithCancel(context.Background())
+		c.lock.Lock()
+		c.questions[string(m.ID)] = withdraw
+		c.lock.Unlock()
+		go c.reply(ctx, m)
+	case m.Method == "$/cancelRequest":
+		var params struct{ ID json.RawMessage }
+		if json.Unmarshal(m.Params, &params) == nil {
+			c.withdraw(string(params.ID))
+		}
+	case m.Method == "fetch/headers" || m.Method == "fetch/completed":
+		var end completion
+		if json.Unmarshal(m.Params, &end) == nil {
+			if steps := c.fetch(end.FetchID); steps != nil {
+				steps.tell(end, m.Method == "fetch/completed")
+			}
+		}
+	case m.Method != "" && m.ID != nil:
+		failure := map[string]any{"code": -32601, "message": "this client does not answer that"}
+		_ = c.send(map[string]any{"id": m.ID, "error": failure})
+	case m.Method == "":
+		c.takeReply(m)
+	}
+}
+
+func (c *Client) takeReply(m message) {
+	id, err := strconv.Atoi(string(m.ID))
+	var started struct{ FetchID, AttachToken string }
+	_ = json.Unmarshal(m.Result, &started)
+	c.lock.Lock()
+	reply, isWanted := c.waiting[id]
+	delete(c.waiting, id)
+	if isWanted && started.AttachToken != "" {
+		// What is told of it comes behind this, and may be read before the caller runs again.
+		c.fetches[started.FetchID] = newSteps()
+	}
+	c.lock.Unlock()
+	if err == nil && isWanted {
+		reply <- m
+	} else if started.AttachToken != "" {
+		// Whoever began it has given up meanwhile, and does not know its name.
+		c.cancel(started.FetchID)
+	}
+}
+
+func (c *Client) reply(ctx context.Context, m message) {
+	answer := Cancel
+	var challenge Challenge
+	if c.answer == nil {
+		answer = Default
+	} else if json.Unmarshal(m.Params, &challenge) == nil {
+		challenge.Raw = m.Params
+		if given, err := c.answer(ctx, challenge); err == nil {
+			answer = given
+		}
+	}
+	if ctx.Err() == nil {
+		_ = c.send(map[string]any{"id": m.ID, "result": answer})
+	}
+	c.withdraw(string(m.ID))
+}
+
+func (c *Client) withdraw(id string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if withdraw := c.questions[id]; withdraw != nil {
+		withdraw()
+		delete(c.questions, id)
+	}
+}
+
+func (c *Client) fetch(id string) *steps {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.fetches[id]
+}
+
+// Nobody waits for the reply: that the fetch has ended is what is wanted, however it ended.
+func (c *Client) cancel(fetchID string) {
+	c.lock.Lock()
+	c.lastID++
+	id := c.lastID
+	c.lock.Unlock()
+	_ = c.send(map[string]any{"id": id, "method": "fetch/cancel", "params": map[string]string{"fetchId": fetchID}})
+}

@@ -1,0 +1,3 @@
+module watchword.invalid/client
+
+go 1.19

@@ -1,0 +1,120 @@
+// Package httptransport lets net/http make its requests through the Watchword broker.
+//
+//	client := &http.Client{Transport: &httptransport.Transport{Client: broker}}
+package httptransport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	watchword "watchword.invalid/client"
+)
+
+// Transport is an http.RoundTripper. Redirects are followed by http.Client, and each hop is decided anew.
+//
+// User and password of Request.SetBasicAuth, and of the URL, go to the broker as the fetch's credential: they are sent when
+// the server asks for them, and not before.
+type Transport struct {
+	Client *watchword.Client
+	// Params go with each fetch, such as "timeoutMs" or "auth".
+	Params map[string]any
+}
+
+// ErrInsecureRedirect is the broker's rule, which holds where it does not follow itself: not from https to http after a log-in.
+var ErrInsecureRedirect = errors.New("a redirect from https to plain http after a log-in")
+
+// Fields that the broker makes itself.
+var ofTheBroker = map[string]bool{
+	"Authorization": true, "Connection": true, "Content-Length": true, "Expect": true, "Host": true, "Keep-Alive": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true}
+
+// RoundTrip makes one request.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body != nil {
+		defer request.Body.Close()
+	}
+	params := map[string]any{"maxRedirects": 0}
+	for name, value := range t.Params {
+		params[name] = value
+	}
+	if credential, err := credential(request); err != nil {
+		return nil, err
+	} else if credential != nil {
+		params["credential"] = credential
+	}
+	wanted := watchword.Request{URL: request.URL.String(), Method: request.Method, Params: params}
+	for name, values := range request.Header {
+		for _, value := range values {
+			if !ofTheBroker[http.CanonicalHeaderKey(name)] {
+				wanted.Headers = append(wanted.Headers, [2]string{name, value})
+			}
+		}
+	}
+	if request.Body != nil && request.Body != http.NoBody {
+		wanted.Body, wanted.Size = request.Body, request.ContentLength
+	}
+	stream, err := t.Client.Open(request.Context(), wanted)
+	if err != nil {
+		return nil, err
+	}
+	response := made(request, stream)
+	if !isInsecure(request, response) {
+		return response, nil
+	}
+	// Whether there was a log-in is known at the end.
+	defer stream.Body.Close()
+	rest, err := io.ReadAll(stream.Body)
+	if err == nil && stream.Completed().Auth != nil {
+		err = ErrInsecureRedirect
+	}
+	if err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(rest))
+	return response, nil
+}
+
+func credential(request *http.Request) (*watchword.Credential, error) {
+	header := request.Header.Get("Authorization")
+	if header == "" {
+		return nil, nil
+	}
+	if user, password, isBasic := request.BasicAuth(); isBasic {
+		return &watchword.Credential{Type: "password", User: user, Password: password}, nil
+	}
+	scheme, value, _ := strings.Cut(header, " ")
+	switch strings.ToLower(scheme) {
+	case "basic":
+		return nil, errors.New("the Authorization header is Basic, and cannot be read")
+	case "bearer":
+		return &watchword.Credential{Type: "token", Token: strings.TrimSpace(value)}, nil
+	}
+	return &watchword.Credential{Type: "header", Scheme: scheme, Value: value}, nil
+}
+
+func made(request *http.Request, stream *watchword.Stream) *http.Response {
+	header := http.Header{}
+	for _, field := range stream.Headers {
+		header.Add(field[0], field[1])
+	}
+	response := &http.Response{
+		Status: fmt.Sprintf("%d %s", stream.Status, http.StatusText(stream.Status)), StatusCode: stream.Status,
+		Proto: "HTTP/" + stream.HTTPVersion, Header: header, Body: stream.Body, ContentLength: -1, Request: request}
+	response.ProtoMajor, response.ProtoMinor, _ = http.ParseHTTPVersion(response.Proto)
+	if stream.BodyBytes != nil {
+		response.ContentLength = *stream.BodyBytes
+	}
+	return response
+}
+
+func isInsecure(request *http.Request, response *http.Response) bool {
+	location, err := response.Location()
+	return err == nil && request.URL.Scheme == "https" && location.Scheme == "http" && response.StatusCode/100 == 3
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+var _ io.Closer = (*watchword.Client)(nil)

@@ -1,0 +1,173 @@
+package Watchword;
+
+# A client for the Watchword broker, with modules that come with Perl.
+#
+#   my $broker = Watchword->new(answer => sub { my ($challenge) = @_; { user => 'bob', password => $password } });
+#   print $broker->fetch('https://intranet.example/report')->{content};
+
+use strict;
+use warnings;
+use IO::Socket::UNIX;
+use JSON::PP ();
+use MIME::Base64 qw(encode_base64);
+
+our $VERSION = '0.1.0';
+
+my $json = JSON::PP->new->utf8->canonical;
+my %DECISIONS = map { $_ => 1 } qw(continue cancel default reject);
+
+# `answer` gets each challenge, as in auth/challenge, and returns { user, password }, another credential (with a `type`), one of
+# the words continue, cancel, default and reject, or nothing, which means continue.
+sub new {
+    my ($class, %options) = @_;
+    my $self = bless { path => $options{path} // socket_path(), answer => $options{answer}, last => 0, begun => {}, completed => {} }, $class;
+    $self->{socket} = $self->_connect;
+    my $capabilities = $self->{answer} ? { challenge => { delivery => 'request' } } : {};
+    $self->call('initialize', { client => { name => $options{name} // 'perl' }, protocolVersion => 1, capabilities => $capabilities });
+    return $self;
+}
+
+# $WATCHWORD_SOCKET, else below $XDG_RUNTIME_DIR, else below /run/user/UID.
+sub socket_path {
+    my $runtime = ($ENV{XDG_RUNTIME_DIR} // '') =~ m{^/} ? $ENV{XDG_RUNTIME_DIR} : "/run/user/$<";
+    return $ENV{WATCHWORD_SOCKET} || "$runtime/watchword/broker.sock";
+}
+
+# The response, whatever its status, as fetch/completed has it; `content` is its whole body, as bytes. `data` is the body of the
+# request, as bytes; other parameters are those of fetch/start.
+sub fetch {
+    my ($self, $url, %params) = @_;
+    my $content = '';
+    my $result = $self->stream($url, sub { $content .= $_[0] }, %params);
+    return { %$result, content => $content };
+}
+
+# Hands the body over in parts, to `take`, as it comes; returns what fetch does, less the content. Dies when it is not whole.
+sub stream {
+    my ($self, $url, $take, %params) = @_;
+    my $data = delete $params{data};
+    $params{body} = { type => 'base64', value => encode_base64($data, '') } if defined $data;
+    my $started = $self->call('fetch/start', { %params, url => $url });
+    my $name = $started->{fetchId};
+    my $went_well = eval {
+        $self->_receive until $self->{begun}{$name} || $self->{completed}{$name};
+        $self->_take_body($started->{attachToken}, $take) if delete $self->{begun}{$name};
+        $self->_receive until $self->{completed}{$name};
+        1;
+    };
+    if (!$went_well) {
+        my $problem = $@;
+        # Closing the connection of the body has cancelled the fetch, unless it is this one's own that has ended.
+        eval { $self->call('fetch/cancel', { fetchId => $name }) };
+        delete $self->{completed}{$name};
+        die $problem;
+    }
+    my $completed = delete $self->{completed}{$name};
+    die Watchword::Error->new($completed->{error}) if $completed->{error};
+    return $completed;
+}
+
+# Any method of the protocol. When `answer` dies the request is cancelled, and the connection is good for more.
+sub call {
+    my ($self, $method, $params) = @_;
+    my $id = ++$self->{last};
+    $self->_send({ id => $id, method => $method, params => $params // {} });
+    my $message;
+    my $went_well = eval {
+        do { $message = $self->_receive } until !$message->{method} && defined $message->{id} && $message->{id} eq $id;
+        1;
+    };
+    if (!$went_well) {
+        my $problem = $@;
+        eval { $self->_send({ method => '$/cancelRequest', params => { id => $id } }) };
+        die $problem;
+    }
+    die Watchword::Error->new($message->{error}) if $message->{error};
+    return $message->{result};
+}
+
+sub close { CORE::close($_[0]{socket}) }
+
+sub _connect {
+    my ($self) = @_;
+    return IO::Socket::UNIX->new(Peer => $self->{path}) // die Watchword::Error->new({ code => 0, data => { kind => 'notRunning' }, message =>
+        "no broker listens at $self->{path} ($!): start one with `systemctl --user start watchword.socket` or `watchwordd`" });
+}
+
+# A connection of its own carries the bytes; whether they are all is said by fetch/completed.
+sub _take_body {
+    my ($self, $token, $take) = @_;
+    my $second = $self->_connect;
+    my $params = { token => $token, side => 'response' };
+    print $second $json->encode({ jsonrpc => '2.0', id => 1, method => 'fetch/attach', params => $params }) . "\n";
+    $second->flush;
+    my $buffer = '';
+    while ($buffer !~ /\n/) {
+        sysread($second, $buffer, 1 << 16, length $buffer) or die $self->_closed;
+    }
+    (my $line, $buffer) = split /\n/, $buffer, 2;
+    my $reply = $json->decode($line);
+    die Watchword::Error->new($reply->{error}) if $reply->{error};
+    do { $take->($buffer) if length $buffer } while sysread $second, $buffer, 1 << 16;
+}
+
+sub _closed {
+    my ($self) = @_;
+    return Watchword::Error->new({ code => 0, data => { kind => 'closed' }, message =>
+        "the broker at $self->{path} has closed the connection: look at its log, connect and try again" });
+}
+
+# Deals with the next message, and returns it.
+sub _receive {
+    my ($self) = @_;
+    my $line = readline $self->{socket};
+    die $self->_closed if !defined $line;
+    my $message = $json->decode($line);
+    my ($method, $params) = @{$message}{qw(method params)};
+    return $message if !$method;
+    if ($method eq 'auth/challenge') { $self->_reply($message) }
+    elsif ($method eq 'fetch/headers') { $self->{begun}{ $params->{fetchId} } = $params }
+    elsif ($method eq 'fetch/completed') { $self->{completed}{ $params->{fetchId} } = $params }
+    elsif (defined $message->{id}) { $self->_send({ id => $message->{id}, error => { code => -32601, message => 'this client does not answer that' } }) }
+    return $message;
+}
+
+sub _reply {
+    my ($self, $message) = @_;
+    my $action = eval { $self->{answer} ? _action($self->{answer}->($message->{params})) : { action => 'default' } };
+    my $problem = $@;
+    $self->_send({ id => $message->{id}, result => $action // { action => 'cancel' } });
+    die $problem if !$action;
+}
+
+sub _action {
+    my ($answer) = @_;
+    return { action => 'continue' } if !defined $answer;
+    return { action => $answer } if !ref $answer && $DECISIONS{$answer};
+    die "a challenge was answered with something that is no answer\n" if ref $answer ne 'HASH';
+    return $answer if exists $answer->{action};
+    return { action => 'credential', credential => { type => 'password', %$answer } };
+}
+
+sub _send {
+    my ($self, $message) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    print { $self->{socket} } $json->encode({ jsonrpc => '2.0', %$message }) . "\n";
+    $self->{socket}->flush;
+}
+
+# What the broker says went wrong. `kind` is stable; `retry` is never, later or differently.
+package Watchword::Error;
+
+use overload '""' => sub { "$_[0]{message} ($_[0]{kind})\n" }, fallback => 1;
+
+sub new {
+    my ($class, $error) = @_;
+    my $data = $error->{data} // {};
+    return bless { code => $error->{code}, message => $data->{detail} // $error->{message}, kind => $data->{kind} // '', retry => $data->{retry} // 'never' }, $class;
+}
+
+# Whether the very same may work another time.
+sub retriable { $_[0]{retry} eq 'later' }
+
+1;

@@ -1,0 +1,126 @@
+"""What the adapters for other libraries have in common: their words for things, in the broker's."""
+import base64
+import binascii
+import math
+import os
+import threading
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from urllib.parse import urlsplit
+
+from . import _wire
+from .aio import AsyncStream
+from .answers import Answerer
+from .client import Stream, Watchword
+
+#: Fields that the broker makes itself.
+_OF_THE_BROKER = {
+    "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade"}
+TIMEOUTS = {"timedOut", "challengeTimedOut"}
+
+
+class InsecureRedirect(Exception):
+    """From https to http after a log-in: refused here as by the broker, whose rule it is."""
+
+    def __init__(self, url: str, target: str):
+        super().__init__(f"{urlsplit(url).netloc.rpartition('@')[2]} redirects to plain http after a log-in: {target[:200]!r}")
+
+
+def split_headers(headers: Iterable[Tuple[str, str]]) -> Tuple[List[List[str]], Optional[Dict[str, Any]]]:
+    """The fields for the broker, and the credential that stood among them: it goes with the fetch, not as a header.
+
+    So it is sent only after the server has asked for it, and only there.
+    """
+    kept, credential = [], None
+    for name, value in headers:
+        if name.lower() == "authorization":
+            credential = _credential(value)
+        elif name.lower() not in _OF_THE_BROKER:
+            kept.append([name, value])
+    return kept, credential
+
+
+def _credential(value: str) -> Dict[str, Any]:
+    scheme, _, rest = value.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            user, colon, password = base64.b64decode(rest, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            raise ValueError("the Authorization header is Basic, and not base64 of UTF-8") from None
+        return {"type": "password", "user": user, "password": password}
+    if scheme.lower() == "bearer":
+        return {"type": "token", "token": rest.strip()}
+    return {"type": "header", "scheme": scheme, "value": rest}
+
+
+def patience(seconds: Optional[float]) -> Dict[str, Any]:
+    """For a timeout that counts from one byte to the next: how long nothing may come. People who are asked take their time."""
+    limits: Dict[str, Any] = {"timeoutMs": _wire.DAY_MS}
+    if seconds is not None:
+        limits["lowSpeed"] = {"bytesPerSecond": 1, "seconds": max(1, math.ceil(seconds))}
+    return limits
+
+
+def tls(cert: Any) -> Dict[str, Any]:
+    """A client certificate as these libraries name it: a file, or two."""
+    if not cert:
+        return {}
+    files = [os.path.abspath(file) for file in ([cert] if isinstance(cert, str) else cert)]
+    return {"tls": {"certificate": {"type": "certificate", **dict(zip(("certificate", "privateKey"), files))}}}
+
+
+def insecure_target(url: str, status: int, headers: Iterable[Tuple[str, str]]) -> Optional[str]:
+    """Where a response leads from https to plain http. Whether that is refused depends on a log-in: see `refuse`."""
+    location = next((value for name, value in headers if name.lower() == "location"), "")
+    is_redirect = 300 <= status < 400 and url.lower().startswith("https:") and location.lower().startswith("http:")
+    return location if is_redirect else None
+
+
+def refuse(url: str, target: str, head: Any) -> None:
+    """`head` is what is known at the end of the fetch."""
+    if head.get("auth"):
+        raise InsecureRedirect(url, target)
+
+
+def check_redirect(url: str, opened: Stream) -> None:
+    target = insecure_target(url, opened.status, opened.headers)
+    if target is not None:
+        opened.buffer()
+        refuse(url, target, opened.head)
+
+
+async def check_redirect_async(url: str, opened: AsyncStream) -> None:
+    target = insecure_target(url, opened.status, opened.headers)
+    if target is not None:
+        await opened.buffer()
+        refuse(url, target, opened.head)
+
+
+class Pool:
+    """Connections to the broker, each used by one thread at a time."""
+
+    def __init__(self, answer: Optional[Answerer], path: Optional[str], name: str):
+        self._make: Callable[[], Watchword] = lambda: Watchword(answer, path, name)
+        self._free: List[Watchword] = []
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def take(self) -> Watchword:
+        with self._lock:
+            self._is_closed = False
+            if self._free:
+                return self._free.pop()
+        return self._make()
+
+    def give_back(self, broker: Watchword) -> None:
+        with self._lock:
+            if not self._is_closed:
+                return self._free.append(broker)
+        broker.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            free, self._free = self._free, []
+        for broker in free:
+            broker.close()

@@ -1,0 +1,86 @@
+"""Python's `keyring` with the broker behind it: what programs store there is used by every fetch, and handed to nobody.
+
+Switched on by `PYTHON_KEYRING_BACKEND=watchword.keyring_backend.WatchwordKeyring`, or `default-keyring` in keyringrc.cfg.
+"""
+from typing import Any, Dict, List, Optional
+from urllib.parse import urlsplit
+
+from keyring import backend, errors
+
+from .client import Watchword
+from .errors import BrokerError, WatchwordError
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class PasswordNotHandedOut(errors.KeyringError):
+    """The broker keeps the password, and shows it to no program."""
+
+
+class WatchwordKeyring(backend.KeyringBackend):
+    """`service` is a URL, as pip and twine have it, or a host, which is then one of https."""
+
+    #: Below those that hold passwords, and below "fail": used by who asks for it, and not in a chain.
+    priority = -1
+
+    def __init__(self, path: Optional[str] = None, persistence: str = "permanent") -> None:
+        """`persistence` is `permanent`, in the desktop's keyring, or `forSession`, in the broker's memory."""
+        super().__init__()
+        self._path, self._persistence = path, persistence
+
+    def get_password(self, service: str, username: str) -> Optional[str]:
+        """`None` where nothing is stored for the user; else an error that says how to use what is."""
+        if not self._stored(service, username):
+            return None
+        raise PasswordNotHandedOut(
+            f"a password of {username!r} for {service!r} is stored, and the broker hands it to no program:"
+            " make the request through the broker (watchword.requests_adapter, watchword.httpx_transport, `watchword fetch`)")
+
+    def get_credential(self, service: str, username: Optional[str]) -> Optional[Any]:
+        """As `get_password`, for any user."""
+        found = self._stored(service, username)
+        if found:
+            self.get_password(service, found[0]["user"])
+        return None
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        try:
+            credential = {"type": "password", "user": username, "password": password, "persistence": self._persistence}
+            self._call("credential/store", protectionSpace=_space(service), credential=credential)
+        except WatchwordError as error:
+            raise errors.PasswordSetError(str(error)) from error
+
+    def delete_password(self, service: str, username: str) -> None:
+        try:
+            found = self._stored(service, username)
+            if not found:
+                raise errors.PasswordDeleteError(f"no password of {username!r} for {service!r} is stored")
+            for credential in found:
+                self._call("credential/forget", id=credential["id"])
+        except WatchwordError as error:
+            raise errors.PasswordDeleteError(str(error)) from error
+
+    def _stored(self, service: str, username: Optional[str]) -> List[Dict[str, Any]]:
+        """Descriptions, without any secret."""
+        try:
+            listed = self._call("credential/list", protectionSpace=_space(service))["credentials"]
+        except BrokerError as error:
+            raise errors.KeyringLocked(str(error)) from error
+        except WatchwordError as error:
+            raise errors.KeyringError(str(error)) from error
+        return [credential for credential in listed if username in (None, credential["user"])]
+
+    def _call(self, method: str, **params: Any) -> Any:
+        with Watchword(path=self._path, name="keyring") as broker:
+            return broker.call(method, **params)
+
+
+def _space(service: str) -> Dict[str, Any]:
+    parts = urlsplit(service if "://" in service else f"https://{service}")
+    try:
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        port = None
+    if parts.scheme not in _PORTS or not parts.hostname or not port:
+        raise errors.KeyringError(f"{service!r} is no URL of http or https, and no host")
+    return {"protocol": parts.scheme, "host": parts.hostname, "port": port}

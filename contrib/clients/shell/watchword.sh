@@ -1,0 +1,110 @@
+# A client for the Watchword broker, to be sourced by bash 4 or newer; uses socat and jq.
+#
+#   watchword_fetch URL [PARAMS]   writes the body to standard output, as it comes
+#
+# PARAMS is a JSON object with parameters of fetch/start: '{"method":"POST","body":{"type":"string","value":"a=b"}}'. The exit
+# code is 0, 22 for a status of 400 or above (whose body is written all the same), 1 for an error, 2 when no broker runs.
+#
+# A challenge is answered by the function watchword_answer, which gets its parameters as JSON on standard input and writes the
+# answer as JSON: {"action":"cancel"}, say. `watchword_credential` makes one of two lines, the user and the password. Unless
+# the script has an own one, watchword_answer asks at the terminal. No secret is ever an argument of a program.
+
+watchword_socket() {
+    local runtime=/run/user/$UID
+    case ${XDG_RUNTIME_DIR-} in /*) runtime=$XDG_RUNTIME_DIR ;; esac
+    printf '%s\n' "${WATCHWORD_SOCKET:-$runtime/watchword/broker.sock}"
+}
+
+# Standard input: the user, a line feed, the password. Standard output: the answer.
+watchword_credential() {
+    jq -Rsc 'split("\n") | {action: "credential", credential: {type: "password", user: .[0], password: .[1]}}'
+}
+
+# Text of a server for a terminal: nothing in it acts there, or turns the line around, and it is short.
+_watchword_shown() {
+    jq -r "$1"' // "" | tostring | .[0:200] | gsub("[\\p{C}\\x{2028}\\x{2029}]"; "?")'
+}
+
+if ! declare -F watchword_answer >/dev/null; then
+    watchword_answer() {
+        local challenge user password
+        challenge=$(cat)
+        if ! { exec {terminal}<>/dev/tty; } 2>/dev/null || ! jq -e '.accepts | index("password")' <<<"$challenge" >/dev/null; then
+            echo '{"action":"default"}'
+            return
+        fi
+        printf '%s asks for a log-in; it says: %s\n' "$(_watchword_shown .url <<<"$challenge")" \
+            "$(_watchword_shown .protectionSpace.realm <<<"$challenge")" >&"$terminal"
+        if read -r -u "$terminal" -p 'User: ' user && read -r -s -u "$terminal" -p 'Password: ' password; then
+            printf '\n' >&"$terminal"
+            printf '%s\n%s\n' "$user" "$password" | watchword_credential
+        else
+            echo '{"action":"cancel"}'
+        fi
+    }
+fi
+
+# In a subshell: its processes end with it, and the script's own descriptors and traps stay as they are.
+watchword_fetch() (
+    path=$(watchword_socket)
+    if ! [ -S "$path" ] || ! socat -u /dev/null "UNIX-CONNECT:$path" 2>/dev/null; then
+        echo "watchword: no broker listens at $path: start one with \`systemctl --user start watchword.socket\` or \`watchwordd\`" >&2
+        exit 2
+    fi
+    coproc WATCHWORD { exec socat - "UNIX-CONNECT:$path"; }
+    trap 'kill "$WATCHWORD_PID" 2>/dev/null' EXIT
+    # Of their own numbers: those of a coprocess are closed in pipelines.
+    exec {from_broker}<&"${WATCHWORD[0]}" {to_broker}>&"${WATCHWORD[1]}"
+    _watchword_converse "$path" "$1" "${2:-"{}"}"
+)
+
+_watchword_converse() {
+    local path=$1 line status='' token=''
+    jq -nc '{jsonrpc: "2.0", id: 1, method: "initialize", params: {client: {name: "shell"}, protocolVersion: 1,
+        capabilities: {challenge: {delivery: "request"}}}}' >&"$to_broker"
+    # The parameters may hold a secret, and the URL, too: both come on standard input.
+    printf '%s\n%s' "$2" "$3" | jq -Rsc 'split("\n")[0] as $url | {jsonrpc: "2.0", id: 2, method: "fetch/start",
+        params: ((.[$url | length + 1:] | fromjson) + {url: $url})}' >&"$to_broker" || return 1
+    while IFS= read -r line <&"$from_broker"; do
+        case $(jq -r 'if .method then .method elif .error then "error" else "result \(.id)" end' <<<"$line") in
+            auth/challenge) _watchword_reply "$line" ;;
+            error) _watchword_error .error <<<"$line"; return 1 ;;
+            'result 2') token=$(jq -c .result.attachToken <<<"$line") ;;
+            fetch/headers)
+                status=$(jq .params.status <<<"$line")
+                _watchword_body "$path" "$token" || return 1 ;;
+            fetch/completed)
+                if jq -e .params.error <<<"$line" >/dev/null; then _watchword_error .params.error <<<"$line"; return 1; fi
+                [ "${status:-0}" -lt 400 ] || return 22
+                return 0 ;;
+        esac
+    done
+    echo "watchword: the broker at $path has closed the connection: look at its log, and try again" >&2
+    return 1
+}
+
+_watchword_reply() {
+    local answer
+    answer=$(watchword_answer <<<"$(jq -c .params <<<"$1")") || answer=''
+    # Not as here-documents, which older shells keep in files for a moment.
+    printf '%s' "$answer" | jq -e . >/dev/null 2>&1 || answer='{"action":"cancel"}'
+    # Two values, one after the other: the request of the broker, and the answer.
+    printf '%s\n%s\n' "$1" "$answer" | jq -sc '{jsonrpc: "2.0", id: .[0].id, result: .[1]}' >&"$to_broker"
+}
+
+# The bytes of the body, after one line that says whether they come. Whether they are all is said by fetch/completed.
+_watchword_body() {
+    printf '{"jsonrpc":"2.0","id":1,"method":"fetch/attach","params":{"token":%s,"side":"response"}}\n' "$2" |
+        socat STDIO,ignoreeof "UNIX-CONNECT:$1" | {
+            IFS= read -r reply || exit 1
+            if jq -e .error <<<"$reply" >/dev/null; then _watchword_error .error <<<"$reply"; exit 1; fi
+            cat
+        }
+}
+
+_watchword_error() {
+    local input
+    input=$(cat)
+    printf 'watchword: %s (%s)\n' "$(_watchword_shown "($1 | .data.detail // .message)" <<<"$input")" \
+        "$(_watchword_shown "$1.data.kind" <<<"$input")" >&2
+}
