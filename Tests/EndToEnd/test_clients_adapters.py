@@ -3,8 +3,10 @@ import asyncio
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
+import sys
 import threading
 
 import httpx
@@ -265,7 +267,7 @@ def test_keyring_stores_what_fetches_use_and_shows_it_to_nobody(site):
         page = broker.fetch(site.url + "/page")
         assert page["status"] == 200 and page["auth"]["user"] == "bob"
     for ask in (lambda: backend.get_password(site.url, "bob"), lambda: backend.get_credential(site.url, None)):
-        with pytest.raises(PasswordNotHandedOut, match="requests_adapter") as caught:
+        with pytest.raises(PasswordNotHandedOut, match="credentials.hand-out.*requests_adapter") as caught:
             ask()
         assert site.password not in str(caught.value)
     with pytest.raises(keyring.errors.PasswordDeleteError, match="alice"):
@@ -273,6 +275,25 @@ def test_keyring_stores_what_fetches_use_and_shows_it_to_nobody(site):
     backend.delete_password(site.url, "bob")
     with Watchword(path=site.broker_path) as broker:
         assert broker.fetch(site.url + "/page")["status"] == 401
+
+
+def test_keyring_gives_out_what_the_configuration_lets_it(stage):
+    program = os.path.realpath(sys.executable)
+    broker = stage.configured(f'[credentials]\nhand-out = ["{program} pypi.example"]\n')
+    backend = WatchwordKeyring(broker.socket, persistence="forSession")
+    assert backend.get_password("https://pypi.example/simple/", "bob") is None
+    for user, password in [("bob", "handed-out-1"), ("amy", "handed-out-2")]:
+        backend.set_password("https://pypi.example/simple/", user, password)
+        backend.set_password("https://other.example/", user, password)
+    assert backend.get_password("pypi.example", "amy") == "handed-out-2"
+    found = backend.get_credential("https://pypi.example", None)
+    assert (found.username, found.password) == ("bob", "handed-out-1")
+    with pytest.raises(PasswordNotHandedOut, match="other.example"):
+        backend.get_password("https://other.example/", "bob")
+    with Watchword(path=broker.socket) as client:
+        client.call("broker/lock")
+    with pytest.raises(keyring.errors.KeyringLocked):
+        backend.get_password("pypi.example", "amy")
 
 
 def test_keyring_says_what_is_in_the_way(site, tmp_path):

@@ -1,11 +1,12 @@
-"""Python's `keyring` with the broker behind it: what programs store there is used by every fetch, and handed to nobody.
+"""Python's `keyring` with the broker behind it: what programs store there is used by every fetch, and handed to those programs
+that the configuration names.
 
 Switched on by `PYTHON_KEYRING_BACKEND=watchword.keyring_backend.WatchwordKeyring`, or `default-keyring` in keyringrc.cfg.
 """
 from typing import Any, Dict, List, Optional
 from urllib.parse import urlsplit
 
-from keyring import backend, errors
+from keyring import backend, credentials, errors
 
 from .client import Watchword
 from .errors import BrokerError, WatchwordError
@@ -14,7 +15,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class PasswordNotHandedOut(errors.KeyringError):
-    """The broker keeps the password, and shows it to no program."""
+    """The broker keeps the password, and its configuration does not give it to this program."""
 
 
 class WatchwordKeyring(backend.KeyringBackend):
@@ -29,19 +30,32 @@ class WatchwordKeyring(backend.KeyringBackend):
         self._path, self._persistence = path, persistence
 
     def get_password(self, service: str, username: str) -> Optional[str]:
-        """`None` where nothing is stored for the user; else an error that says how to use what is."""
+        """`None` where nothing is stored for the user; an error that says what to do where this program may not have it."""
+        found = self._handed_out(service, username)
+        return None if found is None else str(found["password"])
+
+    def get_credential(self, service: str, username: Optional[str]) -> Optional[credentials.Credential]:
+        """As `get_password`, for any user."""
+        found = self._handed_out(service, username)
+        return None if found is None else credentials.SimpleCredential(found["user"], found["password"])
+
+    def _handed_out(self, service: str, username: Optional[str]) -> Optional[Dict[str, Any]]:
+        # Whether there is one is told to everybody: nobody is sent to the configuration for nothing.
         if not self._stored(service, username):
             return None
-        raise PasswordNotHandedOut(
-            f"a password of {username!r} for {service!r} is stored, and the broker hands it to no program:"
-            " make the request through the broker (watchword.requests_adapter, watchword.httpx_transport, `watchword fetch`)")
-
-    def get_credential(self, service: str, username: Optional[str]) -> Optional[Any]:
-        """As `get_password`, for any user."""
-        found = self._stored(service, username)
-        if found:
-            self.get_password(service, found[0]["user"])
-        return None
+        user = {} if username is None else {"user": username}
+        try:
+            return dict(self._call("credential/get", protectionSpace=_space(service), **user)["credential"])
+        except BrokerError as error:
+            if error.kind == "unknownCredential":
+                return None
+            if error.kind == "denied":
+                raise PasswordNotHandedOut(
+                    f"{error.message} Or make the request through the broker: watchword.requests_adapter,"
+                    " watchword.httpx_transport, `watchword fetch`.") from error
+            raise errors.KeyringLocked(str(error)) from error
+        except WatchwordError as error:
+            raise errors.KeyringError(str(error)) from error
 
     def set_password(self, service: str, username: str, password: str) -> None:
         try:
