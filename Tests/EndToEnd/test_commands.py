@@ -290,6 +290,18 @@ def test_config_path(alone, tmp_path):
     assert says(alone("config", "path", env={}), 1, "$HOME")
 
 
+def test_config_speaks_json(alone, tmp_path):
+    file = tmp_path / ".config" / "watchword" / "config.toml"
+    assert json.loads(alone("config", "path", "--json").stdout) == {"path": str(file)}
+    assert json.loads(alone("config", "check", "--json").stdout) == {"inOrder": True, "lines": [f"{file}: in order."]}
+    file.parent.mkdir(parents=True)
+    file.write_text("[fetch]\nalow = []\nx = 1\n")
+    file.chmod(0o600)
+    done = alone("config", "check", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and not found["inOrder"] and "alow" in found["lines"][1] and len(found["lines"]) == 3
+
+
 def test_config_check_is_the_brokers_own(alone, tmp_path):
     file = tmp_path / ".config" / "watchword" / "config.toml"
     assert alone("config", "check").stdout == f"{file}: in order.\n".encode()

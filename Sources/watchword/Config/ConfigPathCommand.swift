@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import JSONText
 import WatchwordProtocol
 
 struct ConfigPathCommand: ParsableCommand {
@@ -12,11 +13,14 @@ struct ConfigPathCommand: ParsableCommand {
               "${EDITOR:-vi}" "$(watchword config path)"
             """)
 
+    @Flag(help: "Print it as JSON.")
+    var json = false
+
     func run() throws {
         guard let path = ConfigurationLocation.path(environment: { name in getenv(name).map { String(cString: $0) } })
         else {
             throw refusal("There is no place for a configuration: set $HOME or $XDG_CONFIG_HOME to an absolute path.")
         }
-        print(path)
+        print(json ? String(decoding: JSON.object(["path": .string(path)]).serialized(), as: UTF8.self) : path)
     }
 }

@@ -17,7 +17,8 @@ struct EnvironmentCheck {
                 name, "watchwordd is neither beside this program nor in $PATH.",
                 "Install it, or put its folder into $PATH.")
         }
-        let (status, output) = Program.run(path, ["--version"])
+        let (status, lines) = Program.run(path, ["--version"])
+        let output = lines.joined(separator: " ")
         guard status == 0 else {
             return .bad(
                 name, "\(path) does not start: \(output.shortened(to: 300))",
@@ -35,7 +36,8 @@ struct EnvironmentCheck {
         guard let daemon = Program.find("watchwordd") else {
             return .doubtful(name, path, "watchwordd is not there to read it.")
         }
-        let (status, output) = Program.run(daemon, ["--check-config"])
+        let (status, lines) = Program.run(daemon, ["--check-config"])
+        let output = lines.joined(separator: " ")
         return status == 0
             ? .good(name, "\(path) is in order.")
             : .bad(name, "\(path) has mistakes: \(output.shortened(to: 600))", "All of them: watchword config check")

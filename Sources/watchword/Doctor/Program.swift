@@ -16,9 +16,9 @@ enum Program {
     }
 
     /// How it has ended (a negative number where it had to be ended, or did not start), and what it has written to both outputs.
-    static func run(_ path: String, _ arguments: [String]) -> (status: Int32, output: String) {
+    static func run(_ path: String, _ arguments: [String]) -> (status: Int32, lines: [String]) {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return (-1, "no descriptor is left") }
+        guard pipe(&ends) == 0 else { return (-1, ["no descriptor is left"]) }
         defer { close(ends[0]) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
@@ -32,7 +32,7 @@ enum Program {
         var child: pid_t = 0
         let problem = posix_spawn(&child, path, &actions, nil, &pointers, environ)
         close(ends[1])
-        guard problem == 0 else { return (-1, String(cString: strerror(problem))) }
+        guard problem == 0 else { return (-1, [String(cString: strerror(problem))]) }
         let (output, isDone) = readAll(ends[0])
         if !isDone { kill(child, SIGKILL) }
         var status: Int32 = 0
@@ -40,7 +40,7 @@ enum Program {
         return isDone && status & 0x7F == 0 ? ((status >> 8) & 0xFF, output) : (-1, output)
     }
 
-    private static func readAll(_ descriptor: Int32) -> (String, isDone: Bool) {
+    private static func readAll(_ descriptor: Int32) -> ([String], isDone: Bool) {
         var bytes: [UInt8] = []
         let end = ContinuousClock.now + .milliseconds(Int(limitMilliseconds))
         while true {
@@ -57,9 +57,8 @@ enum Program {
         }
     }
 
-    /// One line.
-    private static func text(_ bytes: [UInt8]) -> String {
-        String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).joined(separator: " ")
+    private static func text(_ bytes: [UInt8]) -> [String] {
+        String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     }
 }
 
