@@ -11,9 +11,11 @@ struct SocketOption: ParsableArguments {
             "The broker's socket, in place of $WATCHWORD_SOCKET or the user's run-time folder.", valueName: "path"))
     var socket: String?
 
-    var location: SocketLocation {
+    var location: SocketLocation { Self.location(explicit: socket) }
+
+    static func location(explicit: String?) -> SocketLocation {
         SocketLocation(
-            explicit: socket, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
+            explicit: explicit, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
     }
 
     /// Makes one call to the broker that runs. None is started for it; what goes wrong is said in one line.

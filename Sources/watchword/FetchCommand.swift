@@ -1,7 +1,5 @@
 import ArgumentParser
 import CPlatform
-import WatchwordClient
-import WatchwordProtocol
 
 struct FetchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -32,22 +30,11 @@ struct FetchCommand: ParsableCommand {
         let requests = try options.body.requests(for: options.urls)
         let interrupt = watchword_interrupt_descriptor()
         let items = try options.items(requests, interrupt: interrupt)
-        var code = ExitCode.success
-        do {
-            let connection = try broker.connect()
-            connection.interruptDescriptor = interrupt
-            try connection.initialize(name: "watchword", version: WatchwordVersion.current, delivery: .request)
-            let (login, tls) = (options.login, options.tls)
-            let session = FetchSession(
-                items, on: connection, atOnce: options.pace.parallel ? options.pace.parallelMax : 1,
-                showsProgress: options.showsProgress(items), isBarOnly: options.pace.progressBar
-            ) { item in
-                TerminalQuestion(item.params, keep: login.keep, isInsecure: tls.insecure, interrupt: interrupt)
-            }
-            code = try session.run(isVerbose: options.verbose)
-        } catch let failure as ClientFailure {
-            throw report(failure)
-        }
-        if code != .success { throw code }
+        try FetchRun(
+            items: items, location: broker.socket.location, mayStart: !broker.noStart,
+            showsProgress: options.showsProgress(items), keep: options.login.keep, isInsecure: options.tls.insecure,
+            isBarOnly: options.pace.progressBar, isVerbose: options.verbose,
+            atOnce: options.pace.parallel ? options.pace.parallelMax : 1
+        ).run(interrupt: interrupt)
     }
 }

@@ -29,6 +29,8 @@ enum SecretArguments {
         /// What stood before `@` in URLs, with what was left of them, in the order of the command.
         fileprivate(set) var userInfos: [(url: String, userInfo: Secret)] = []
 
+        var isEmpty: Bool { values.isEmpty && userInfos.isEmpty }
+
         subscript(_ option: Option) -> Secret? { values[option] }
 
         /// What stood before `@` in the URL that has been left as `url`; where several were, in that of this number.

@@ -14,6 +14,7 @@ struct Main {
             WatchwordCommand.exit(withError: ExitCode.validationFailure)
         }
         do {
+            if SecretArguments.taken.isEmpty, let quick = QuickFetch(arguments) { return try quick.run() }
             var command = try WatchwordCommand.parseAsRoot(arguments)
             try command.run()
         } catch {
