@@ -241,6 +241,14 @@ def test_recent_use_is_read_from_what_was_written_down(tmp_path):
     assert recent.read(tmp_path / "nothing.jsonl") == []
 
 
+@pytest.mark.parametrize("kind", schemas.document()["components"]["schemas"]["eventKind"]["enum"])
+def test_there_are_words_for_every_kind_of_event(kind):
+    said = recent.what({"kind": kind, "origin": "https://intranet.example", "user": "bob"})
+    assert kind not in said or not recent.is_of_interest({"kind": kind}), said
+    assert recent.what({"kind": "credentialHandedOut", "origin": "https://a.example", "user": "bob"}) == (
+        "Was given the password for https://a.example as “bob”")
+
+
 # The command
 
 def run(*words, environment=None):

@@ -22,7 +22,8 @@ SETTINGS = "[Settings]\ngtk-enable-animations=false\ngtk-cursor-blink=false\ngtk
 class Desktop:
     """What was started is ended by its process id. `environment` is for programs on it."""
 
-    def __init__(self, folder, scheme="light"):
+    def __init__(self, folder, scheme="light", size="1000x900"):
+        self.size = size
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.processes, self.reader = [], None
@@ -54,7 +55,7 @@ class Desktop:
     def _start_display(self):
         readable, writable = os.pipe()
         self.start(
-            "Xvfb", "-displayfd", str(writable), "-screen", "0", "1000x900x24", "-nolisten", "tcp", "-noreset",
+            "Xvfb", "-displayfd", str(writable), "-screen", "0", f"{self.size}x24", "-nolisten", "tcp", "-noreset",
             pass_fds=[writable])
         os.close(writable)
         text = b""

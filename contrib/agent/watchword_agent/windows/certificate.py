@@ -18,7 +18,7 @@ class CertificateWindow(base.QuestionWindow):
         taken = texts.issuers(question)
         self.add(parts.facts(("It takes those of", "\n".join(taken) or "anybody: the server names no issuer")))
         self._file = self._file_field("C_ertificate: PEM, PKCS#12 or pkcs11: URI", "Choose the certificate")
-        self._key = self._file_field("Private _key, if it is in another file", "Choose the private key")
+        self._key = self._file_field("P_rivate key, if it is in another file", "Choose the private key")
         self._passphrase = parts.Field("_Passphrase or PIN, if there is one", is_secret=True)
         for field in (self._file, self._key, self._passphrase):
             self.add(field)
