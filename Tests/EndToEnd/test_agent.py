@@ -230,6 +230,12 @@ def test_a_path_is_looked_at_before_it_is_sent(tmp_path):
             certificate_files.checked(wrong)
 
 
+def test_choosing_a_file_begins_where_one_was_typed(tmp_path):
+    home = os.path.expanduser("~")
+    for typed, folder in [(f"{tmp_path}/c.pem", str(tmp_path)), ("", home), ("c.pem", home), ("/no/such/c.pem", home), ("~/c", home)]:
+        assert certificate_files.folder_of(typed) == folder
+
+
 def test_recent_use_is_read_from_what_was_written_down(tmp_path):
     names = ("credential-used", "challenge-answered")
     events = [json.loads((EXAMPLES / "event" / f"{name}.json").read_text())["params"] for name in names]

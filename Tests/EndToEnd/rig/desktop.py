@@ -16,6 +16,8 @@ BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration
 <busconfig><type>session</type><listen>unix:path={folder}/bus</listen><policy context="default">
 <allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>
 """
+# Between two looks: whoever looks all the time keeps the program from drawing what is looked for.
+LOOK_PAUSE = 0.04
 SETTINGS = "[Settings]\ngtk-enable-animations=false\ngtk-cursor-blink=false\ngtk-hint-font-metrics=true\n"
 
 
@@ -143,7 +145,7 @@ class Desktop:
                     return one
             return None
 
-        return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds)
+        return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
 
     def summary(self):
         """For people who read what went wrong."""
