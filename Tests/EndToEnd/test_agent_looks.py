@@ -11,7 +11,8 @@ from rig.waiting import is_ready
 
 EXAMPLES = ROOT / "Protocol" / "examples"
 KEEPING = {"persistenceAllowed": ["none", "forSession", "permanent"]}
-PROPOSED = {"proposedCredential": {"user": "bob_the_builder", "hasPassword": True, "source": "keyring"}, "previousFailureCount": 0}
+PROPOSED = {
+    "proposedCredential": {"user": "bob_the_builder", "hasPassword": True, "source": "keyring"}, "previousFailureCount": 0}
 WINDOWS = {
     "log-in": ("auth.challenge/ntlm", {**KEEPING, **PROPOSED}), "token": ("auth.challenge/bearer", {**KEEPING, **PROPOSED}),
     "certificate": ("auth.challenge/client-certificate", KEEPING), "trust": ("auth.challenge/server-trust-changed", KEEPING),

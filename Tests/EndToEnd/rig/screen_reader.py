@@ -21,8 +21,8 @@ def connect():
     while True:
         try:
             address = ask(session, "org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")[0]
-            return Gio.DBusConnection.new_for_address_sync(
-                address, Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION, None, None)
+            flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+            return Gio.DBusConnection.new_for_address_sync(address, flags, None, None)
         except GLib.Error:
             if time.monotonic() > end:
                 raise
