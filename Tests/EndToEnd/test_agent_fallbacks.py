@@ -104,6 +104,7 @@ def test_zenity_lists_what_can_be_said_of_a_server_and_closes(stage, started, de
     desktop.hear("It was issued by itself")
     desktop.hear("Trust once")
     desktop.picture("zenity-trust")
+    desktop.has_keyboard("Watchword")
     desktop.key("Escape")
     assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
     fetch = ask(client, server.url)
@@ -113,6 +114,7 @@ def test_zenity_lists_what_can_be_said_of_a_server_and_closes(stage, started, de
     eventually(lambda: not desktop.windows(), lambda: desktop.summary())
     fetch = ask(client, server.url)
     desktop.hear("Trust once")
+    desktop.has_keyboard("Watchword")
     desktop.key("Home", "space", "Return")
     assert answered(client, fetch) == 200
 
@@ -125,6 +127,7 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
     fetch = ask(client, server.url)
     assert "The server says: “\\n<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx" in desktop.hear("The server says: ")["name"]
     desktop.picture("zenity-hostile")
+    desktop.has_keyboard("Watchword")
     desktop.key("Escape")
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
@@ -136,15 +139,18 @@ def test_zenity_asks_for_consent(stage, started, desktop, guest):
     desktop.hear("Let “org.example.Maps” use your log-in?")
     desktop.hear("Allow once")
     desktop.picture("zenity-consent")
+    desktop.has_keyboard("Watchword")
     desktop.key("Home", "space", "Return")
     assert program.read()["result"]["status"] == 200
     eventually(lambda: not desktop.windows(), lambda: desktop.summary())
     guest(broker)
     desktop.hear("Allow once")
+    desktop.has_keyboard("Watchword")
     desktop.key("Escape")
     # Not let use it, the program is asked like anybody.
     desktop.hear("Log in to 127.0.0.1")
     desktop.hear("", role="text", focused=True)
+    desktop.has_keyboard("Watchword")
     desktop.key("Escape")
     assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
 

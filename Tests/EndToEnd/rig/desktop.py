@@ -118,6 +118,10 @@ class Desktop:
         found = self.run("xdotool", "search", "--onlyvisible", "--name", ".").stdout.split()
         return {identifier: self.run("xdotool", "getwindowname", identifier).stdout.strip() for identifier in found}
 
+    def has_keyboard(self, title):
+        """Waits until keys go to that window: it can be heard before."""
+        eventually(lambda: self.run("xdotool", "getactivewindow", "getwindowname").stdout.strip() == title, self.windows)
+
     def picture(self, name):
         """A screenshot, kept with the test."""
         path = self.folder / f"{name}.png"
