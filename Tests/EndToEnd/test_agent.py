@@ -230,6 +230,12 @@ def test_a_path_is_looked_at_before_it_is_sent(tmp_path):
             certificate_files.checked(wrong)
 
 
+def test_choosing_a_file_begins_where_one_was_typed(tmp_path):
+    home = os.path.expanduser("~")
+    for typed, folder in [(f"{tmp_path}/c.pem", str(tmp_path)), ("", home), ("c.pem", home), ("/no/such/c.pem", home), ("~/c", home)]:
+        assert certificate_files.folder_of(typed) == folder
+
+
 def test_recent_use_is_read_from_what_was_written_down(tmp_path):
     names = ("credential-used", "challenge-answered")
     events = [json.loads((EXAMPLES / "event" / f"{name}.json").read_text())["params"] for name in names]
@@ -239,6 +245,14 @@ def test_recent_use_is_read_from_what_was_written_down(tmp_path):
     assert "/usr/bin/mytool, process 4711 · from the keyring" in recent.who(used)
     assert recent.what(answered) == "http://intranet.example:8080 asked: logged in"
     assert recent.read(tmp_path / "nothing.jsonl") == []
+
+
+@pytest.mark.parametrize("kind", schemas.document()["components"]["schemas"]["eventKind"]["enum"])
+def test_there_are_words_for_every_kind_of_event(kind):
+    said = recent.what({"kind": kind, "origin": "https://intranet.example", "user": "bob"})
+    assert kind not in said or not recent.is_of_interest({"kind": kind}), said
+    assert recent.what({"kind": "credentialHandedOut", "origin": "https://a.example", "user": "bob"}) == (
+        "Was given the password for https://a.example as “bob”")
 
 
 # The command

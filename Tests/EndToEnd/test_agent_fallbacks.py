@@ -11,6 +11,7 @@ from rig.agents import RunningAgent, askpass
 from rig.bodies import eventually
 from rig.desktop import AGENT, Desktop
 from rig.scripted import ScriptedServer, basic_server, response
+from rig.subjects import Relay, flatpak
 from rig.terminal import Terminal
 from test_agent_windows import HOSTILE, ask
 
@@ -45,6 +46,32 @@ def site(stage):
     return server, password
 
 
+@pytest.fixture
+def guest(stage, site):
+    """`guest(broker)` is a sandboxed program, which has to be let use the log-in that another has left; it begins its fetch."""
+    server, password = site
+    opened = []
+
+    def begin(broker):
+        if not opened:
+            place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff",
+                     "authenticationMethod": "httpBasic"}
+            credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
+            stored = stage.client(delivery=None).call("credential/store", {"protectionSpace": place, "credential": credential})
+            assert "result" in stored
+            command, info = flatpak()
+            opened.append(Relay(broker.socket, *command, pass_fds=[info]))
+            os.close(info)
+        # It answers nothing itself, and has nobody who would be asked for a log-in.
+        opened[0].send({"id": 1, "method": "fetch/run", "params": {
+            "url": server.url, "auth": {"interaction": "agent", "methods": ["httpBasic"]}}})
+        return opened[0]
+
+    yield begin
+    for one in opened:
+        one.close()
+
+
 def answered(client, fetch):
     return client.wait(fetch)["result"]["status"]
 
@@ -77,6 +104,7 @@ def test_zenity_lists_what_can_be_said_of_a_server_and_closes(stage, started, de
     desktop.hear("It was issued by itself")
     desktop.hear("Trust once")
     desktop.picture("zenity-trust")
+    desktop.has_keyboard("Watchword")
     desktop.key("Escape")
     assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
     fetch = ask(client, server.url)
@@ -86,6 +114,7 @@ def test_zenity_lists_what_can_be_said_of_a_server_and_closes(stage, started, de
     eventually(lambda: not desktop.windows(), lambda: desktop.summary())
     fetch = ask(client, server.url)
     desktop.hear("Trust once")
+    desktop.has_keyboard("Watchword")
     desktop.key("Home", "space", "Return")
     assert answered(client, fetch) == 200
 
@@ -98,8 +127,32 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
     fetch = ask(client, server.url)
     assert "The server says: “\\n<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx" in desktop.hear("The server says: ")["name"]
     desktop.picture("zenity-hostile")
+    desktop.has_keyboard("Watchword")
     desktop.key("Escape")
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
+
+
+def test_zenity_asks_for_consent(stage, started, desktop, guest):
+    broker = stage.broker()
+    started(broker, desktop, "--fallback", "zenity")
+    program = guest(broker)
+    desktop.hear("Let “org.example.Maps” use your log-in?")
+    desktop.hear("Allow once")
+    desktop.picture("zenity-consent")
+    desktop.has_keyboard("Watchword")
+    desktop.key("Home", "space", "Return")
+    assert program.read()["result"]["status"] == 200
+    eventually(lambda: not desktop.windows(), lambda: desktop.summary())
+    guest(broker)
+    desktop.hear("Allow once")
+    desktop.has_keyboard("Watchword")
+    desktop.key("Escape")
+    # Not let use it, the program is asked like anybody.
+    desktop.hear("Log in to 127.0.0.1")
+    desktop.hear("", role="text", focused=True)
+    desktop.has_keyboard("Watchword")
+    desktop.key("Escape")
+    assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
 
 
 # pinentry
@@ -176,6 +229,21 @@ def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
     assert answered(client, fetch) == 200
 
 
+def test_pinentry_asks_for_consent(stage, started, guest, screen):
+    broker = stage.broker()
+    started(broker, None, "--fallback", "pinentry", environment=screen.environment)
+    program = guest(broker)
+    screen.expect("Let “org.example.Maps” use your log-in?")
+    screen.type("1\r")
+    assert program.read()["result"]["status"] == 200
+    guest(broker)
+    screen.expect("1  Allow once")
+    screen.type("\r")
+    screen.expect("Scheme: Basic")
+    screen.type("\r")
+    assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
+
+
 # SSH_ASKPASS
 
 def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, started, site, tmp_path):
@@ -229,28 +297,50 @@ def test_where_every_way_breaks_the_question_goes_back(stage, started, site, tmp
 
 # The terminal
 
-def test_the_terminal_asks_without_showing_the_password(stage, site):
-    server, password = site
+@pytest.fixture
+def at_terminal(stage):
+    """An agent in the foreground of a terminal, and its broker."""
     broker = stage.broker()
     terminal = Terminal(str(AGENT), "--fallback", "terminal", environment={
         "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
         **broker.environment, "WATCHWORD_SOCKET": broker.socket})
     try:
         terminal.expect("registered with the broker")
-        client = stage.client(delivery=None)
-        fetch = ask(client, server.url)
-        terminal.expect("The server says: “Staff”")
-        terminal.expect("User: ")
-        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
-        terminal.expect("Not needed any more.")
-        terminal.shown = b""
-        fetch = ask(client, server.url)
-        terminal.expect("User: ")
-        terminal.type("bob\n")
-        terminal.expect("Password of bob: ")
-        terminal.type(password + "\n")
-        assert answered(client, fetch) == 200
-        assert password.encode() not in terminal.shown
+        yield terminal, broker
     finally:
         os.kill(terminal.child, signal.SIGTERM)
         assert terminal.end() == 0
+
+
+def test_the_terminal_asks_for_consent(at_terminal, guest):
+    terminal, broker = at_terminal
+    program = guest(broker)
+    terminal.expect("Let “org.example.Maps” use your log-in?")
+    terminal.expect("or [0]: ")
+    terminal.type("1\n")
+    assert program.read()["result"]["status"] == 200
+    terminal.shown = b""
+    guest(broker)
+    terminal.expect("or [0]: ")
+    terminal.type("\n")
+    terminal.expect("User: ")
+    terminal.type("\n")
+    assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
+
+
+def test_the_terminal_asks_without_showing_the_password(stage, site, at_terminal):
+    (server, password), (terminal, _) = site, at_terminal
+    client = stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    terminal.expect("The server says: “Staff”")
+    terminal.expect("User: ")
+    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
+    terminal.expect("Not needed any more.")
+    terminal.shown = b""
+    fetch = ask(client, server.url)
+    terminal.expect("User: ")
+    terminal.type("bob\n")
+    terminal.expect("Password of bob: ")
+    terminal.type(password + "\n")
+    assert answered(client, fetch) == 200
+    assert password.encode() not in terminal.shown

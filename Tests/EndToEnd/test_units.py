@@ -219,3 +219,29 @@ def test_a_user_namespace_would_make_every_client_a_stranger(desk):
     change(desk, "PrivateUsers=yes")
     desk.do("restart", "watchword.service")
     assert subject()["error"]["data"]["kind"] == "denied", "it is taken for a sandbox"
+
+
+def test_of_two_agents_the_second_ends_and_that_is_no_failure(manager):
+    """The autostart entry and the unit may both start it."""
+    agent = f"/usr/bin/python3 {manager.folder}/source/contrib/agent/watchword-agent"
+    own = "[Service]\nEnvironment=SSH_ASKPASS=/bin/true PYTHONDONTWRITEBYTECODE=1\nStandardError=append:{}/{}.log\n"
+    text = (ROOT / "contrib" / "agent" / "watchword-agent.service").read_text()
+    assert "ExecStart=/usr/bin/watchword-agent\n" in text
+    manager.unit("agent-first.service", f"{own.format(manager.home, 'first')}ExecStart={agent}\n")
+    ended = manager.home / "ended"
+    manager.unit("agent-second.service", text.replace("/usr/bin/watchword-agent", agent).replace(
+        "[Service]\n",
+        f"{own.format(manager.home, 'second')}ExecStopPost=/bin/sh -c 'echo $SERVICE_RESULT $EXIT_STATUS >> {ended}'\n"))
+    manager.do("daemon-reload")
+    lock = manager.runtime / "watchword" / "agent.lock"
+    try:
+        manager.do("start", "agent-first")
+        manager.wait_for(lambda: lock.exists() and lock.read_text() == manager.value("agent-first", "MainPID") + "\n")
+        manager.do("start", "agent-second")
+        manager.wait_for(lambda: ended.exists() and manager.value("agent-second", "ActiveState") == "inactive")
+        assert ended.read_text() == "success 3\n"
+        said = (manager.home / "second.log").read_text()
+        assert said.startswith("watchword-agent: another watchword-agent runs in this session") and said.count("\n") == 1, said
+        assert manager.value("agent-first", "ActiveState") == "active"
+    finally:
+        manager.do("stop", "agent-first", "agent-second")

@@ -127,10 +127,10 @@ def read_parts(client, fetch_id, max_bytes=1 << 20):
             return
 
 
-def eventually(condition, what, seconds=10):
+def eventually(condition, what, seconds=10, pause=0.01):
     """Waits until `condition()` is true, and returns what it was."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, f"after {seconds} s: {what() if callable(what) else what}"
-        time.sleep(0.01)
+        time.sleep(pause)
     return value

@@ -16,13 +16,16 @@ BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration
 <busconfig><type>session</type><listen>unix:path={folder}/bus</listen><policy context="default">
 <allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>
 """
+# Between two looks: whoever looks all the time keeps the program from drawing what is looked for.
+LOOK_PAUSE = 0.04
 SETTINGS = "[Settings]\ngtk-enable-animations=false\ngtk-cursor-blink=false\ngtk-hint-font-metrics=true\n"
 
 
 class Desktop:
     """What was started is ended by its process id. `environment` is for programs on it."""
 
-    def __init__(self, folder, scheme="light"):
+    def __init__(self, folder, scheme="light", size="1000x900"):
+        self.size = size
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.processes, self.reader = [], None
@@ -48,11 +51,13 @@ class Desktop:
         eventually(lambda: self.run("xdotool", "get_num_desktops").returncode == 0, "no window manager")
         self.start("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
         eventually((self.folder / "bus").exists, "no bus")
+        # A program that starts before there is somebody to tell never tells anything.
+        self.heard()
 
     def _start_display(self):
         readable, writable = os.pipe()
         self.start(
-            "Xvfb", "-displayfd", str(writable), "-screen", "0", "1000x900x24", "-nolisten", "tcp", "-noreset",
+            "Xvfb", "-displayfd", str(writable), "-screen", "0", f"{self.size}x24", "-nolisten", "tcp", "-noreset",
             pass_fds=[writable])
         os.close(writable)
         text = b""
@@ -113,6 +118,10 @@ class Desktop:
         found = self.run("xdotool", "search", "--onlyvisible", "--name", ".").stdout.split()
         return {identifier: self.run("xdotool", "getwindowname", identifier).stdout.strip() for identifier in found}
 
+    def has_keyboard(self, title):
+        """Waits until keys go to that window: it can be heard before."""
+        eventually(lambda: self.run("xdotool", "getactivewindow", "getwindowname").stdout.strip() == title, self.windows)
+
     def picture(self, name):
         """A screenshot, kept with the test."""
         path = self.folder / f"{name}.png"
@@ -140,7 +149,7 @@ class Desktop:
                     return one
             return None
 
-        return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds)
+        return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
 
     def summary(self):
         """For people who read what went wrong."""

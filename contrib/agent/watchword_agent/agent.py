@@ -33,6 +33,7 @@ class Agent:
             ("agent/register", {**register, "locale": locale} if locale else register)]
         self._broker = BrokerConnection(path, greeting, self._take)
         self._broker.on_ready, self._broker.on_lost, self._broker.on_refused = self._ready, self._lost, self._refused
+        self._broker.on_mishap = say
 
     def start(self) -> None:
         """Connects to the broker, and goes on doing so."""
@@ -136,4 +137,7 @@ class Agent:
 
 def say(text: str) -> None:
     """To standard error, which is the journal in a session."""
-    print(f"watchword-agent: {text}", file=sys.stderr, flush=True)
+    try:
+        print(f"watchword-agent: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        pass  # nobody listens: the questions go on

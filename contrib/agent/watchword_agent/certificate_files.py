@@ -23,3 +23,10 @@ def checked(text: str) -> str:
             return path
     except OSError as problem:
         raise NotUsable(f"{shown(path, PATH_LIMIT)} cannot be read: {problem.strerror}") from None
+
+
+def folder_of(text: str) -> str:
+    """Where choosing begins: beside the file that was typed, or else at home."""
+    path = os.path.expanduser(text.strip())
+    folder = os.path.dirname(path) if os.path.isabs(path) else ""
+    return folder if folder and os.path.isdir(folder) else os.path.expanduser("~")

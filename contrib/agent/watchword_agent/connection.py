@@ -1,9 +1,10 @@
 """The connection to the broker, on GLib's main loop: never blocks, and comes back when the broker does."""
 import json
+import os
 import socket
 from typing import Any, Callable, Optional
 
-from gi.repository import GLib
+from gi.repository import Gio, GLib
 
 from . import hardening, secret
 
@@ -17,6 +18,7 @@ LONGEST_WAIT_MS = 3_000
 GREETING_SECONDS = 10
 #: The broker's own limit of a message.
 MESSAGE_LIMIT_BYTES = 16 << 20
+_INTERNAL = -32603
 
 
 class BrokerConnection:
@@ -28,22 +30,26 @@ class BrokerConnection:
         self.on_ready: Callable[[], None] = lambda: None
         self.on_lost: Callable[[str], None] = lambda reason: None
         self.on_refused: Callable[[Message], None] = lambda error: None
+        self.on_mishap: Callable[[str], None] = lambda reason: None
         self._socket: Optional[socket.socket] = None
         self._watch = self._writable = self._timer = self._greeting_timer = 0
         self._incoming, self._outgoing = bytearray(), bytearray()
         self._wait_ms = FIRST_WAIT_MS
         self._next_id = 0
         self._calls: dict[int, Result] = {}
+        self._folder: Optional[Gio.FileMonitor] = None
 
     def start(self) -> None:
         """Connects, now and again until it works."""
-        self._timer = 0
-        hardening.show_for_greeting()
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+        if self._socket is not None:
+            return
+        if self._timer:
+            GLib.source_remove(self._timer)
+            self._timer = 0
+        self._watch_folder()
         try:
-            connection.connect(self._path)
-        except OSError as problem:
-            connection.close()
+            connection = self._connected()
+        except OSError as problem:  # no descriptor left is one of them: that passes, too
             return self._lost(f"cannot connect to {self._path}: {problem.strerror or problem}")
         self._socket = connection
         self._watch = GLib.io_add_watch(
@@ -51,6 +57,36 @@ class BrokerConnection:
             self._readable)
         self._greeting_timer = GLib.timeout_add_seconds(GREETING_SECONDS, self._greeting_late)
         self._greet(0)
+
+    def _watch_folder(self) -> None:
+        """A broker that was away is there again when its socket is: nobody waits for the next try then."""
+        if self._folder is not None and not self._folder.is_cancelled():
+            return
+        folder, name = os.path.split(self._path)
+        try:
+            self._folder = Gio.File.new_for_path(folder).monitor_directory(Gio.FileMonitorFlags.WATCH_MOVES, None)
+        except GLib.Error:
+            return  # the next try comes with time
+
+        def changed(_: Gio.FileMonitor, file: Gio.File, other: Optional[Gio.File], event: Gio.FileMonitorEvent) -> None:
+            # What moves over it comes as the other one.
+            if self._socket is None and self._timer and name in (file.get_basename(), other and other.get_basename()) and (
+                    event is not Gio.FileMonitorEvent.DELETED):
+                GLib.source_remove(self._timer)
+                self._wait_ms = FIRST_WAIT_MS
+                self._wait()
+
+        self._folder.connect("changed", changed)
+
+    def _connected(self) -> socket.socket:
+        hardening.show_for_greeting()
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+        try:
+            connection.connect(self._path)
+        except OSError:
+            connection.close()
+            raise
+        return connection
 
     def call(self, method: str, params: Message, then: Result) -> None:
         """A request; `then` gets the whole reply, with `result` or `error`."""
@@ -166,9 +202,19 @@ class BrokerConnection:
             message = None
         if not isinstance(message, dict):
             return self._lost("the broker has sent what is not a message")
+        # What goes wrong with one message must not end here as an exception: GLib would not call for the next one, for ever.
+        try:
+            self._hand_over(message)
+        except Exception as problem:
+            self.on_mishap(f"a message of the broker could not be handled: {type(problem).__name__}: {problem}")
+            if "method" in message and isinstance(message.get("id"), int):
+                self.refuse(message["id"], _INTERNAL, "The agent could not handle that.")
+
+    def _hand_over(self, message: Message) -> None:
         if "method" in message:
             return self._on_message(message)
-        then = self._calls.pop(message.get("id", 0), None)
+        identifier = message.get("id")
+        then = self._calls.pop(identifier, None) if isinstance(identifier, int) else None
         if then is not None:
             then(message)
 
@@ -185,11 +231,16 @@ class BrokerConnection:
         secret.wipe(self._outgoing)
         self._incoming, self._outgoing = bytearray(), bytearray()
         self._calls.clear()
+        hardening.hide()
         if not self._timer:
-            self._timer = GLib.timeout_add(self._wait_ms, self._again)
-            self._wait_ms = min(self._wait_ms * 2, LONGEST_WAIT_MS)
+            self._wait()
         self.on_lost(reason)
 
+    def _wait(self) -> None:
+        self._timer = GLib.timeout_add(self._wait_ms, self._again)
+        self._wait_ms = min(self._wait_ms * 2, LONGEST_WAIT_MS)
+
     def _again(self) -> bool:
+        self._timer = 0
         self.start()
         return GLib.SOURCE_REMOVE

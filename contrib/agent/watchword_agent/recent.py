@@ -58,7 +58,8 @@ def what(event: Event) -> str:
         "credentialUsed": f"Log-in at {place}{user}", "credentialRefused": f"Refused by {place}{user}",
         "certificateUsed": f"Client certificate shown to {place}", "certificateRefused": f"Client certificate refused by {place}",
         "credentialStored": f"Stored a log-in for {place}{user}", "credentialForgotten": f"Forgot a log-in for {place}{user}",
-        "credentialDefaultChanged": f"Another log-in comes first at {place}{user}", "grantRevoked": "Took permissions back",
+        "credentialDefaultChanged": f"Another log-in comes first at {place}{user}",
+        "credentialHandedOut": f"Was given the password for {place}{user}", "grantRevoked": "Took permissions back",
         "locked": "Locked", "unlocked": "Unlocked", "denied": f"Denied: {shown(event.get('reason')) or 'something'}",
         "eventsLost": f"{event.get('count', 'Some')} events are missing here"}
     return sentences.get(str(kind), shown(kind))

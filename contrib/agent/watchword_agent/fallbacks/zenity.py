@@ -41,7 +41,7 @@ class Zenity:
         rows = [word for value, words in choices for word in (value, words)]
         chosen = self._run(
             "--list", "--hide-header", "--column=value", "--column=words", "--hide-column=1", "--print-column=1", "--width=520",
-            "--height=480", f"--text={_markup(text)}", f"--cancel-label={refusal}", "--", *rows)
+            "--height=360", f"--text={_markup(text)}", f"--cancel-label={refusal}", "--", *rows)
         value = chosen.text() if chosen is not None else ""
         return value if value in dict(choices) else None
 

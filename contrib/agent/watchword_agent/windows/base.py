@@ -10,6 +10,8 @@ from . import parts
 # A window appears while somebody types elsewhere: what was meant for another window must not say yes here.
 CALM_MS = 400
 _TALLEST = 640
+# What stands above and below the contents: the title, the buttons, and the desktop's own bars.
+_AROUND = 220
 _ICONS = {
     Kind.LOGIN: "dialog-password-symbolic", Kind.TOKEN: "dialog-password-symbolic",
     Kind.CERTIFICATE: "application-certificate-symbolic", Kind.TRUST: "security-medium-symbolic",
@@ -34,9 +36,7 @@ class QuestionWindow(Adw.Window):
         self._lay_out()
         self._head()
         self.build()
-        # By itself it would take the height that its texts had if they were as narrow as can be.
-        _, height, _, _ = self._body.measure(Gtk.Orientation.VERTICAL, parts.WIDTH - 48)
-        self._scrolled.set_min_content_height(min(height + 8, _TALLEST))
+        self._fit()
         self.recount(waiting)
         self._escape()
         self.connect("close-request", lambda _: self._closed())
@@ -136,7 +136,7 @@ class QuestionWindow(Adw.Window):
 
     def _head(self) -> None:
         question = self.question
-        icon = Gtk.Image(
+        self._icon = icon = Gtk.Image(
             icon_name=_ICONS[question.kind], pixel_size=32, halign=Gtk.Align.CENTER,
             accessible_role=Gtk.AccessibleRole.PRESENTATION)
         icon.add_css_class("question-icon")
@@ -146,6 +146,17 @@ class QuestionWindow(Adw.Window):
         heading = parts.label(texts.heading(question), "title-2", align=Gtk.Align.CENTER)
         self.add(heading)
         self.update_property([Gtk.AccessibleProperty.DESCRIPTION], [texts.heading(question)])
+
+    def _fit(self) -> None:
+        """The contents scroll where the screen is too low for them, and the buttons stay."""
+        # By itself it would take the height that its texts had if they were as narrow as can be.
+        room = min(_TALLEST, max(120, _screen_height() - _AROUND))
+        needed = lambda: self._body.measure(Gtk.Orientation.VERTICAL, parts.WIDTH - 48)[1] + 8  # noqa: E731
+        if needed() > room:
+            self._icon.set_visible(False)
+        self._scrolled.set_min_content_height(min(needed(), room))
+        # Bars that come and go would not show that there is more below.
+        self._scrolled.set_overlay_scrolling(needed() <= room)
 
     def _escape(self) -> None:
         keys = Gtk.ShortcutController()
@@ -164,6 +175,12 @@ class QuestionWindow(Adw.Window):
         self.set_focus_visible(True)
         self.changed()
         return GLib.SOURCE_REMOVE
+
+
+def _screen_height() -> int:
+    """Of the lowest: where the window will be is not known before it is there."""
+    monitors = Gdk.Display.get_default().get_monitors()
+    return min((monitors.get_item(index).get_geometry().height for index in range(monitors.get_n_items())), default=_TALLEST)
 
 
 def keep_choice(question: Question, title: str) -> parts.Choice:

@@ -1,8 +1,9 @@
 """A client certificate: a file, or one on a token."""
+import contextlib
 import os
 from typing import Optional
 
-from gi.repository import Gtk
+from gi.repository import Gio, GLib, Gtk
 
 from .. import answers, certificate_files, texts
 from . import base, buffers, parts
@@ -16,9 +17,11 @@ class CertificateWindow(base.QuestionWindow):
         question = self.question
         self.add_notice(texts.failures(question))
         taken = texts.issuers(question)
-        self.add(parts.facts(("It takes those of", "\n".join(taken) or "anybody: the server names no issuer")))
+        # At a further try the broker may not know them any more: then nothing is said.
+        if taken or texts.failures(question) is None:
+            self.add(parts.facts(("It takes those of", "\n".join(taken) or "anybody: the server names no issuer")))
         self._file = self._file_field("C_ertificate: PEM, PKCS#12 or pkcs11: URI", "Choose the certificate")
-        self._key = self._file_field("Private _key, if it is in another file", "Choose the private key")
+        self._key = self._file_field("P_rivate key, if it is in another file", "Choose the private key")
         self._passphrase = parts.Field("_Passphrase or PIN, if there is one", is_secret=True)
         for field in (self._file, self._key, self._passphrase):
             self.add(field)
@@ -64,6 +67,9 @@ class CertificateWindow(base.QuestionWindow):
     def _choose(self, entry: Gtk.Entry, title: str) -> None:
         chooser = Gtk.FileChooserNative(title=title, transient_for=self, modal=True, action=Gtk.FileChooserAction.OPEN)
         chooser.set_accept_label("_Choose")
+        # Not at what was used last by whatever program.
+        with contextlib.suppress(GLib.Error):
+            chooser.set_current_folder(Gio.File.new_for_path(certificate_files.folder_of(entry.get_text())))
         # Held until it is closed: nothing else does.
         self._chooser: Optional[Gtk.FileChooserNative] = chooser
 

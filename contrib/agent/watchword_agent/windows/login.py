@@ -23,9 +23,8 @@ class LoginWindow(base.QuestionWindow):
         icon = "channel-secure-symbolic" if is_secure else "channel-insecure-symbolic"
         self.add_notice(words, "dim-label" if is_secure else "warning", icon)
         if question.has_proposed_secret and not question.failures:
-            self.add(parts.button(
-                "_Use the Stored Log-In" + (f" of {texts.user(question)}" if question.proposed_user else ""),
-                self._use_proposed))
+            whose = f" of {parts.literal(texts.user(question))}" if question.proposed_user else ""
+            self.add(parts.button(f"Us_e the Stored {'Token' if self._is_token else 'Log-In'}{whose}", self._use_proposed))
         self._user = parts.Field("_User", question.proposed_user or "")
         self._secret = parts.Field("_Token" if self._is_token else "_Password", is_secret=True)
         self._domain = parts.Field("_Domain")
@@ -40,15 +39,16 @@ class LoginWindow(base.QuestionWindow):
         self.add_refusing("_Cancel", answers.cancel())
         self.add_refusing("_Go On Without", answers.go_on_without()).set_tooltip_text(
             "The program gets what the server shows to those who are not logged in")
-        self.set_default_widget(self.add_positive("_Send" if self._is_token else "_Log In", self._make))
+        self._send = self.add_positive("_Send" if self._is_token else "_Log In", self._make)
         for row in rows:
             row.entry.connect("changed", self.changed)
-        self._user.entry.connect("activate", self._user_done)
+            row.entry.set_property("activates-default", False)
+            row.entry.connect("activate", self._entered)
         (self._secret if self._is_token or question.proposed_user else self._user).entry.grab_focus()
 
     def is_complete(self) -> bool:
-        """Nothing is sent by a stray Enter."""
-        return self._secret.entry.get_delegate().get_text_length() > 0 and (self._is_token or bool(self._user.entry.get_text()))
+        """A password may be empty, for servers that want a user alone; a token may not."""
+        return self._has_secret() if self._is_token else bool(self._user.entry.get_text())
 
     def forget(self) -> None:
         """Of what was typed nothing is left in the field."""
@@ -58,9 +58,17 @@ class LoginWindow(base.QuestionWindow):
         if self._is_calm:
             self.answer(answers.use_proposed())
 
-    def _user_done(self, _: Gtk.Widget) -> None:
-        if not self._secret.entry.get_delegate().get_text_length():
+    def _has_secret(self) -> bool:
+        return self._secret.entry.get_delegate().get_text_length() > 0
+
+    def _entered(self, _: Gtk.Widget) -> None:
+        """Enter in a field goes to the first that is empty. An empty password is sent by the button and by nothing else."""
+        if not self._is_token and not self._user.entry.get_text():
+            self._user.entry.grab_focus()
+        elif not self._has_secret():
             self._secret.entry.grab_focus()
+        else:
+            self._send.emit("clicked")
 
     def _make(self) -> Optional[answers.Answer]:
         secret, keep = buffers.take(self._secret.entry), self._keep.chosen

@@ -1,4 +1,5 @@
 """What the windows are made of. No text is read as markup, and everything that can be used has a name."""
+import re
 from typing import Callable, Iterable, Optional
 
 from gi.repository import Gtk, Pango
@@ -21,6 +22,16 @@ def name(widget: Gtk.Widget, text: str) -> None:
     """What a screen reader says, in the place of what GTK makes up from the label, with the underscore."""
     widget.reset_relation(Gtk.AccessibleRelation.LABELLED_BY)
     widget.update_property([Gtk.AccessibleProperty.LABEL], [text])
+
+
+def literal(text: str) -> str:
+    """For a title in which an underscore marks a key: those in `text` mark none."""
+    return text.replace("_", "__")
+
+
+def plain(title: str) -> str:
+    """A title without the marks of its keys."""
+    return re.sub("_(.)", r"\1", title)
 
 
 def notice(text: str, kind: str, icon: str) -> Gtk.Widget:
@@ -66,7 +77,7 @@ class Field(Gtk.Box):
         self.append(above)
         self.append(self._line)
         if is_secret:
-            self._add_reveal(title.replace("_", ""))
+            self._add_reveal(plain(title))
 
     def add_button(self, button: Gtk.Button) -> None:
         """Behind the field."""
@@ -115,7 +126,7 @@ class Choice(Gtk.Box):
         first: Optional[Gtk.ToggleButton] = None
         for value, words in options:
             button = Gtk.ToggleButton(label=words, use_underline=True, group=first, active=value == chosen)
-            name(button, f"{title}: {words.replace('_', '')}")
+            name(button, f"{title}: {plain(words)}")
             first = first or button
             buttons.append(button)
             self._buttons[value] = button
@@ -131,7 +142,7 @@ class Choice(Gtk.Box):
 def button(text: str, pressed: Callable[[], None], *classes: str) -> Gtk.Button:
     """A button whose title has an underscore before the key that goes with Alt."""
     made = Gtk.Button(label=text, use_underline=True)
-    name(made, text.replace("_", ""))
+    name(made, plain(text))
     made.connect("clicked", lambda _: pressed())
     for one in classes:
         made.add_css_class(one)

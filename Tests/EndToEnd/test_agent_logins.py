@@ -1,0 +1,145 @@
+"""The agent's windows for what is rarer than a password: NTLM's domain, tokens, proxies, stored log-ins, keys on a token."""
+import os
+
+import pytest
+
+from rig.bodies import eventually
+from rig.ntlm import DOMAIN
+from rig.scripted import basic_server
+from rig.tls import PASSPHRASE
+from rig.tokens import bearer_server
+from test_agent_windows import ask, desktop, started  # noqa: F401
+from test_client_certificates import broker_with_token  # noqa: F401
+
+
+def test_ntlm_asks_for_the_domain_too(stage, started, desktop, ntlm, ntlm_users):
+    stage.watch(ntlm)
+    agent, client = started(stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')), stage.client(delivery=None)
+    fetch = ask(client, ntlm.url)
+    agent.window("Log In")
+    desktop.hear("NTLM: a proof that can be relayed")
+    desktop.hear("User", role="text", focused=True)
+    desktop.type("alice")
+    desktop.key("Return")
+    desktop.hear("Password", role="password text", focused=True)
+    desktop.type(ntlm_users["alice"])
+    desktop.key("alt+d")
+    desktop.hear("Domain", role="text", focused=True)
+    desktop.type(DOMAIN)
+    desktop.picture("ntlm")
+    agent.press("Log In", "Return")
+    assert client.wait(fetch)["result"]["status"] == 200
+    assert ntlm.handler.served[-1][2] == f"{DOMAIN}\\alice"
+
+
+def test_a_token_is_typed_refused_and_typed_again(stage, started, desktop):
+    token = stage.secret()
+    server = stage.server(bearer_server(token))
+    stage.allow(token, server)
+    agent, client = started(), stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Token")
+    desktop.hear("Bearer: the token itself is sent")
+    desktop.hear("Token", role="password text", focused=True)
+    desktop.hear("Cancel", role="push button")
+    desktop.key("Return")
+    desktop.type("not-it")
+    agent.press("Send", "Return")
+    desktop.hear("The last token was refused. 2nd try.")
+    desktop.hear("Token", role="password text", focused=True)
+    desktop.picture("token")
+    desktop.type(token)
+    agent.press("Send", "Return")
+    assert client.wait(fetch)["result"]["body"]["value"] == "for the bearer\n"
+
+
+@pytest.mark.parametrize("scheme", ["basic", "digest"])
+def test_a_proxy_is_called_one(stage, started, desktop, squid, nginx, account, scheme):
+    user, password = account
+    stage.watch(squid, nginx)
+    broker = stage.configured(f'[proxy]\nurl = "{squid.url(scheme)}"\n')
+    agent, client = started(broker), stage.client(delivery=None)
+    fetch = ask(client, f"http://127.0.0.1:{nginx.port}/open.txt")
+    agent.window("Log In")
+    desktop.hear(f"Log in to the proxy localhost:{squid.ports[scheme]}")
+    desktop.hear("The proxy says: “Proxy”")
+    desktop.hear("User", role="text", focused=True)
+    desktop.type(user)
+    desktop.key("Tab")
+    desktop.type(password)
+    desktop.picture(f"proxy-{scheme}")
+    agent.press("Log In", "Return")
+    result = client.wait(fetch)["result"]
+    assert (result["status"], result["proxyAuth"]["source"]) == (200, "agent")
+
+
+def test_an_empty_password_is_sent_by_the_button_and_not_by_enter(stage, started, desktop):
+    server = stage.server(basic_server("a-token-as-user", ""))
+    agent, client = started(), stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Log In")
+    desktop.hear("User", role="text", focused=True)
+    desktop.type("a-token-as-user")
+    desktop.hear("Log In", role="push button", sensitive=True)
+    for _ in range(3):
+        desktop.key("Return")
+    desktop.hear("Password", role="password text", focused=True)
+    assert server.authorizations == [None], "nothing was sent"
+    agent.press("Log In", "alt+l")
+    assert client.wait(fetch)["result"]["status"] == 200
+
+
+def test_a_stored_log_in_is_offered_and_used(stage, started, desktop, kerberos_users, kerberos_apache, realm):
+    """Without a ticket the weaker scheme has to be asked about."""
+    broker = stage.configured('[schemes]\nnegotiate = ["localhost"]\n', environment=realm.environment())
+    agent, client = started(broker), stage.client(delivery=None)
+    url = kerberos_apache.url + "/either/page.txt"
+    own = {"type": "password", "user": "bob", "password": kerberos_users["bob"]}
+    assert client.fetch(url, credential=own)["result"]["status"] == 200
+    fetch = ask(client, url, auth={"interaction": "agent", "preemptive": False})
+    agent.window("Log In")
+    desktop.hear("Use the Stored Log-In of bob", role="push button")
+    desktop.picture("stored")
+    desktop.hear("Log In", role="push button", sensitive=True)
+    agent.press("Use the Stored Log-In of bob", "alt+e")
+    assert client.wait(fetch)["result"]["status"] == 200
+
+
+def test_a_certificate_on_a_token_with_its_pin(stage, started, desktop, broker_with_token, client_nginx, token):
+    server = client_nginx("on", "TLSv1.2")
+    agent, client = started(broker_with_token), stage.client(delivery=None)
+    fetch = ask(client, f"{server.url}/page.txt")
+    for pin, said in [("000000", "It takes those of: CN="), (token.pin, "The passphrase or PIN is wrong or missing. 2nd try.")]:
+        agent.window("Client Certificate")
+        desktop.hear(said)
+        desktop.hear("Certificate: PEM", role="text", focused=True)
+        desktop.type(token.certificate_url)
+        desktop.key("alt+r")
+        desktop.hear("Private key, if it is in another file", role="text", focused=True)
+        desktop.type(token.key_url)
+        desktop.key("alt+p")
+        desktop.hear("Passphrase or PIN", role="password text", focused=True)
+        desktop.type(pin)
+        agent.press("Show It", "Return")
+    assert client.wait(fetch)["result"]["status"] == 200
+
+
+def test_a_certificate_is_chosen_among_the_files(stage, started, desktop, certificates, client_nginx):
+    server = client_nginx()
+    agent, client = started(stage.broker("--ca-file", str(certificates / "ca.pem"))), stage.client(delivery=None)
+    fetch = ask(client, f"{server.url}/page.txt")
+    agent.window("Client Certificate")
+    agent.go("Choose the certificate")
+    desktop.key("space")
+    eventually(lambda: "Choose the certificate" in desktop.windows().values(), lambda: desktop.windows())
+    # A slash begins a path.
+    desktop.type(str(certificates / "client.p12"))
+    desktop.picture("chooser")
+    desktop.key("Return")
+    eventually(lambda: "Choose the certificate" not in desktop.windows().values(), lambda: desktop.windows())
+    desktop.hear("Certificate: PEM", role="text", focused=True)
+    agent.go("Passphrase or PIN, if there is one")
+    desktop.type(PASSPHRASE)
+    desktop.picture("certificate")
+    agent.press("Show It", "Return")
+    assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
