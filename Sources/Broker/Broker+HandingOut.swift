@@ -43,6 +43,7 @@ extension Broker {
             let credential = table.keyringCredential(for: params, among: items)
             finishHandOut(credential, from: .keyring, params, call, to: id)
         } catch let error as RPCError {
+            if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, connection.cause) }
             connection.complete(call, .failure(error))
         } catch {
             connection.complete(call, .failure(RPCError(.internalError, "an error that the broker does not know")))
@@ -67,6 +68,12 @@ extension Broker {
             throw RPCError(
                 .denied,
                 "The configuration gives \(program.shortened) no passwords of \(pattern.host.shortened). To let it: credentials.hand-out = [\"\(program.shortened) \(pattern.host.shortened)\"]."
+            )
+        }
+        guard connection.peer.runsFile(program) else {
+            throw RPCError(
+                .denied,
+                "Passwords are given to programs of this system: the file that runs here as \(program.shortened) is another one."
             )
         }
     }

@@ -26,5 +26,6 @@ extension PeerIdentity {
         (self.subject, self.executable) = (subject, executable)
         subjectNow = { process.subjectNow(after: subject) }
         executableNow = { process.executableNow() }
+        runsFile = { process.runsFile($0) }
     }
 }

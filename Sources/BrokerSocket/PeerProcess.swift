@@ -40,6 +40,14 @@ struct PeerProcess: Sendable {
         return folder.startTime() == start ? path : nil
     }
 
+    /// Whether the file that it runs is `path` as this process sees it: in a mount namespace of its own anybody can put anything
+    /// under that name.
+    func runsFile(_ path: String) -> Bool {
+        guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return false }
+        let isSame = folder.runsFile(path)
+        return isSame && folder.startTime() == start
+    }
+
     private static func label(of socket: Int32) -> SubjectFacts.Label {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
             let count = Int(watchword_peer_label(socket, buffer.baseAddress, buffer.count))
@@ -107,6 +115,15 @@ private struct ProcessFolder: ~Copyable {
         return SubjectFacts.Program(
             path: path, file: Subject.File(inode: UInt64(status.st_ino), changed: changed),
             isOfSystem: isThere && status.st_uid == 0 && status.st_mode & 0o022 == 0)
+    }
+
+    func runsFile(_ path: String) -> Bool {
+        let file = openat(descriptor, "exe", Int32(WATCHWORD_OPEN_AS_PATH) | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var (run, seen) = (stat(), stat())
+        guard answersAtOnce(file), fstat(file, &run) == 0, stat(path, &seen) == 0 else { return false }
+        return run.st_dev == seen.st_dev && run.st_ino == seen.st_ino
     }
 
     /// Whether the file is on a file system of this machine's kernel, as the mounts that the process sees say.

@@ -41,6 +41,8 @@ public final class BrokerConnection {
     public var watches: () -> [Watch] = { [] }
     /// How long a wait may take at most, before `wait(until:)` looks again. `nil`: as long as it likes.
     public var patience: () -> Duration? = { nil }
+    /// How long the broker may take for one call, for calls that ask nobody. `nil`: as long as it likes.
+    public var callLimit: Duration?
 
     public init(_ location: SocketLocation) throws(ClientFailure) {
         self.location = location
@@ -63,13 +65,15 @@ public final class BrokerConnection {
         let id = lastID
         try send(.request(id: .integer(id), method: method.rawValue, params: params))
         var interrupt: Int32 = 0
+        let end = callLimit.map { ContinuousClock.now + $0 }
         while true {
-            switch try nextStep(isCancelling: interrupt != 0) {
+            switch try nextStep(isCancelling: interrupt != 0, until: end) {
             case .interrupted(let signal):
                 interrupt = signal
                 try send(.notification(method: "$/cancelRequest", params: CancelRequestParams(id: .integer(id)).json))
             case .tooLate:
                 if interrupt != 0 { throw .interrupted(signal: interrupt) }
+                if let end, end <= .now { throw .silent }
             case .acted: break
             case .message(.result(.integer(id), let result)):
                 pendingInterrupt = interrupt
@@ -154,7 +158,9 @@ public final class BrokerConnection {
     }
 
     /// Once the user has interrupted, the wait is short, and nothing else is looked at.
-    private func nextStep(isCancelling: Bool) throws(ClientFailure) -> Step {
+    private func nextStep(
+        isCancelling: Bool, until end: ContinuousClock.Instant? = nil
+    ) throws(ClientFailure) -> Step {
         if pendingInterrupt != 0 && !isCancelling {
             defer { pendingInterrupt = 0 }
             return .interrupted(signal: pendingInterrupt)
@@ -166,7 +172,8 @@ public final class BrokerConnection {
                 pollfd(fd: isCancelling ? -1 : interruptDescriptor, events: Int16(POLLIN), revents: 0),
             ]
             entries += watches.map(\.entry)
-            let limit = patience().map { Int32(clamping: $0.wholeMilliseconds) } ?? -1
+            let rest = [patience(), end.map { max(.zero, $0 - .now) }].compactMap(\.self).min()
+            let limit = rest.map { Int32(clamping: $0.wholeMilliseconds) } ?? -1
             let count = poll(&entries, UInt(entries.count), isCancelling ? Self.cancellationMilliseconds : limit)
             if count < 0 && errno == EINTR { continue }
             if count == 0 { return .tooLate }

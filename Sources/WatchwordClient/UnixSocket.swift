@@ -6,6 +6,9 @@ internal import WatchwordProtocol
 struct UnixSocket: ~Copyable {
     let descriptor: Int32
 
+    /// A broker that accepts connections does so at once; one that is stopped has a queue that is full some day.
+    private static let connectSeconds = 10
+
     init(connectingTo location: SocketLocation) throws(ClientFailure) {
         let path = location.path
         guard path.utf8.count <= SocketLocation.longestPath else {
@@ -17,15 +20,18 @@ struct UnixSocket: ~Copyable {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        setSendLimit(descriptor, seconds: Self.connectSeconds)
         let status = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
         guard status == 0 else {
+            let isFull = errno == EAGAIN
             close(descriptor)
-            throw .notRunning(path: path)
+            throw isFull ? .silent : .notRunning(path: path)
         }
+        setSendLimit(descriptor, seconds: 0)
         self.descriptor = descriptor
     }
 
@@ -55,4 +61,10 @@ struct UnixSocket: ~Copyable {
         guard count > 0 else { throw .connectionLost }
         try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
+}
+
+/// It holds for connect(2) as well (socket(7), SO_SNDTIMEO); 0 is none.
+private func setSendLimit(_ descriptor: Int32, seconds: Int) {
+    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
 }

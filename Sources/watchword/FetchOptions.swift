@@ -65,7 +65,12 @@ struct FetchOptions: ParsableArguments {
         common.methods = login.methods
         common.proxy = try proxy.choice(taken, interrupt: interrupt)
         common.tls = try tls.params(taken, keep: login.keep)
-        return try urls.indices.map { try item(at: $0, requests[$0], common, taken) }
+        let headerFile = report.dumpHeader.map(HeaderFile.init)
+        return try urls.indices.map { index in
+            var item = try item(at: index, requests[index], common, taken)
+            item.headerFile = headerFile
+            return item
+        }
     }
 
     private func item(
@@ -94,7 +99,7 @@ struct FetchOptions: ParsableArguments {
         }
         item.createsFolders = files.createDirs
         item.showsHeader = include || self.head
-        (item.headerFile, item.writeOut) = (report.dumpHeader, try report.format())
+        item.writeOut = try report.format()
         item.keepsErrorBodies = failWithBody
         (item.failsOnErrors, item.printsJSON, item.retry) = (fail || failWithBody, json, retry.policy)
         return item

@@ -26,7 +26,9 @@ struct HeaderOptions: ParsableArguments {
         let own = [("User-Agent", userAgent), ("Referer", referer), ("Range", range.map { "bytes=\($0)" })]
         return headers
             + own.compactMap { name, value in
-                value.flatMap { headers.firstValue(of: name) == nil ? HeaderField(name, $0) : nil }
+                // curl's way to say that there is to be no such field.
+                if name == "Referer" && value == "" { return nil }
+                return value.flatMap { headers.firstValue(of: name) == nil ? HeaderField(name, $0) : nil }
             }
     }
 }

@@ -88,12 +88,12 @@ enum SecretArguments {
     /// What follows these is sent or written as it is, whatever it looks like.
     private static let dataOptions: Set = [
         "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--form", "--form-string",
-        "--upload-file", "--header", "--output",
+        "--upload-file", "--header", "--output", "--user-agent", "--dump-header", "--write-out",
     ]
 
     private static func takesData(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
         let letter = letterWithValue(bytes).flatMap { $0 + 1 == bytes.count ? bytes[$0] : nil }
-        return letter.map("dFTHo".utf8.contains) ?? dataOptions.contains(String(decoding: bytes, as: UTF8.self))
+        return letter.map("dFTHoADw".utf8.contains) ?? dataOptions.contains(String(decoding: bytes, as: UTF8.self))
     }
 
     /// An option with its value in one argument, as the parser of the options takes them; `nil` for anything else.

@@ -45,8 +45,13 @@ struct Terminal: ~Copyable {
             silent.c_lflag &= ~tcflag_t(ECHO)
             silent.c_lflag |= tcflag_t(ECHONL)
             tcsetattr(descriptor, TCSAFLUSH, &silent)
+        } else {
+            // What was typed before is no answer: it may be half a password, for a question that was withdrawn.
+            tcflush(descriptor, TCIFLUSH)
         }
-        defer { if hasSettings && !echo { tcsetattr(descriptor, TCSADRAIN, &settings) } }
+        var isAnswered = false
+        // Half a password is not left to whoever reads next, and shows it.
+        defer { if hasSettings && !echo { tcsetattr(descriptor, isAnswered ? TCSADRAIN : TCSAFLUSH, &settings) } }
         show(prompt)
         while true {
             var entries = [descriptor, interrupt, broker].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -56,7 +61,10 @@ struct Terminal: ~Copyable {
             if poll(&entries, UInt(entries.count), -1) < 0 && errno == EINTR { continue }
             if entries[1].revents != 0 { return .interrupted }
             if entries[2].revents != 0 && !isStillOpen() { return .withdrawn }
-            if entries[0].revents != 0 { return takeLine() }
+            if entries[0].revents != 0 {
+                isAnswered = true
+                return takeLine()
+            }
             for (watch, entry) in zip(others, entries.dropFirst(3)) where entry.revents != 0 { watch.act() }
         }
     }

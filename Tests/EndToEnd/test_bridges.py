@@ -1,5 +1,6 @@
 """Programs that log in by themselves: git with its helper, and whatever runs a program to ask for a password."""
 import os
+import signal
 import subprocess
 
 import pytest
@@ -183,3 +184,87 @@ def test_askpass_confirms_for_ssh(stage, tools, answer, code):
     terminal.expect("Allow use of the key?")
     terminal.type(answer)
     assert terminal.end() == code
+
+
+PLACE = b"protocol=https\nhost=git.example.com\n"
+
+
+def test_an_empty_line_ends_what_is_said(stage, tools):
+    """Whoever waits for the answer keeps its end open."""
+    git = subprocess.Popen(
+        [tools / "git-credential-watchword", "get"], env=Shell(allowing(stage, "git.example.com")).environment, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE)
+    git.stdin.write(PLACE + b"\n")
+    git.stdin.flush()
+    try:
+        assert git.wait(20) == 0
+    finally:
+        git.kill()
+        git.communicate()
+
+
+def test_what_a_server_says_in_another_encoding_is_no_obstacle(stage, tools):
+    git = Git(allowing(stage, "git.example.com"), tools, "credential.helper=watchword")
+    git.credential("approve", "protocol=https", "host=git.example.com", "username=bob", "password=first")
+    done = subprocess.run(
+        [tools / "git-credential-watchword", "get"], input=PLACE + b'wwwauth[]=Basic realm="caf\xe9"\n\n', env=git.environment,
+        capture_output=True, timeout=20)
+    assert (done.returncode, done.stdout) == (0, b"username=bob\npassword=first\n"), done
+
+
+@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
+def test_the_user_s_other_log_ins_there_survive(stage, tools, gnome, persistence):
+    """One user with two realms' passwords, of which git has been refused one."""
+    git = Git(allowing(stage, "git.example.com", environment=gnome.environment), tools, "credential.helper=watchword")
+    client = stage.client(broker=stage.brokers[-1])
+    for realm, password in (("one", "first"), ("two", "second")):
+        client.call("credential/store", {
+            "protectionSpace": {"protocol": "https", "host": "git.example.com", "realm": realm},
+            "credential": {"type": "password", "user": "bob", "password": password, "persistence": persistence}})
+    realms = lambda: sorted(  # noqa: E731
+        credential["protectionSpace"]["realm"] for credential in client.call("credential/list", {})["result"]["credentials"])
+    place = ["protocol=https", "host=git.example.com", "username=bob"]
+    assert git.credential("reject", *place, "password=third").returncode == 0
+    assert realms() == ["one", "two"]
+    assert git.credential("reject", *place, "password=second").returncode == 0
+    assert realms() == ["one"]
+
+
+@pytest.fixture
+def stopped(stage):
+    broker = allowing(stage, "git.example.com")
+    os.kill(broker.process.pid, signal.SIGSTOP)
+    yield broker
+    os.kill(broker.process.pid, signal.SIGCONT)
+
+
+def test_a_broker_that_is_stopped_does_not_stop_others(stopped, tools):
+    """git goes on to asking, whoever asks for a password too, and the doctor says it."""
+    environment = Shell(stopped).environment
+    more = {"env": environment, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    git = subprocess.Popen([tools / "git-credential-watchword", "get"], **more)
+    ask = subprocess.Popen([tools / "watchword-askpass", "Password for 'https://git.example.com': "], **more)
+    doctor = subprocess.Popen([tools / "watchword", "doctor"], **more)
+    try:
+        assert b"does not answer" in git.communicate(PLACE + b"\n", timeout=30)[1] and git.returncode == 1
+        assert b"There is no terminal to ask at" in ask.communicate(timeout=30)[1] and ask.returncode == 1
+        assert b"BAD   Broker: It does not answer." in doctor.communicate(timeout=30)[0] and doctor.returncode == 1
+    finally:
+        for process in (git, ask, doctor):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("question", [
+    "Password for 'https://git.example.com#.example.net': ", "Password for 'https://git.example.com?.example.net': ",
+    "Password for 'https://git.example.com' of somebody else: ", "Password for 'https://%ff@git.example.com': "])
+def test_askpass_answers_only_what_git_can_have_asked(stage, tools, question):
+    broker = allowing(stage, "git.example.com")
+    Git(broker, tools, "credential.helper=watchword").credential(
+        "approve", "protocol=https", "host=git.example.com", "username=bob", "password=first")
+    ask = lambda text: subprocess.run(  # noqa: E731
+        [tools / "watchword-askpass", text], env=Shell(broker).environment, capture_output=True, timeout=20, start_new_session=True,
+        stdin=subprocess.DEVNULL)
+    assert ask("Password for 'https://git.example.com': ").stdout == b"first\n"
+    done = ask(question)
+    assert done.returncode == 1 and b"first" not in done.stdout

@@ -160,3 +160,18 @@ def test_no_copy_is_left_of_what_was_given_out(stage, gnome, password, persisten
         assert get(client)["result"]["credential"]["password"] == password
     client.call("session/clear", {})
     eventually(lambda: memory.places(broker.process.pid, password) == [], "a copy is left", 3)
+
+
+def test_another_file_under_the_name_gets_nothing(stage, password):
+    """In a mount namespace of its own a program has any path that it likes."""
+    broker = allowing(stage, "/usr/bin/git git.example.com")
+    store(stage.client(broker=broker), password)
+    ask = ("use Socket; socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un($ARGV[0])) or die; syswrite($s,"
+           ' qq({"jsonrpc":"2.0","id":1,"method":"credential/get","params":{"protectionSpace":{"protocol":"https",'
+           '"host":"git.example.com"}}}\n)); sysread($s, my $got, 4096); print readlink("/proc/self/exe"), $got;')
+    perl = os.path.realpath("/usr/bin/perl")
+    done = subprocess.run(
+        ["bwrap", "--dev-bind", "/", "/", "--ro-bind", perl, "/usr/bin/git", "/usr/bin/git", "-e", ask, broker.socket],
+        capture_output=True, text=True, timeout=20)
+    assert done.stdout.startswith("/usr/bin/git{"), done
+    assert '"denied"' in done.stdout and password not in done.stdout, done

@@ -60,6 +60,15 @@ def test_the_header_into_a_file(shell, plain, tmp_path):
     assert done.returncode == 23 and b"cannot be written" in done.stderr
 
 
+@pytest.mark.parametrize("options", [[], ["-Z"], ["-f"]])
+def test_one_file_has_the_headers_of_all_urls(shell, plain, tmp_path, options):
+    path = tmp_path / "header"
+    shell.run("fetch", "-s", *options, "-D", path, plain.url + "/missing", plain.url)
+    ours = re.findall(rb"^HTTP/1.1 (\d+)", path.read_bytes(), re.M)
+    subprocess.run(["curl", "-s", "--noproxy", "*", *options, "-D", path, plain.url + "/missing", plain.url], capture_output=True)
+    assert sorted(ours) == sorted(re.findall(rb"^HTTP/1.1 (\d+)", path.read_bytes(), re.M)) == [b"200", b"404"]
+
+
 def test_fail_with_body_writes_it_all_the_same(shell, plain, tmp_path):
     done = shell.run("fetch", "-s", "--fail-with-body", plain.url + "/missing")
     assert (done.returncode, done.stdout) == (22, b"the page")
@@ -76,6 +85,14 @@ def test_fields_with_options_of_their_own(shell, plain):
     assert {("User-Agent", "report/1"), ("Referer", "http://h.example/"), ("Range", "bytes=0-3")} <= set(first)
     assert [value for name, value in second if name.lower() == "user-agent"] == ["other"]
     assert shell.run("fetch", "-r", "x", plain.url).returncode == 64
+    shell.run("fetch", "-s", "-e", "", plain.url)
+    assert "Referer" not in dict(plain.requests[-1].headers)
+
+
+def test_text_to_write_is_left_as_it_is(shell, plain):
+    done = shell.run("fetch", "-s", "-o", os.devnull, "-w", "http://bob:x@h.example/ %{http_code}", plain.url)
+    assert done.stdout == b"http://bob:x@h.example/ 200"
+    assert shell.run("fetch", "-s", "-w", "@format", plain.url).returncode == 64, "curl reads that file"
 
 
 @pytest.mark.parametrize("option, words", [

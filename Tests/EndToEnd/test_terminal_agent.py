@@ -102,3 +102,25 @@ def test_a_broker_that_ends_ends_it_with_a_sentence(desk):
 def test_without_a_terminal_it_says_so(stage):
     done = Shell(stage.broker()).run("agent")
     assert done.returncode == 1 and b"There is no terminal to ask at" in done.stderr
+
+
+def test_half_a_password_is_no_answer_to_the_next_question(stage, desk):
+    """The question goes away under the user's fingers."""
+    server = stage.server(basic_server("bob", "x"))
+    first = desk.client.start("fetch/run", {"url": server.url})
+    desk.terminal.expect("User: ")
+    desk.terminal.type("bob\n")
+    desk.terminal.expect("Password for bob: ")
+    desk.terminal.type("half of it")
+    desk.client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": first}})
+    desk.terminal.expect("The question was withdrawn")
+    desk.client.wait(first)
+    desk.terminal.shown = b""
+    second = desk.client.start("fetch/run", {"url": server.url + "/second"})
+    desk.terminal.expect("User: ")
+    desk.terminal.type("amy\n")
+    desk.terminal.expect("Password for ")
+    assert b"Password for amy: " in desk.terminal.shown, desk.terminal.shown
+    desk.terminal.type("\x04")
+    assert desk.client.wait(second)["result"]["status"] == 401
+    assert desk.end() == 130

@@ -33,7 +33,6 @@ import WatchwordProtocol
             ("Username for 'https://git.example': ", nil, true, "git.example", 443, nil),
             ("Password for 'https://git.example': ", "bob", false, "git.example", 443, "bob"),
             ("Password for 'http://127.0.0.1:8080': ", "b%40b", false, "127.0.0.1", 8080, "b@b"),
-            ("Password for 'https://git.example': ", "bob:pw", false, "git.example", 443, nil),
         ] as [(String, String?, Bool, String, Int, String?)])
     func whatGitAsks(question: String, userInfo: String?, wantsUser: Bool, host: String, port: Int, user: String?)
         throws
@@ -44,9 +43,24 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
+        "Password for 'https://git.example#.example.net': ", "Password for 'https://git.example?.example.net': ",
+        "Password for 'https://git.example' of somebody else: ",
         "Enter passphrase for key '/home/bob/.ssh/id': ", "Password: ", "Password for 'ssh://host': ", "Password for '",
         "",
         "Username for 'https://': ",
     ])
     func otherQuestionsAreForPeople(question: String) { #expect(AskedServer(question, userInfo: nil) == nil) }
+
+    @Test(arguments: ["bob:pw", "%ff", "%4"])
+    func anotherUsersPasswordIsNoAnswer(userInfo: String) {
+        #expect(AskedServer("Password for 'https://git.example': ", userInfo: secret(userInfo)) == nil)
+    }
+
+    /// `wwwauth[]` has what the server has said, in its encoding.
+    @Test func whatIsNotKnownNeedNotBeText() throws {
+        let bytes =
+            Array("wwwauth[]=Basic realm=\"caf".utf8) + [0xE9] + Array("\"\nprotocol=https\nhost=git.example\n".utf8)
+        let said = bytes.withUnsafeBytes { GitDescription(Secret(copying: $0)) }
+        #expect(try #require(said).pattern?.host == "git.example")
+    }
 }

@@ -27,6 +27,9 @@ public struct PeerIdentity: Sendable {
     public var subjectNow: @Sendable () -> Subject
     /// The program file that it runs now; `nil` where the kernel does not tell, or where the process is another one.
     public var executableNow: @Sendable () -> String?
+    /// Whether that is the file of this path here, and not in a mount namespace of the process's own. Only for paths that the
+    /// configuration names: a client could name one that nobody can look at without waiting.
+    public var runsFile: @Sendable (String) -> Bool
     public var entrance = Entrance.main
 
     public init(pid: Int32, uid: UInt32, executable: String? = nil, subject: Subject = .unknown) {
@@ -36,6 +39,7 @@ public struct PeerIdentity: Sendable {
         self.subject = subject
         subjectNow = { subject }
         executableNow = { executable }
+        runsFile = { $0 == executable }
     }
 }
 

@@ -32,9 +32,13 @@ struct AskpassCommand: ParsableCommand {
         try askAtTerminal(text)
     }
 
+    /// What the broker does not answer by then is asked at the terminal.
+    private static let patience: Duration = .seconds(15)
+
     /// Whether it has been written. That something is in the way is a reason to ask, and no error.
     private func kept(_ asked: AskedServer) -> Bool {
         guard let connection = try? BrokerConnection(socket.location) else { return false }
+        connection.callLimit = Self.patience
         let params = CredentialGetParams(pattern: asked.pattern, user: asked.user)
         guard let found = try? connection.call(.credentialGet, params.json)["credential"],
             let value = asked.wantsUser ? found["user"] : found["password"]
@@ -83,18 +87,23 @@ struct AskedServer {
     /// - Parameter userInfo: what has been taken out of the question's URL.
     init?(_ question: String, userInfo: Secret?) {
         wantsUser = question.hasPrefix("Username for '")
-        guard wantsUser || question.hasPrefix("Password for '"), let end = question.lastIndex(of: "'") else {
-            return nil
-        }
+        // Whole, and with nothing in the URL behind which another host could stand: other programs show what strangers say.
+        guard wantsUser || question.hasPrefix("Password for '"), question.hasSuffix("': "),
+            let end = question.lastIndex(of: "'"), !question.contains(where: { "?#\\".contains($0) })
+        else { return nil }
         let start = question.index(question.startIndex, offsetBy: "Username for '".count)
         guard start < end, let pattern = try? Site(url: String(question[start..<end])).pattern else { return nil }
         self.pattern = pattern
-        user = userInfo.flatMap { info in
-            info.withUnsafeBytes { bytes in
-                // Where a password is in it, nothing of it becomes a text.
-                bytes.contains(UInt8(ascii: ":")) ? nil : Self.decoded(bytes)
-            }
+        guard let userInfo else {
+            user = nil
+            return
         }
+        // Where a password is in it, nothing of it becomes a text. Another user's password is no answer.
+        let decoded = userInfo.withUnsafeBytes { bytes in
+            bytes.contains(UInt8(ascii: ":")) ? nil : Self.decoded(bytes)
+        }
+        guard let decoded else { return nil }
+        user = decoded
     }
 
     /// Without percent encoding (RFC 3986 section 2.1).

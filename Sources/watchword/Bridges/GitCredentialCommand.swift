@@ -40,6 +40,11 @@ struct GitCredentialCommand: ParsableCommand {
     @Argument(help: "What git wants: get, store, erase or capability.")
     var operation: String
 
+    /// What the broker does not answer by then, git asks for.
+    private static let patience: Duration = .seconds(15)
+    /// To write to it, the keyring may have to be unlocked by the user.
+    private static let patienceWithPeople: Duration = .seconds(180)
+
     func run() throws {
         guard let operation = Operation(rawValue: operation) else { return }
         if operation == .capability { return print("version 0\ncapability authtype") }
@@ -49,6 +54,7 @@ struct GitCredentialCommand: ParsableCommand {
         guard let pattern = description.pattern else { return }
         do throws(ClientFailure) {
             let connection = try broker.connect()
+            connection.callLimit = operation == .get ? Self.patience : Self.patienceWithPeople
             try connection.initialize(
                 name: "git-credential-watchword", version: WatchwordVersion.current, delivery: nil)
             let helper = GitHelper(connection, description, pattern)
@@ -117,17 +123,26 @@ private struct GitHelper {
     /// Only what has been refused: a newer password survives.
     func erase() throws(ClientFailure) {
         guard let user = description.user else { return }
-        if let refused = description.password, let found = try handedOut(pattern),
-            found["password"]?.withUTF8({ Secret(copying: $0) }) != refused
-        {
-            return
-        }
         guard try isAllowed(user) else { return }
         let listed = try connection.call(.credentialList, CredentialListParams(pattern: pattern).json)
-        for credential in listed["credentials"]?.elements ?? [] where credential["user"]?.string == user {
-            guard let id = credential["id"]?.string.flatMap(CredentialID.init) else { continue }
+        let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.string == user }
+        // The session's come before the keyring's when something is handed out, and hide them.
+        let isOfSession = { (credential: JSON) in credential["source"]?.string == CredentialSource.session.rawValue }
+        for credential in own.filter(isOfSession) + own.filter({ !isOfSession($0) }) {
+            guard let id = credential["id"]?.string.flatMap(CredentialID.init), try isMeant(credential) else {
+                continue
+            }
             _ = try connection.call(.credentialForget, CredentialForgetParams.id(id).json)
         }
+    }
+
+    /// Whether git means this one by what it says of a log-in: the user may have others there, for other realms or paths.
+    private func isMeant(_ credential: JSON) throws(ClientFailure) -> Bool {
+        guard let refused = description.password else { return true }
+        guard let space = try? SpacePattern(credential["protectionSpace"]), let found = try handedOut(space) else {
+            return false
+        }
+        return found["password"]?.withUTF8 { Secret(copying: $0) } == refused
     }
 
     private func isAllowed(_ user: String) throws(ClientFailure) -> Bool {

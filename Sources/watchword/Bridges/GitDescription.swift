@@ -4,6 +4,9 @@ import WatchwordProtocol
 /// What git says of a server and a log-in: lines of `name=value`, to an empty one (git-credential(1), "INPUT/OUTPUT FORMAT").
 struct GitDescription {
     static let longest = 64 << 10
+    private static let names: Set = [
+        "protocol", "host", "path", "username", "password_expiry_utc", "ephemeral", "capability[]",
+    ]
 
     private(set) var scheme: String?
     private(set) var host: String?
@@ -29,11 +32,20 @@ struct GitDescription {
                     isWhole = received == 0
                     break
                 }
+                let said = UnsafeMutableRawBufferPointer(rebasing: block[..<(count + received)])
+                isWhole = hasEmptyLine(said, from: count)
                 count += received
+                if isWhole { break }
             }
             return count
         }
         return isWhole ? GitDescription(text) : nil
+    }
+
+    /// Whoever waits for the answer need not close its end first.
+    private static func hasEmptyLine(_ text: UnsafeMutableRawBufferPointer, from start: Int) -> Bool {
+        let end = UInt8(ascii: "\n")
+        return text[start...].indices.contains { text[$0] == end && ($0 == 0 || text[$0 - 1] == end) }
     }
 
     init?(_ text: Secret) {
@@ -58,6 +70,8 @@ struct GitDescription {
         }
         // A token, which never becomes a text; git keeps it itself.
         if name == "credential" || name == "oauth_refresh_token" { return true }
+        // What servers say (`wwwauth[]`), in whatever encoding, is not looked at, as everything that is not known.
+        guard Self.names.contains(name) else { return true }
         guard let text = String(validating: value, as: UTF8.self) else { return false }
         switch name {
         case "protocol": scheme = text

@@ -73,9 +73,9 @@ struct CurlOption {
         data-urlencode digest fail/f fail-with-body form/F form-string get/G head/I header/H help/h \
         include/i key limit-rate location/L max-filesize max-redirs max-time/m negotiate no-progress-meter \
         ntlm oauth2-bearer output/o parallel/Z parallel-max pass pinnedpubkey progress-bar/# proxy-user/U \
-        range/r referer/e remote-name/O remote-name-all request/X retry retry-all-errors retry-connrefused \
+        range/r remote-name/O remote-name-all request/X retry retry-all-errors retry-connrefused \
         retry-delay retry-max-time show-error/S silent/s speed-limit/Y speed-time/y upload-file/T \
-        user-agent/A version/V
+        version/V
         """, .same)
 
     private static let different: [CurlOption] = [
@@ -84,7 +84,7 @@ struct CurlOption {
             .different("A PKCS#11 URI or a file of PEM or PKCS#12; the kind is found out.")),
         CurlOption(
             "dump-header", "D",
-            .different("The last response's header, not that of redirects and challenges.")),
+            .different("The header of each URL's last response, not that of redirects and challenges.")),
         CurlOption(
             "insecure", "k",
             .different("The certificate is shown, and accepted for this fetch; one with a grave fault is not.")),
@@ -99,14 +99,20 @@ struct CurlOption {
             .different("http, https and socks5h; without it the configuration's proxy counts, never the environment's.")
         ),
         CurlOption(
+            "referer", "e",
+            .different("\";auto\" has no meaning.")),
+        CurlOption(
             "user", "u",
             .different("Without a password it is asked for at the terminal; the argument is overwritten at once.")),
+        CurlOption(
+            "user-agent", "A",
+            .different("An empty name is sent as it is; curl sends no field then.")),
         CurlOption(
             "verbose", "v",
             .different("Shows what the broker tells: headers, redirects, challenges; no bytes of the connection.")),
         CurlOption(
             "write-out", "w",
-            .different("Some variables: see watchword-fetch(1).")),
+            .different("Some variables, see watchword-fetch(1); another one is an error, and so is @file.")),
     ]
 
     private static func absent(_ reason: Reason) -> [CurlOption] {

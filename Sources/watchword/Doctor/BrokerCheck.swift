@@ -5,6 +5,8 @@ import WatchwordProtocol
 
 /// The socket, the broker behind it, and what it says of itself.
 struct BrokerCheck {
+    /// The keyring is asked anew for its state, and may need some seconds itself.
+    private static let patience: Duration = .seconds(15)
     private let location: SocketLocation
 
     init(_ location: SocketLocation) { self.location = location }
@@ -14,6 +16,7 @@ struct BrokerCheck {
         guard folder.verdict != .bad else { return [folder] }
         do throws(ClientFailure) {
             let connection = try BrokerConnection(location)
+            connection.callLimit = Self.patience
             let status = try connection.call(.serverStatus)
             return [
                 folder, version(status), keyring(try connection.call(.keyringStatus)), lock(status), agents(status),
@@ -60,6 +63,10 @@ struct BrokerCheck {
                 "Broker", "None is running.",
                 "It is started with the first watchword fetch; for other programs: systemctl --user enable --now watchword.socket, or run watchwordd."
             )
+        case .silent:
+            .bad(
+                "Broker", "It does not answer.",
+                "Look whether it is stopped (ps -o stat,pid -C watchwordd): kill -CONT, or kill it, and try again.")
         default: .bad("Broker", failure.description, "End it (watchword status names its process), and start it anew.")
         }
     }

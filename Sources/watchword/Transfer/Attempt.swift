@@ -100,23 +100,16 @@ final class Attempt {
         let head = ResponseHead(params)
         self.head = head
         verdict = resumption?.verdict(head) ?? .write(from: 0)
-        guard case .write(let offset) = verdict, isWanted(head), let output else { return }
+        let isWanted = isWanted(head)
+        // Also of what -f throws away: that is how one finds out why.
+        if isWanted || item.failsOnErrors && head.status >= 400 { try item.headerFile?.add(head.bytes) }
+        guard case .write(let offset) = verdict, isWanted, let output else { return }
         if let part {
             try part.start(at: offset)
             if offset == 0 { part.keep(head.status == 200 ? head.strongValidator : nil) }
         }
-        try dump(head)
         if item.showsHeader && !item.printsJSON { try output.write(head.bytes) }
         download?.output = output
-    }
-
-    /// `-D`.
-    private func dump(_ head: ResponseHead) throws {
-        guard let name = item.headerFile else { return }
-        let place =
-            try name == "-" ? ResponseOutput.standardOutput() : ResponseOutput(file: name, createsFolders: false)
-        try place.write(head.bytes)
-        if name != "-" { try place.finish() }
     }
 
     func completed(_ params: JSON) {

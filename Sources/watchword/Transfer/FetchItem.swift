@@ -21,8 +21,8 @@ struct FetchItem {
     var failsOnErrors = false
     /// `--fail-with-body`.
     var keepsErrorBodies = false
-    /// `-D`; `-` is standard output.
-    var headerFile: String?
+    /// `-D`
+    var headerFile: HeaderFile?
     var writeOut: WriteOut?
     var printsJSON = false
     var retry = RetryPolicy()

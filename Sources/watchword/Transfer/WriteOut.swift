@@ -30,6 +30,9 @@ struct WriteOut {
 
     /// - Throws: `ValidationError` for a variable that is not here.
     init(_ format: String) throws {
+        guard !format.hasPrefix("@") else {
+            throw ValidationError("-w takes the format itself, and not the name of a file that holds it.")
+        }
         var rest = format[...]
         var text = ""
         while let character = rest.popFirst() {

@@ -11,7 +11,7 @@ class Request:
         self.connection, self.raw, self.body = connection, head, body
         lines = head.decode("latin-1").split("\r\n")
         self.method, self.target, self.version = lines[0].split(" ", 2)
-        self.headers = [tuple(line.split(": ", 1)) for line in lines[1:] if ": " in line]
+        self.headers = [(name, value.lstrip(" ")) for name, colon, value in (line.partition(":") for line in lines[1:]) if colon]
 
     def header(self, name):
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
