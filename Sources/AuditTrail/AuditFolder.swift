@@ -67,7 +67,8 @@ struct AuditFolder: AuditStorage {
         var made = ""
         for part in path.split(separator: "/") {
             made += "/\(part)"
-            _ = mkdir(made, 0o700)
+            // Also where a file creation mask forbids the user what it must not.
+            if mkdir(made, 0o700) == 0 { _ = chmod(made, 0o700) }
         }
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw failure(path, "cannot be opened", errno) }

@@ -13,6 +13,7 @@ from rig.agents import RunningAgent, askpass
 from rig.bodies import eventually
 from rig.broker import ROOT, program
 from rig.desktop import AGENT
+from rig.subjects import let_others_reach
 
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))
 
@@ -280,8 +281,7 @@ def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path
     """As any user: a process that cannot be looked at is a sandbox to the broker, which may not be an agent."""
     folder = stage.folder / "nobody"
     folder.mkdir(mode=0o755)
-    for parent in [folder, *folder.parents][:4]:
-        parent.chmod(parent.stat().st_mode | 0o055)
+    let_others_reach(folder)
     shutil.copy(program("watchwordd"), folder / "watchwordd")
     shutil.copytree(ROOT / "contrib" / "agent", folder / "agent", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "run").mkdir(mode=0o700)

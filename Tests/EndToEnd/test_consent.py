@@ -14,7 +14,7 @@ from rig import audit, schemas
 from rig.broker import Broker, program
 from rig.client import Client, password_answer
 from rig.scripted import basic_server
-from rig.subjects import Consenter, Relay, flatpak
+from rig.subjects import Consenter, Relay, flatpak, let_others_reach
 from rig.terminal import Shell
 
 ASK = '[sharing]\nsession = "ask"\n'
@@ -302,8 +302,7 @@ def test_subjects_are_told_without_any_privilege(stage, tmp_path):
     """Everything that is read of a client can be read by a broker that is not root's."""
     folder = stage.folder / "nobody"
     folder.mkdir(mode=0o755)
-    for parent in [folder, *folder.parents][:4]:
-        parent.chmod(parent.stat().st_mode | 0o055)
+    let_others_reach(folder)
     binaries = folder / "bin"
     binaries.mkdir()
     for name in ("watchwordd", "watchword"):

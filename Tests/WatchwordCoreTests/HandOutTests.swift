@@ -46,6 +46,17 @@ import WatchwordProtocol
         #expect(found(get(pattern("https"))) == nil)
     }
 
+    @Test(arguments: [("http", false), ("https", true)])
+    func aDigestOverAReadableLineIsNotGivenOut(scheme: String, isGiven: Bool) throws {
+        var run = TableRun()
+        let fetch = try run.fetch("\(scheme)://h/a/page")
+        run.challenge(fetch, "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256")
+        run.answer(fetch, user: "bob", "pw")
+        run.respond(fetch, 200)
+        let found = run.table.sessionCredential(for: get(pattern(scheme)), of: ClientTag(value: 1), now: run.now)
+        #expect((found != nil) == isGiven)
+    }
+
     @Test func anothersPartIsNotGivenOut() throws {
         var run = TableRun(sharing: .client)
         let fetch = try run.fetch("http://h/a/page")

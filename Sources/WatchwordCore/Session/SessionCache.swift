@@ -47,10 +47,15 @@ public struct SessionCache: Sendable {
     func credential(
         for pattern: SpacePattern, user: String?, owner: Partition?, path: String, now: Duration
     ) -> LoginCredential? {
-        let list = list(at: Challenger(pattern), of: owner)
+        let challenger = Challenger(pattern)
+        let list = list(at: challenger, of: owner)
+        // Whoever is on the way would have the password of a Digest from a program that is asked for Basic (semantics rule 25).
+        let isReadable =
+            if case .server(let origin) = challenger { origin.scheme == .http && !origin.isLoopback } else { true }
         let form: LoginCredential.Form = pattern.authenticationMethod == .bearer ? .token : .password
         let fitting = list.filter { entry in
             entry.credential.form == form && limits.allow(entry, now: now)
+                && (!isReadable || entry.space.authenticationMethod == .httpBasic)
                 && pattern.contains(SpacePattern(entry.space))
                 && isDefault(entry, for: user, among: list, now: now)
                 && (user ?? entry.credential.user) == entry.credential.user

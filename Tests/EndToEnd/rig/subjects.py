@@ -1,7 +1,9 @@
 """Programs that are not this one, as clients: in a sandbox, under another name, as another user; and an agent that consents."""
 import json
 import os
+import pathlib
 import subprocess
+import tempfile
 import textwrap
 
 from .client import Client
@@ -88,3 +90,11 @@ def flatpak(application="org.example.Maps", instance="17"):
     links = [option for name in ("bin", "lib", "lib64", "sbin") for option in ("--symlink", f"usr/{name}", f"/{name}")]
     command = ["bwrap", *folders, *links, "--proc", "/proc", "--dev", "/dev", "--ro-bind-data", str(readable), "/.flatpak-info"]
     return command, readable
+
+
+def let_others_reach(folder):
+    """Another user may enter every folder on the way: pytest's own are for its user alone."""
+    top = pathlib.Path(tempfile.gettempdir())
+    for one in [folder, *folder.parents]:
+        if one != top and one.is_relative_to(top):
+            one.chmod(one.stat().st_mode | 0o055)
