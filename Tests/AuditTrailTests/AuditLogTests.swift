@@ -38,7 +38,8 @@ import WatchwordProtocol
         let lost = storage.events.filter { $0["kind"]?.string == "eventsLost" }.compactMap { $0["count"]?.integer }
         #expect(written >= AuditLimits.queue && written < count)
         #expect(written + lost.reduce(0, +) == count)
-        #expect(storage.kinds.last == "eventsLost")
+        // Not always at the end: what is dropped while the writer has not begun comes before what it finds next.
+        #expect(!lost.isEmpty)
     }
 
     @Test func theEndWaitsForNoDiskThatHangs() {
