@@ -5,8 +5,12 @@ import Testing
 
 /// What is left of a password in the process, when a transfer is over.
 @Suite struct LibcurlMemoryTests {
-    /// Kept in a form that is not looked for.
-    private static let hidden = (0..<40).map { _ in UInt8.random(in: 0x61...0x7A) ^ 0xFF }
+    /// Kept in a form that is not looked for. What is looked for begins with a byte that other tests do not fill megabytes with:
+    /// each of those would be a place to look at.
+    private static let hidden = (0..<40).map { index in
+        (index == searched ? UInt8(ascii: "~") : UInt8.random(in: 0x61...0x7A)) ^ 0xFF
+    }
+    private static let searched = 20
 
     private func lend(_ body: (UnsafeMutablePointer<CChar>) -> Void) {
         let text = UnsafeMutablePointer<CChar>.allocate(capacity: Self.hidden.count + 1)
@@ -24,7 +28,7 @@ import Testing
         let maps = fopen("/proc/self/maps", "r")
         defer { fclose(maps) }
         var (count, line) = (0, [CChar](repeating: 0, count: 512))
-        let wanted = Self.hidden.suffix(20)
+        let wanted = Self.hidden.suffix(from: Self.searched)
         while fgets(&line, Int32(line.count), maps) != nil {
             let parts = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
                 .split(separator: " ")
