@@ -61,6 +61,14 @@ def run(broker, *arguments):
         [program("watchword"), *arguments], env=broker.environment, capture_output=True, timeout=30, start_new_session=True)
 
 
+def say(terminal, prompt, *lines):
+    """One line to each prompt: what is typed before a question comes is no answer to it."""
+    for line in lines:
+        terminal.expect(prompt)
+        terminal.shown = b"" if line is not lines[-1] else terminal.shown
+        terminal.type(line + "\n")
+
+
 @pytest.mark.parametrize("typed, persistence", [
     ("fetch", "none"), ("f", "none"), ("session", "forSession"), ("always", "permanent"), ("nonsense\nAlways", "permanent")])
 def test_a_certificate_is_shown_and_accepted(broker, typed, persistence):
@@ -74,7 +82,7 @@ def test_a_certificate_is_shown_and_accepted(broker, typed, persistence):
     ]:
         assert text in terminal.shown, terminal.shown
     assert b"DNS:a10.test" not in terminal.shown and b"ANOTHER KEY" not in terminal.shown
-    terminal.type(typed + "\n")
+    say(terminal, "Accept it? ", *typed.split("\n"))
     assert terminal.end() == 0 and b"done" in terminal.shown
     assert plan.answers == [accepted(persistence)] and plan.can == {"answer": True}
 
@@ -94,8 +102,7 @@ def test_only_what_can_be_kept_is_offered(broker):
     plan = Trust("expired", persistenceAllowed=["none"])
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
     terminal.expect("Accept it? fetch/NO: ")
-    terminal.type("always\n")
-    terminal.type("fetch\n")
+    say(terminal, "Accept it? ", "always", "fetch")
     assert terminal.end() == 0 and plan.answers == [accepted("none")]
 
 

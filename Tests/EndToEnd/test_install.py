@@ -93,7 +93,7 @@ def test_nothing_is_left(tmp_path, small):
     assert len(tree(tmp_path)) > len(before) + 20
     client = tmp_path / "usr/local/share/watchword/clients/python"
     subprocess.run(["/usr/bin/python3", "-c", "import watchword"], cwd=client, check=True, env={"PATH": os.environ["PATH"]})
-    assert list((client / "__pycache__").iterdir())
+    assert list((client / "watchword" / "__pycache__").iterdir())
     done = install("--destdir", tmp_path, "--uninstall")
     assert done.returncode == 0, done.stderr
     assert tree(tmp_path) == before

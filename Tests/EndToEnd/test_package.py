@@ -12,6 +12,7 @@ from rig.scripted import response
 
 CONTRIB = ROOT / "contrib"
 PROFILE = "etc/apparmor.d/usr.bin.watchwordd"
+AUTOSTART = "etc/xdg/autostart/watchword-agent.desktop"
 
 
 def run(*command, **more):
@@ -95,7 +96,7 @@ def test_it_is_what_debian_expects(target, package, tmp_path):
     assert all(path.stat().st_mode & 0o022 == 0 for path in target.root.rglob("*") if not path.is_symlink())
     listed = run("dpkg-deb", "--contents", package).stdout
     assert set(re.findall(r"^\S+ (\S+)", listed, re.MULTILINE)) == {"root/root"}
-    assert (run("dpkg-deb", "--info", package, "conffiles").stdout) == f"/{PROFILE}\n"
+    assert set(run("dpkg-deb", "--info", package, "conffiles").stdout.splitlines()) == {f"/{PROFILE}", f"/{AUTOSTART}"}
     assert not any(path.name.endswith((".pyc", ".orig")) or path.name == "installed-files" for path in target.root.rglob("*"))
 
 
@@ -110,7 +111,7 @@ def test_nothing_is_left_of_it(package, tmp_path):
     (target.root / PROFILE).write_text("# mine\n")
     target.do("--remove", "watchword")
     left = [path for path in target.files() if (target.root / path).is_file()]
-    assert left == [PROFILE, "usr/share/man/own"], "a changed conffile is the administrator's"
+    assert left == [PROFILE, AUTOSTART, "usr/share/man/own"], "what is in /etc is the administrator's"
     target.do("--purge", "watchword")
     assert target.files() == before
     assert "watchword" not in target.database.read_text() and not list((target.records / "info").glob("watchword*"))

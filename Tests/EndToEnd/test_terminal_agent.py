@@ -82,6 +82,9 @@ def test_consent_for_a_sandbox(stage, desk, typed, is_allowed):
     desk.terminal.expect("It wants to use the log-in of the session")
     desk.terminal.expect("May it? once/session/always/NO: ")
     for part in typed.splitlines(keepends=True):
+        # What is typed before a question comes is no answer to it.
+        desk.terminal.expect("May it? ")
+        desk.terminal.shown = b""
         desk.terminal.type(part)
     if not is_allowed:
         desk.terminal.expect("User: ")
