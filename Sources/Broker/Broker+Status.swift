@@ -49,6 +49,7 @@ extension Broker {
                 "connectionsReused": .integer(figures.connectionsReused),
             ],
             "ignoredReplies": .integer(ignored),
+            "proxy": options.proxy.endpoint.map { .string($0.text) } ?? .null,
             "systemCallFilter": .boolean(options.filtersSystemCalls),
         ]
     }

@@ -51,7 +51,7 @@ public struct Settings: Sendable, Equatable {
     public var schemeOrders: [SchemeOrder] = []
 
     /// Programs that are given passwords themselves.
-    public var handOuts: [HandOut] = []
+    public var handOuts: [HandOutRule] = []
 
     /// Whether an account is kept of who used what for where.
     public var auditEnabled = true

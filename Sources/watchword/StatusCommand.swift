@@ -10,14 +10,13 @@ struct StatusCommand: ParsableCommand {
               watchword status
             """)
 
-    @Flag(help: "Print the broker's own answer, as JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     @OptionGroup var broker: SocketOption
 
     func run() throws {
         let status = try broker.call(.serverStatus)
-        print(json ? String(decoding: status.serialized(), as: UTF8.self) : Self.text(status, broker.location.path))
+        output.show(status, Self.text(status, broker.location.path))
     }
 
     private static func text(_ status: JSON, _ path: String) -> String {

@@ -61,7 +61,7 @@ extension BrokerOptions {
             negotiateHosts: settings.negotiateHosts, delegationHosts: settings.delegationHosts,
             ntlmHosts: settings.ntlmHosts,
             sites: settings.schemeOrders.map { SchemeRules.Site(hosts: [$0.hosts], order: $0.order) })
-        handOuts = settings.handOuts.map { HandOutRule(program: $0.program, hosts: $0.hosts) }
+        handOuts = settings.handOuts
         sharing =
             switch settings.sharing {
             case .user: .user

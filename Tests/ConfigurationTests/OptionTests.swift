@@ -29,7 +29,7 @@ import WatchwordProtocol
             "['/usr/bin/watchword git.example   *.corp.example:8443']",
             {
                 let hosts = [try HostPattern("git.example"), try HostPattern("*.corp.example:8443")]
-                $0.handOuts = [HandOut(program: "/usr/bin/watchword", hosts: hosts)]
+                $0.handOuts = [HandOutRule(program: "/usr/bin/watchword", hosts: hosts)]
             }
         ),
         "audit.enabled": ("false", { $0.auditEnabled = false }),

@@ -87,9 +87,14 @@ def test_a_configuration_with_a_mistake(alone):
     assert code == 1 and "alow" in found["Configuration"]["text"]
     with open(path, "w") as file:
         file.write('[proxy]\nurl = "http://proxy.example:3128"\n')
-    code, found = findings({**alone, "https_proxy": "http://other.example"})
+    code, found = findings(alone)
     assert code == 0 and found["Configuration"]["text"] == f"{path} is in order."
-    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "The configuration names one.", "advice": None}
+
+
+def test_a_proxy_that_the_configuration_names(stage):
+    broker = stage.configured('[proxy]\nurl = "http://proxy.example:3128"\n')
+    _, found = findings({**Shell(broker).environment, "https_proxy": "http://other.example"})
+    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "The broker goes through http://proxy.example:3128.", "advice": None}
 
 
 def test_a_proxy_that_only_the_environment_names(alone):

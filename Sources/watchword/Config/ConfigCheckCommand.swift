@@ -31,7 +31,7 @@ struct ConfigCheckCommand: ParsableCommand {
         let result: JSON = [
             "inOrder": .boolean(check.status == 0), "lines": .array(check.lines.map { .string($0) }),
         ]
-        print(String(decoding: result.serialized(), as: UTF8.self))
+        print(result.line)
         if check.status != 0 { throw ExitCode(check.status > 0 ? check.status : ExitStatus.failedToStart) }
     }
 }

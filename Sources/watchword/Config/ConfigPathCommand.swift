@@ -21,6 +21,6 @@ struct ConfigPathCommand: ParsableCommand {
         else {
             throw refusal("There is no place for a configuration: set $HOME or $XDG_CONFIG_HOME to an absolute path.")
         }
-        print(json ? String(decoding: JSON.object(["path": .string(path)]).serialized(), as: UTF8.self) : path)
+        print(json ? JSON.object(["path": .string(path)]).line : path)
     }
 }

@@ -14,8 +14,7 @@ struct CredentialsListCommand: ParsableCommand {
     @Argument(help: "A URL like https://host:port; a path does not count.")
     var site: String?
 
-    @Flag(help: "Print the broker's own answer, as JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     @OptionGroup var broker: SocketOption
 
@@ -24,7 +23,7 @@ struct CredentialsListCommand: ParsableCommand {
     func run() throws {
         let params = CredentialListParams(pattern: try site.map { try Site($0).pattern })
         let result = try broker.call(.credentialList, params.json)
-        if json { return print(String(decoding: result.serialized(), as: UTF8.self)) }
+        if output.json { return print(result.line) }
         let rows = (result["credentials"]?.elements ?? []).map(Self.row)
         print(rows.isEmpty ? "Nothing is kept." : TextTable.text([Self.heading] + rows))
         KeyringText.noteAbsence(result["keyring"])

@@ -13,16 +13,17 @@ struct BrokerCheck {
 
     var findings: [Finding] {
         let folder = folderFinding
-        guard folder.verdict != .bad else { return [folder] }
+        guard folder.verdict != .bad else { return [folder, ProxyCheck.finding(nil)] }
         do throws(ClientFailure) {
             let connection = try BrokerConnection(location)
             connection.callLimit = Self.patience
             let status = try connection.call(.serverStatus)
             return [
                 folder, version(status), keyring(try connection.call(.keyringStatus)), lock(status), agents(status),
+                ProxyCheck.finding(status),
             ]
         } catch {
-            return [folder, failure(error)]
+            return [folder, failure(error), ProxyCheck.finding(nil)]
         }
     }
 
@@ -67,7 +68,8 @@ struct BrokerCheck {
             .bad(
                 "Broker", "It does not answer.",
                 "Look whether it is stopped (ps -o stat,pid -C watchwordd): kill -CONT, or kill it, and try again.")
-        default: .bad("Broker", failure.description, "End it (watchword status names its process), and start it anew.")
+        default:
+            .bad("Broker", failure.description, "End it (its process: pgrep -u $USER watchwordd), and start it anew.")
         }
     }
 

@@ -22,7 +22,7 @@ struct DoctorCommand: ParsableCommand {
         let findings = BrokerCheck(broker.location).findings + EnvironmentCheck().findings
         if json {
             let all: JSON = ["findings": .array(findings.map(\.json))]
-            print(String(decoding: all.serialized(), as: UTF8.self))
+            print(all.line)
         } else {
             for finding in findings { print(finding.line) }
         }

@@ -1,10 +1,10 @@
 import Glibc
 import WatchwordProtocol
 
-/// What the broker finds around it: libraries, certificates, Kerberos, proxies, memory, configuration.
+/// What the broker finds around it: libraries, certificates, Kerberos, memory, configuration.
 struct EnvironmentCheck {
     var findings: [Finding] {
-        [program, configuration, certificates, kerberos, proxy, memory]
+        [program, configuration, certificates, kerberos, memory]
     }
 
     // MARK: Programs and libraries
@@ -74,24 +74,6 @@ struct EnvironmentCheck {
             return .good(name, "It is not set up here (/etc/krb5.conf); only servers with Negotiate need it.")
         }
         return .doubtful(name, "You have no valid ticket.", "Where servers want one (schemes.negotiate): run kinit.")
-    }
-
-    /// The broker takes no proxy from its environment, so a variable that others go by is worth a word.
-    private var proxy: Finding {
-        let name = "Proxy"
-        let set = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"].filter {
-            Environment.text($0).map { !$0.isEmpty } ?? false
-        }
-        let configured = ConfigurationLocation.path(environment: Environment.text).flatMap { SmallFile.text(of: $0) }
-        let hasOwn = configured.map { text in
-            text.split(separator: "\n").contains { $0.drop { $0 == " " }.hasPrefix("url") } && text.contains("[proxy]")
-                || text.contains("proxy.url")
-        }
-        if hasOwn == true { return .good(name, "The configuration names one.") }
-        guard let first = set.first else { return .good(name, "None is configured, and none in the environment.") }
-        return .doubtful(
-            name, "$\(first) names one, and the broker does not go by its environment.",
-            "Put it into the configuration: proxy.url, without user and password.")
     }
 
     // MARK: Memory

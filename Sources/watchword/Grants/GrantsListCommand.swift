@@ -10,14 +10,13 @@ struct GrantsListCommand: ParsableCommand {
               watchword grants list
             """)
 
-    @Flag(help: "Print the broker's own answer, as JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     @OptionGroup var broker: SocketOption
 
     func run() throws {
         let result = try broker.call(.grantList)
-        if json { return print(String(decoding: result.serialized(), as: UTF8.self)) }
+        if output.json { return print(result.line) }
         let rows = (result["grants"]?.elements ?? []).map(Self.row)
         print(rows.isEmpty ? "Nothing is granted, and nothing refused." : TextTable.text([Self.heading] + rows))
     }

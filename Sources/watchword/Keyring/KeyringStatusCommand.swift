@@ -10,14 +10,13 @@ struct KeyringStatusCommand: ParsableCommand {
               watchword keyring status
             """)
 
-    @Flag(help: "Print the broker's own answer, as JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     @OptionGroup var broker: SocketOption
 
     func run() throws {
         let status = try broker.call(.keyringStatus)
-        print(json ? String(decoding: status.serialized(), as: UTF8.self) : KeyringText.line(status))
+        output.show(status, KeyringText.line(status))
     }
 }
 

@@ -89,7 +89,7 @@ struct LogCommand: ParsableCommand {
                 return nil
             }
         }
-        return json ? String(decoding: event.serialized(), as: UTF8.self) : LogText.line(event)
+        return json ? event.line : LogText.line(event)
     }
 
     /// At once, whatever reads it.

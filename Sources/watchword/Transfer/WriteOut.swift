@@ -86,7 +86,7 @@ struct WriteOut {
             case .exitCode: "\(code.rawValue)"
             case .httpCode, .responseCode: padded(head?.status ?? 0)
             case .httpVersion: head?.httpVersion ?? "0"
-            case .json: String(decoding: (result ?? [:]).serialized(), as: UTF8.self)
+            case .json: (result ?? [:]).line
             case .method: params.method
             case .scheme: url.firstRange(of: "://").map { url[..<$0.lowerBound].uppercased() } ?? ""
             case .sizeDownload: "\(receivedBytes)"

@@ -1,20 +1,6 @@
-public import WatchwordProtocol
+internal import WatchwordProtocol
 
-/// A program that is given the passwords of some hosts.
-public struct HandOut: Sendable, Equatable {
-    /// The path of the program file.
-    public var program: String
-    /// The hosts that are meant.
-    public var hosts: [HostPattern]
-
-    /// The passwords of `hosts` for `program`.
-    public init(program: String, hosts: [HostPattern]) {
-        self.program = program
-        self.hosts = hosts
-    }
-}
-
-extension HandOut {
+extension HandOutRule {
     /// Reads "/usr/bin/watchword git.example.com *.corp.example".
     init(_ text: String) throws(Refusal) {
         let words = text.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init)
@@ -25,8 +11,7 @@ extension HandOut {
         guard words.count > 1 else {
             throw Refusal("Behind the program there is no host pattern, and it would be given nothing. \(Self.form)")
         }
-        program = first
-        hosts = []
+        var hosts: [HostPattern] = []
         for word in words.dropFirst() {
             do throws(HostPattern.Invalid) {
                 hosts.append(try HostPattern(word))
@@ -34,6 +19,7 @@ extension HandOut {
                 throw Refusal(error.text)
             }
         }
+        self.init(program: first, hosts: hosts)
     }
 
     private static let form =
@@ -44,16 +30,16 @@ extension HandOut {
 }
 
 extension ConfigurationOption {
-    static func handOuts(_ key: String, _ place: Place<[HandOut]>, _ summary: String) -> ConfigurationOption {
+    static func handOuts(_ key: String, _ place: Place<[HandOutRule]>, _ summary: String) -> ConfigurationOption {
         ConfigurationOption(
             key, .handOuts, summary,
             written: { "[\($0[keyPath: place].map { "\"\($0.text)\"" }.joined(separator: ", "))]" },
             change: { option, value, settings in
                 guard case .strings(let texts) = value else { return [option.wrongType(value)] }
-                var (handOuts, objections): ([HandOut], [Objection]) = ([], [])
+                var (handOuts, objections): ([HandOutRule], [Objection]) = ([], [])
                 for text in texts {
                     do throws(Refusal) {
-                        handOuts.append(try HandOut(text.text))
+                        handOuts.append(try HandOutRule(text.text))
                     } catch {
                         objections.append(Objection(line: text.line, text: error.text))
                     }
