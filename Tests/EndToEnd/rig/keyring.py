@@ -16,6 +16,8 @@ from rig.waiting import is_ready
 
 SERVICE = "org.freedesktop.secrets"
 SCHEMA = "org.gnome.keyring.NetworkPassword"
+# What gnome-keyring says of an item without a schema, once it has read it again from its file.
+NO_SCHEMA = ("xdg:schema", "org.freedesktop.Secret.Generic")
 CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:path={folder}/bus</listen><policy context="default">
@@ -121,10 +123,11 @@ class Keyring:
         self.run("secret-tool", "store", "--label=Put", *words, text=password)
 
     def items(self):
-        """The attributes of every item with its secret, read by secretstorage."""
+        """The attributes of every item, without the schema of those that have none, and its secret, read by secretstorage."""
         with contextlib.closing(open_dbus_connection(self.address)) as connection:
             collection = secretstorage.get_default_collection(connection)
-            return [(item.get_attributes(), item.get_secret().decode()) for item in collection.get_all_items()]
+            items = list(collection.get_all_items())
+            return [(dict(item.get_attributes().items() - {NO_SCHEMA}), item.get_secret().decode()) for item in items]
 
     def delete(self):
         """Empties the default collection."""
