@@ -119,8 +119,7 @@ extension Broker {
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
         fetch.client = connection.auditClient
-        connection.fetches.insert(fetch.id)
-        connection.heldRequestBytes += fetch.heldBytes
+        own(fetch, connection)
         counters.challengesAnswered += 1
         resolve(entry.params.challengeID, with: params.answer, by: "client")
     }
@@ -191,10 +190,16 @@ struct ParkedFetch {
     let connection: ConnectionID
     let peer: PeerIdentity
 
-    /// Whether this is the peer that may come back: any program of the user, but for those that are kept apart.
+    /// Whether this is the peer that may come back: any program of the user that has the token, but for those that are kept
+    /// apart.
     func isFor(_ other: ClientConnection) -> Bool {
         guard other.peer.uid == peer.uid, other.peer.entrance == peer.entrance else { return false }
         guard other.isConfined || peer.subject.isSandboxed else { return true }
-        return other.id == connection || other.peer.subject.isSame(as: peer.subject)
+        return isOfProgram(of: other)
+    }
+
+    /// As far as is known; the process itself may be another one by now.
+    func isOfProgram(of other: ClientConnection) -> Bool {
+        other.id == connection || other.peer.subject.isSame(as: peer.subject)
     }
 }

@@ -183,12 +183,11 @@ extension Broker {
         case nil:
             perform(table.given(nil, for: id, environment))
         case .bytes(let bytes)?:
-            guard connection.heldRequestBytes + bytes.count <= Limits.heldRequestBytes else {
-                let text = "The fetches of this connection hold too many bytes of requests. Attach the body instead."
-                return cancel(fetch, FetchFailure(.busy, text))
+            if let shortage = connection.holdings.requests.shortage(for: bytes.count) {
+                return cancel(fetch, FetchFailure(.busy, shortage.requestText))
             }
             fetch.heldBytes += bytes.count
-            connection.heldRequestBytes += bytes.count
+            connection.holdings.requests.take(bytes.count)
             perform(table.given(.bytes(bytes), for: id, environment))
         case .attached(let attached)?:
             let stream = makeStream(attached, keepsCopy: false)

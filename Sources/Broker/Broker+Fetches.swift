@@ -70,7 +70,7 @@ extension Broker {
         dropOpenBody(of: fetch)
         let id = fetch.id
         var request = request
-        request.account = fetch.owner.flatMap { connections[$0.connection]?.account }
+        request.allowance = fetch.owner.flatMap { connections[$0.connection]?.holdings.responses }
         let transfer = transfers.start(request) { [self, loop] outcome in
             loop.post { self.assumeIsolated { $0.transferEnded(outcome, of: id) } }
         }
@@ -122,10 +122,9 @@ extension Broker {
             challengeTime: fetch.challengeTime)
         if fetch.steps != nil { connection.notify(.fetchHeaders, result.headersJSON(owner.requestID)) }
         if !isInline {
-            guard connection.bodies.count < Limits.openBodies else {
+            do throws(RPCError) { try checkRoomForBody(of: connection) } catch {
                 if let openBody { transfers.cancel(openBody.transfer) }
-                let text = "This connection has \(Limits.openBodies) bodies to read. Read some to their end first."
-                return fail(fetch, FetchFailure(.busy, text), on: connection)
+                return fail(fetch, FetchFailure(.busy, error.message), on: connection)
             }
             self.openBody(of: response.response, fetch, result, for: connection)
         }
@@ -176,7 +175,14 @@ extension Broker {
 
     func disown(_ fetch: RunningFetch, _ connection: ClientConnection) {
         guard connection.fetches.remove(fetch.id) != nil else { return }
-        connection.heldRequestBytes -= fetch.heldBytes
+        connection.holdings.fetches.giveBack(1)
+        connection.holdings.requests.giveBack(fetch.heldBytes)
+    }
+
+    func own(_ fetch: RunningFetch, _ connection: ClientConnection) {
+        connection.fetches.insert(fetch.id)
+        connection.holdings.fetches.take(1)
+        connection.holdings.requests.take(fetch.heldBytes)
     }
 
     /// Only what the client has asked to be told.

@@ -7,8 +7,18 @@ extension Broker {
     /// How often messages that are not complete are looked at.
     private static let senderInterval = Duration.seconds(5)
 
-    /// Looks at when the message that is coming was begun. A byte a second for ever would hold what has come.
+    /// Looks at when the message that is coming was begun: a byte a second for ever would hold what has come. And at what such
+    /// messages hold together.
     func noteUnfinishedMessage(of connection: ClientConnection) {
+        connection.noteUnfinishedBytes()
+        if let shortage = connection.holdings.messages.shortage(for: 0) {
+            let greatest = greatest(shortage.holder, of: connection, by: \.unfinishedBytes)
+            log.warning("unfinished messages hold too much", metadata: ["pid": "\(greatest.peer.pid)"])
+            greatest.breakOff(
+                "\(shortage.holder) may hold \(shortage.limit) bytes of messages that are not complete, and this connection has most of them"
+            )
+            greatest.noteUnfinishedBytes()
+        }
         guard connection.unfinishedCount != nil else {
             connection.unfinished = nil
             return
@@ -41,14 +51,52 @@ extension Broker {
         )
     }
 
-    /// - Throws: `busy` when the fetches of the client hold so much that `count` bytes of one more are not to be added.
-    func checkRoom(for count: Int, of connection: ClientConnection) throws {
-        guard connection.heldRequestBytes + count <= Limits.heldRequestBytes else {
+    /// - Throws: `busy` when there are so many fetches, or they hold so much, that one more with `count` bytes is not to be
+    ///   added.
+    func checkRoom(for count: Int, of connection: ClientConnection) throws(RPCError) {
+        if let shortage = connection.holdings.fetches.shortage(for: 1) {
             throw RPCError(
                 .busy,
-                "The fetches of this connection hold \(connection.heldRequestBytes) bytes of requests; more than \(Limits.heldRequestBytes) are not kept. Wait for replies, or attach the body."
+                "Of \(shortage.holder) \(shortage.heldCount) fetches are not answered; more than \(shortage.limit) are not taken. Wait for replies."
             )
         }
+        if let shortage = connection.holdings.requests.shortage(for: count) {
+            throw RPCError(.busy, shortage.requestText)
+        }
+    }
+
+    /// - Throws: `busy` when there are so many bodies to read that one more is not to be added.
+    func checkRoomForBody(of connection: ClientConnection) throws(RPCError) {
+        guard let shortage = connection.holdings.bodies.shortage(for: 1) else { return }
+        throw RPCError(
+            .busy,
+            "Of \(shortage.holder) \(shortage.heldCount) bodies are to be read; more than \(shortage.limit) are not kept. Read some to their end first."
+        )
+    }
+
+    /// So many bytes wait for this client to read them.
+    func noteUnread(_ count: Int, of id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        connection.noteUnread(count)
+        guard let shortage = connection.holdings.replies.shortage(for: 0) else { return }
+        let greatest = greatest(shortage.holder, of: connection, by: \.unreadBytes)
+        log.warning(
+            "what was not read is too much",
+            metadata: ["bytes": "\(shortage.heldCount)", "pid": "\(greatest.peer.pid)"])
+        greatest.abandon()
+    }
+
+    /// Of those who share what is short, the one that has most of it: not the one that comes when others have taken it all.
+    private func greatest(
+        _ holder: Allowance.Holder, of connection: ClientConnection, by count: KeyPath<ClientConnection, Int>
+    ) -> ClientConnection {
+        let sharing =
+            switch holder {
+            case .connection: [connection]
+            case .program: connections.values.filter { $0.program === connection.program }
+            case .everybody: Array(connections.values)
+            }
+        return sharing.max { $0[keyPath: count] < $1[keyPath: count] } ?? connection
     }
 
     /// Whether one more question may wait for an answer on behalf of this fetch. If not, the fetch ends.
@@ -75,5 +123,12 @@ extension FetchRunParams {
     /// What of it is kept until the reply.
     var heldBytes: Int {
         (body?.count ?? 0) + url.utf8.count + headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+}
+
+extension Allowance.Shortage {
+    /// That bytes of requests are not taken.
+    var requestText: String {
+        "Of \(holder) fetches hold \(heldCount) bytes of requests; more than \(limit) are not kept. Wait for replies, or attach the body."
     }
 }

@@ -24,6 +24,7 @@ extension Broker {
         guard connection.bodies.count + connection.fetches.count < Limits.openBodies else {
             throw RPCError(.busy, "This connection has \(Limits.openBodies) fetches in steps. Finish some first.")
         }
+        try checkRoomForBody(of: connection)
         let fetch = try makeFetch(json, of: connection, inSteps: true)
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: nil, requestID: connection.requestID(of: call))
@@ -66,8 +67,7 @@ extension Broker {
         fetch.source = stream?.source
         fetch.client = connection.auditClient
         fetches[id] = fetch
-        connection.fetches.insert(id)
-        connection.heldRequestBytes += fetch.heldBytes
+        own(fetch, connection)
         log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
         return fetch
     }

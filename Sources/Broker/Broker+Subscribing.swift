@@ -43,9 +43,11 @@ extension Broker {
         return [:]
     }
 
-    /// `auth/listPending`: what this connection was asked, and what waits for the second half of a fetch of this user.
+    /// `auth/listPending`: what this connection was asked, and what waits for the second half of a fetch of this user; where
+    /// programs are kept apart, of this program.
     func listPending(_ connection: ClientConnection) -> JSON {
-        let own = parked.values.filter { $0.isFor(connection) }
+        let isApart = options.sharing != .user
+        let own = parked.values.filter { $0.isFor(connection) && (!isApart || $0.isOfProgram(of: connection)) }
         let halves = own.map(\.params)
         let all = connection.challenges.all + halves.sorted { $0.challengeID < $1.challengeID }
         return ["challenges": .array(all.map(\.json))]

@@ -26,6 +26,9 @@ public actor Broker {
     var table: FetchTable
     var passphraseLock = PassphraseLock()
     var connections: [ConnectionID: ClientConnection] = [:]
+    /// By process, for as long as it has connections.
+    private var programs: [Int32: ClientProgram] = [:]
+    private let everybody: Holdings
     var fetches: [FetchID: RunningFetch] = [:]
     var questions: [String: OpenQuestion] = [:]
     /// Questions about the use of what is kept.
@@ -68,6 +71,7 @@ public actor Broker {
         self.clock = clock
         self.options = options
         self.log = log
+        everybody = Holdings(of: .everybody, options.holdingLimits)
         table = FetchTable(
             session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled,
             sharing: options.sharing)
@@ -110,7 +114,11 @@ public actor Broker {
     private func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
         lastConnection += 1
         let id = ConnectionID(value: lastConnection)
-        connections[id] = ClientConnection(id: id, peer: peer, link: link)
+        let program = programs[peer.pid] ?? ClientProgram(options.holdingLimits, within: everybody)
+        programs[peer.pid] = program
+        program.connectionCount += 1
+        connections[id] = ClientConnection(
+            id: id, peer: peer, link: link, program: program, options.holdingLimits)
         log.debug("connection opened", metadata: ["connection": "\(id.value)", "pid": "\(peer.pid)"])
         return id
     }
@@ -136,11 +144,14 @@ public actor Broker {
 
     private func forget(_ id: ConnectionID) {
         guard let connection = connections.removeValue(forKey: id) else { return }
+        connection.program.connectionCount -= 1
+        if connection.program.connectionCount == 0 { programs[connection.peer.pid] = nil }
         counters.ignoredReplies += connection.ignoredReplies
         eventListeners.remove(id)
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)
+        connection.releaseHoldings()
         settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         settleConfirmations(of: connection)
         table.forgetClient(id.tag, connection.peer.subject)
@@ -156,6 +167,10 @@ extension Broker: ConnectionService {
         // `nonisolated(unsafe)`: the call stays on this thread, and is over before the bytes are.
         nonisolated(unsafe) let lent = bytes
         assumeIsolated { $0.receive(lent, from: connection) }
+    }
+
+    public nonisolated func leftUnread(_ count: Int, _ connection: ConnectionID) {
+        assumeIsolated { $0.noteUnread(count, of: connection) }
     }
 
     public nonisolated func inputEnded(_ connection: ConnectionID) {

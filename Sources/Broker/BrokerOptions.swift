@@ -2,7 +2,7 @@ public import JSONText
 public import WatchwordCore
 public import WatchwordProtocol
 
-/// What the daemon can set. `version`, `document`, `sharing` and `filtersSystemCalls` stay as they are while it runs.
+/// What the daemon can set. `version`, `document`, `sharing` `holdingLimits` and `filtersSystemCalls` stay as they are while it runs.
 public struct BrokerOptions: Sendable {
     /// Of the program, as clients and `server/status` see it.
     public var version: String
@@ -19,6 +19,8 @@ public struct BrokerOptions: Sendable {
     public var sharing: FetchTable.Sharing
     /// Which programs are given secrets, and whose.
     public var handOuts: [HandOutRule] = []
+    /// What clients may hold at once.
+    public var holdingLimits = HoldingLimits()
     /// That the process has done so, for `server/status`.
     public var filtersSystemCalls = false
 

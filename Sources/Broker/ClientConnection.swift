@@ -27,20 +27,26 @@ final class ClientConnection {
     var confirmations: [Int: String] = [:]
     /// What happens that it wants to hear of.
     var eventKinds: Set<AuditEvent.Kind> = []
-    var bodies = OpenBodies()
+    var bodies: OpenBodies
     /// What it was told last of how far they are.
     var progress: [FetchID: TransferProgress] = [:]
-    /// What has come in messages for its fetches, and is kept until they are answered.
-    var heldRequestBytes = 0
-    /// What has come from servers for its fetches.
-    let account = BodyAccount(limit: Limits.heldResponseBytes)
+    let program: ClientProgram
+    /// What it holds of the broker.
+    let holdings: Holdings
     /// Replies that wait for others of their batch have about so many bytes.
     private var heldReplyBytes = 0
     var unfinished: UnfinishedMessage?
+    private var unfinishedHeld = Held()
+    private var unreadHeld = Held()
     /// Nothing came behind what is being handled.
     var isLastEvent = true
 
-    init(id: ConnectionID, peer: PeerIdentity, link: any ClientLink) {
+    init(
+        id: ConnectionID, peer: PeerIdentity, link: any ClientLink, program: ClientProgram, _ limits: HoldingLimits
+    ) {
+        self.program = program
+        holdings = Holdings(of: .connection, limits, within: program.holdings)
+        bodies = OpenBodies(holdings.bodies)
         self.id = id
         self.peer = peer
         self.link = link
@@ -77,17 +83,48 @@ final class ClientConnection {
 
     /// - Parameter bodyBytes: that are in `result`.
     func complete(_ call: ConnectionMachine.CallID, _ result: Result<JSON, RPCError>, bodyBytes: Int = 0) {
-        if let bytes = machine.complete(call, result) { link.send(bytes) } else { heldReplyBytes += bodyBytes }
+        if let bytes = machine.complete(call, result) {
+            link.send(bytes)
+            // Others are not to take it for room until the link has said how much of it waits.
+            if bodyBytes > Self.smallBody { noteUnread(unreadBytes + bytes.count) }
+        } else {
+            heldReplyBytes += bodyBytes
+        }
         if heldReplyBytes > 0 && !machine.holdsReplies { heldReplyBytes = 0 }
         closeIfDone()
     }
 
     /// Whether a body of this size may be sent in a reply: not to who does not read those that were sent.
     func hasRoom(forBody count: Int) -> Bool {
-        count <= Self.smallBody || link.waitingBytes + heldReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
+        guard count > Self.smallBody else { return true }
+        return link.waitingBytes + heldReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
+            && holdings.replies.leavesHalf(with: 2 * count)
     }
 
     private static let smallBody = 4096
+
+    /// What was sent to it, and waits to be read.
+    var unreadBytes: Int { unreadHeld.count }
+
+    func noteUnread(_ count: Int) { unreadHeld.change(to: count, in: holdings.replies) }
+
+    /// It is gone: what it held is there for others.
+    func releaseHoldings() {
+        bodies.removeAll()
+        noteUnread(0)
+        unfinishedHeld.change(to: 0, in: holdings.messages)
+    }
+
+    /// What has come of a message that is not complete.
+    var unfinishedBytes: Int { unfinishedHeld.count }
+
+    func noteUnfinishedBytes() { unfinishedHeld.change(to: machine.unreadCount, in: holdings.messages) }
+
+    /// It leaves unread what others need room for.
+    func abandon() {
+        noteUnread(0)
+        link.abandon()
+    }
 
     /// It has done what nobody may.
     func breakOff(_ reason: String) {

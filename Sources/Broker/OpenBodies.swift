@@ -16,7 +16,11 @@ struct OpenBodies {
         var isBeingRead = false
     }
 
+    private let allowance: Allowance
     private var entries: [String: Entry] = [:]
+
+    /// - Parameter allowance: where each one counts.
+    init(_ allowance: Allowance) { self.allowance = allowance }
 
     var fetchIDs: [String] { entries.keys.sorted() }
 
@@ -26,12 +30,24 @@ struct OpenBodies {
 
     subscript(fetchID: String) -> Entry? { entries[fetchID] }
 
-    mutating func add(_ entry: Entry, for fetchID: String) { entries[fetchID] = entry }
+    mutating func add(_ entry: Entry, for fetchID: String) {
+        entries[fetchID] = entry
+        allowance.take(1)
+    }
 
     /// Unless it has ended.
     mutating func setBeingRead(_ isBeingRead: Bool, _ fetchID: String) { entries[fetchID]?.isBeingRead = isBeingRead }
 
-    mutating func remove(_ fetchID: String) -> Entry? { entries.removeValue(forKey: fetchID) }
+    mutating func remove(_ fetchID: String) -> Entry? {
+        guard let entry = entries.removeValue(forKey: fetchID) else { return nil }
+        allowance.giveBack(1)
+        return entry
+    }
+
+    mutating func removeAll() {
+        allowance.giveBack(entries.count)
+        entries = [:]
+    }
 }
 
 /// What is special about a fetch that was begun with `fetch/start`, until its response is there.

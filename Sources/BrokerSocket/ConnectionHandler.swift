@@ -26,6 +26,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     /// All that was to be sent.
     private var sentBytes = 0
     private var isWatchingReader = false
+    private var isTellingWhenTaken = false
 
     init(
         service: any ConnectionService, peer: PeerIdentity, watch: SenderWatch, limits: ServerLimits, log: Logger
@@ -124,10 +125,25 @@ final class ConnectionHandler: ChannelInboundHandler {
         writeCollected()
         context.flush()
         let waiting = waitingBytes
-        if waiting > limits.outgoingQueue {
-            disconnect(waiting)
-        } else if waiting > 0 {
-            watchReader()
+        guard waiting <= limits.outgoingQueue else { return disconnect(waiting) }
+        if let id { service.leftUnread(waiting, id) }
+        guard waiting > 0, !isClosing else { return }
+        watchReader()
+        tellWhenTaken()
+    }
+
+    /// Says so when all that waits now is in the hands of the kernel.
+    private func tellWhenTaken() {
+        guard !isTellingWhenTaken, let context else { return }
+        isTellingWhenTaken = true
+        let taken = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: taken)
+        taken.futureResult.assumeIsolated().whenComplete { _ in
+            self.isTellingWhenTaken = false
+            guard let id = self.id, !self.isClosing else { return }
+            let waiting = self.waitingBytes
+            self.service.leftUnread(waiting, id)
+            if waiting > 0 { self.tellWhenTaken() }
         }
     }
 
@@ -152,6 +168,8 @@ final class ConnectionHandler: ChannelInboundHandler {
             }
         }
     }
+
+    func abandon() { disconnect(waitingBytes) }
 
     private func disconnect(_ waiting: Int) {
         log.warning(
@@ -204,6 +222,8 @@ struct SocketLink: ClientLink {
     var waitingBytes: Int { handler.value.waitingBytes }
 
     func close() { handler.value.close() }
+
+    func abandon() { handler.value.abandon() }
 
     func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
         handler.value.handOver(after: bytes, to: taker)

@@ -4,6 +4,8 @@ public import WatchwordProtocol
 public struct ServerLimits: Sendable {
     /// Connections at once; a newcomer above that is closed without a word.
     public var connections: Int
+    /// Of one process: less than all, so that one that loses sight of its connections does not keep the others out.
+    public var connectionsOfProcess: Int
     /// With more than this waiting to be sent, nothing more is read from a client until it is below the low mark.
     public var highWaterMark: Int
     public var lowWaterMark: Int
@@ -18,11 +20,13 @@ public struct ServerLimits: Sendable {
     public var readerBytes: Int
 
     public init(
-        connections: Int = 4096, highWaterMark: Int = 4 << 20, lowWaterMark: Int = 1 << 20,
+        connections: Int = 4096, connectionsOfProcess: Int = 3584,
+        highWaterMark: Int = 4 << 20, lowWaterMark: Int = 1 << 20,
         outgoingQueue: Int = Limits.outgoingQueueBytes, readBytes: Int = 512, largeReadBytes: Int = 64 << 10,
         readerPause: Duration = Limits.readerPause, readerBytes: Int = Limits.readerBytes
     ) {
         self.connections = connections
+        self.connectionsOfProcess = connectionsOfProcess
         self.highWaterMark = highWaterMark
         self.lowWaterMark = lowWaterMark
         self.outgoingQueue = outgoingQueue

@@ -33,7 +33,7 @@ final class Transfer {
     private var refusalBytes = 0
     private(set) var body: [UInt8] = []
     /// What `body` has of the account of its client.
-    private(set) var share: BodyAccount.Share?
+    private(set) var share: Allowance.Share?
     private(set) var bodyBytes = 0
     /// Where the body goes once it has been handed over on its way.
     private(set) var flow: BodyFlow?
@@ -74,7 +74,7 @@ final class Transfer {
         self.lines = lines
         self.completion = completion
         self.handOver = handOver
-        share = request.account.map { BodyAccount.Share(of: $0) }
+        share = request.allowance.map { Allowance.Share(of: $0) }
         if let limit = request.maxBytesPerSecond {
             let pace = Pace(bytesPerSecond: limit, now: start)
             self.pace = (pace, pace)
@@ -210,7 +210,7 @@ final class Transfer {
         case .beyond(let bytes): limit = isFinal ? bytes : max(bytes, EngineLimits.bodyBufferBytes)
         case .fromHeader: limit = EngineLimits.bodyBufferBytes
         }
-        let hasRoom = request.account?.hasRoom(for: count) ?? true
+        let hasRoom = request.allowance?.hasRoom(for: count) ?? true
         guard body.count + count > limit || !hasRoom else { return }
         if isFinal { return startFlow() }
         store = BodyStore(start: body, inMemory: hasRoom)
@@ -219,7 +219,7 @@ final class Transfer {
 
     private func dropBody() {
         body = []
-        share = request.account.map { BodyAccount.Share(of: $0) }
+        share = request.allowance.map { Allowance.Share(of: $0) }
     }
 
     /// Nothing that asks for a log-in or leads elsewhere, or that refuses the announcement of a body: after that libcurl sends the

@@ -25,10 +25,6 @@ public enum Limits {
     public static let senselessMessages = 1024
     /// Questions of the fetches of one connection that wait for an answer.
     public static let openChallenges = 128
-    /// What came in messages to be sent on, of all fetches of one connection that are not answered.
-    public static let heldRequestBytes = 32 << 20
-    /// What has come for all fetches of one connection that are not answered; beyond it bodies come as handles, and wait.
-    public static let heldResponseBytes = 32 << 20
 
     /// The response body that comes inline unless the fetch says otherwise.
     public static let defaultInlineBodyBytes = 1 << 20
@@ -36,7 +32,7 @@ public enum Limits {
     public static let inlineBodyBytes = 8 << 20
     /// The largest number that a size may be: the largest that every JSON library keeps exactly.
     public static let bodyBytes = 1 << 53
-    /// Fetches in steps, and bodies to be read, of one connection: each keeps a megabyte at most.
+    /// Fetches in steps, and bodies to be read, of one connection.
     public static let openBodies = 64
     /// What one `fetch/read` returns at most.
     public static let readChunkBytes = 4 << 20

@@ -161,6 +161,50 @@ import WatchwordProtocol
         }
     }
 
+    /// One process does not keep the others out: a child is one of those.
+    @Test func oneProcessHasFewerThanAll() async throws {
+        let service = RecordingService()
+        try await withServer(service, limits: ServerLimits(connections: 3, connectionsOfProcess: 2)) { location, _ in
+            let clients = try (0..<2).map { _ in try RawClient(location) }
+            for client in clients {
+                client.send("x")
+                #expect(client.receive() == "x")
+            }
+            #expect(try RawClient(location).receive() == "")
+            let script = """
+                import socket, sys
+                client = socket.socket(socket.AF_UNIX)
+                client.connect(sys.argv[1])
+                client.send(b'y')
+                print(client.recv(9))
+                """
+            let child = Process()
+            child.executableURL = URL(filePath: "/usr/bin/python3")
+            child.arguments = ["-c", script, location.path]
+            let output = Pipe()
+            child.standardOutput = output
+            try child.run()
+            #expect(String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self) == "b'y'\n")
+            child.waitUntilExit()
+        }
+    }
+
+    /// What waits to be read is said, and that it was taken in the end; who leaves too much is sent away.
+    @Test func whatIsNotReadIsTold() async throws {
+        let service = RecordingService(mayLeave: 4 << 20) { Array(repeating: 0x78, count: Int($0.dropLast()) ?? 0) }
+        try await withServer(service) { location, _ in
+            let client = try RawClient(location)
+            client.send("3000000\n")
+            #expect(await eventually { service.mostUnread > 2_000_000 })
+            var taken = 0
+            while taken < 3_000_000, case let count = client.receive().utf8.count, count > 0 { taken += count }
+            #expect(taken == 3_000_000)
+            #expect(await eventually { service.unread == 0 })
+            client.send("6000000\n")
+            #expect(await eventually { service.events.contains { if case .closed = $0 { true } else { false } } })
+        }
+    }
+
     /// In a process of its own: its descriptors would lift those of other tests above 1023, and Foundation waits with select(2).
     @Test func manyMayWaitToBeAccepted() async {
         await #expect(processExitsWith: .success) {

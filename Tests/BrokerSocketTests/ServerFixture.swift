@@ -43,12 +43,19 @@ final class RecordingService: ConnectionService {
         var last = 0
         var links: [Int: any ClientLink] = [:]
         var events: [Event] = []
+        var mostUnread = 0
+        var unread = 0
     }
 
     private let state = Mutex(State())
+    private let mayLeave: Int
     private let answer: @Sendable (String) -> [UInt8]?
 
-    init(answer: @escaping @Sendable (String) -> [UInt8]? = { Array($0.utf8) }) { self.answer = answer }
+    /// - Parameter mayLeave: the most that a client may leave unread.
+    init(mayLeave: Int = .max, answer: @escaping @Sendable (String) -> [UInt8]? = { Array($0.utf8) }) {
+        self.mayLeave = mayLeave
+        self.answer = answer
+    }
 
     var events: [Event] { state.withLock { $0.events } }
 
@@ -76,6 +83,21 @@ final class RecordingService: ConnectionService {
             return state.links[connection.value]
         }
         if text == "close\n" { link?.close() } else if let answer = answer(text) { link?.send(answer) }
+    }
+
+    /// The most that waited to be read at once.
+    var mostUnread: Int { state.withLock { $0.mostUnread } }
+
+    /// What waits now.
+    var unread: Int { state.withLock { $0.unread } }
+
+    func leftUnread(_ count: Int, _ connection: ConnectionID) {
+        let link = state.withLock { state in
+            state.mostUnread = max(state.mostUnread, count)
+            state.unread = count
+            return state.links[connection.value]
+        }
+        if count > mayLeave { link?.abandon() }
     }
 
     func inputEnded(_ connection: ConnectionID) {

@@ -141,6 +141,23 @@ import WatchwordProtocol
         #expect(client.call("ping")?["result"] != nil)
     }
 
+    /// The challenge tells which sites others log in to.
+    @Test(arguments: [(FetchTable.Sharing.user, 1), (.ask, 0), (.client, 0)])
+    func whereProgramsAreKeptApartOthersAreNotListed(sharing: FetchTable.Sharing, count: Int) {
+        let apart = Stage { $0.sharing = sharing }
+        let client = apart.connect(.result)
+        _ = client.fetch()
+        apart.transfers.challenge()
+        _ = client.hear()
+        func listed(_ other: StageClient) -> Int? {
+            other.call("auth/listPending")?["result"]?["challenges"]?.elements?.count
+        }
+        #expect(listed(apart.connect(nil, subject: Subject(.exe, "/usr/bin/other"))) == count)
+        #expect(listed(apart.connect(nil, subject: .unknown)) == 0)
+        #expect(listed(apart.connect(nil)) == 1, "the same program")
+        #expect(listed(client) == 1)
+    }
+
     @Test func aSandboxHearsNothingOfOthers() throws {
         let plain = Stage()
         let sandbox = plain.connect(.request, subject: Self.maps)

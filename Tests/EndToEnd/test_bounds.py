@@ -1,6 +1,7 @@
 """Too many connections, too few descriptors, and what others feel of it."""
 import resource
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -9,8 +10,15 @@ from rig.bodies import eventually
 from rig.floods import Others, Raw, line
 from rig.scripted import response
 
-CONNECTIONS = 4096  # of the specification
+CONNECTIONS, OF_ONE_PROGRAM = 4096, 3584  # of the specification
 TRIED = 10_000
+ANOTHER = """
+import socket, sys
+crowd = [socket.socket(socket.AF_UNIX) for _ in range(900)]
+for connection in crowd:
+    connection.connect(sys.argv[1])
+sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -34,10 +42,16 @@ def test_ten_thousand_connections(stage, many_descriptors):
             connection.close()
             continue
         crowd.append(connection)
+    eventually(lambda: broker.descriptors >= before + OF_ONE_PROGRAM - 1, "there are fewer")
+    assert client.call("server/status", {})["result"]["connections"] == OF_ONE_PROGRAM
+    others.ratio(f"{OF_ONE_PROGRAM} connections of one program", 1.5)
+    # There is room for other programs, which fill it.
+    child = subprocess.Popen(["/usr/bin/python3", "-c", ANOTHER, broker.socket], stdin=subprocess.PIPE)
     eventually(lambda: broker.descriptors >= before + CONNECTIONS - 1, "there are fewer")
     assert client.call("server/status", {})["result"]["connections"] == CONNECTIONS
     assert broker.descriptors <= before + CONNECTIONS + 8
     others.ratio(f"{CONNECTIONS} connections", 1.5)
+    child.communicate(timeout=20)
     refused = socket.socket(socket.AF_UNIX)
     refused.connect(broker.socket)
     refused.settimeout(10)

@@ -52,7 +52,7 @@ import WatchwordProtocol
         try #require(try outcome.get().openBody)
     }
 
-    /// In an account that others have filled a small body is handed over on its way, and one that asks for a log-in in a file.
+    /// In an allowance that others have filled a small body is handed over on its way, and one that asks for a log-in in a file.
     @Test(arguments: [200, 401])
     func whereMemoryIsShortBodiesAreNotKeptInIt(status: Int) async throws {
         let body = String(repeating: "x", count: 1000)
@@ -62,13 +62,13 @@ import WatchwordProtocol
         ])
         defer { server.stop() }
         try await withEngine { engine in
-            let account = BodyAccount(limit: 1500)
+            let allowance = Allowance(1500)
             var request = streamed(server.url, .beyond(1 << 20))
-            request.account = account
+            request.allowance = allowance
             let first = try await engine.exchange(request).get()
-            #expect(first.openBody == nil && first.body.count == 1000 && account.heldBytes == 1000)
+            #expect(first.openBody == nil && first.body.count == 1000 && allowance.heldCount == 1000)
             let second = try await engine.exchange(request).get()
-            #expect(second.body.isEmpty && account.heldBytes == 1000)
+            #expect(second.body.isEmpty && allowance.heldCount == 1000)
             let open = try #require(second.openBody)
             let ended = delivery(engine, open.transfer)
             #expect(try await part(engine, open.transfer).get().bytes.count == 1000)

@@ -57,6 +57,9 @@ public protocol ClientLink: Sendable {
     /// Closes the connection when everything sent before has been written.
     func close()
 
+    /// Closes the connection at once; what waits to be sent is dropped.
+    func abandon()
+
     /// Reads no more, sends `bytes` behind everything else, and gives the socket away; the connection ends for the service.
     /// - Parameter taker: gets a descriptor that is its own; never called when the connection ends first.
     func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void)
@@ -69,6 +72,10 @@ public protocol ConnectionService: Sendable {
 
     /// `bytes` are lent for the length of the call.
     func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID)
+
+    /// So much of what was sent waits for the peer to read it; said after every time that something was sent, and again until
+    /// it is nothing.
+    func leftUnread(_ count: Int, _ connection: ConnectionID)
 
     /// The peer has shut down its writing side and may still read: what it asked for is still answered.
     func inputEnded(_ connection: ConnectionID)

@@ -101,6 +101,7 @@ public struct ConnectionMachine: ~Copyable {
     public mutating func breakOff(_ reason: String) -> [Event] {
         guard !isClosed else { return [] }
         isClosed = true
+        decoder.dropUnread()
         return [
             .send(frame(.error(id: .null, RPCError(.protocolViolation, "\(reason). The connection is closed.")))),
             .close,

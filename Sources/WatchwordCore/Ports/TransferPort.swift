@@ -19,7 +19,7 @@ public struct TransferRequest: Sendable, Equatable {
     public var delivery = BodyDelivery.whole
     /// What is kept of the response in memory counts there. Where it has no room, a body goes on its way, or into a file, though
     /// it is smaller than `delivery` says.
-    public var account: BodyAccount?
+    public var allowance: Allowance?
     /// Asks for a content coding, and undoes it (RFC 9110 section 8.4).
     public var decompresses = false
     /// Of either body; `nil` for no limit.
@@ -62,8 +62,8 @@ public struct TransferResponse: Sendable, Equatable {
     public var headers: [HeaderField]
     /// The whole body; empty when `openBody` is there.
     public var body: [UInt8]
-    /// Of the account of the request: held as long as `body` is.
-    public var share: BodyAccount.Share?
+    /// Of the allowance of the request: held as long as `body` is.
+    public var share: Allowance.Share?
     /// The body, where it is still on its way.
     public var openBody: OpenBody?
     /// A 407 that the proxy in use has answered itself. No other 407 is about a proxy. In answer to CONNECT its body is lost.

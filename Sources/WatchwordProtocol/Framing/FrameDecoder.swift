@@ -38,6 +38,9 @@ public struct FrameDecoder: ~Copyable {
     /// Bytes that wait for the rest of their message.
     public var bufferedCount: Int { buffer.bytes.count }
 
+    /// Forgets them. Nothing more may be fed.
+    public mutating func dropUnread() { buffer = WipingBuffer() }
+
     /// How much has come of a message that is not complete; `nil` between two messages. What is skipped counts as one of the
     /// largest size.
     public var unfinishedCount: Int? {

@@ -22,6 +22,8 @@ final class FakeClient: ClientLink {
         set { state.withLock { $0.waitingBytes = newValue } }
     }
 
+    func abandon() { close() }
+
     func close() { state.withLock { $0.isClosed = true } }
 
     func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {

@@ -1,0 +1,61 @@
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// What one client holds of the broker, each kind within what its program, and all programs together, may hold.
+struct Holdings {
+    /// Fetches that are not answered.
+    let fetches: Allowance
+    /// Response bodies that were not read to their end.
+    let bodies: Allowance
+    /// Bytes that came in messages and are to be sent on.
+    let requests: Allowance
+    /// Bytes of responses that are not answered.
+    let responses: Allowance
+    /// Bytes of messages that are not complete.
+    let messages: Allowance
+    /// Bytes that the client has not read.
+    let replies: Allowance
+
+    init(of holder: Allowance.Holder, _ limits: HoldingLimits, within wider: Holdings? = nil) {
+        func allowance(_ limit: KeyPath<HoldingLimits, HoldingLimit>, _ wider: Allowance?) -> Allowance {
+            Allowance(limits[keyPath: limit].of(holder), of: holder, within: wider)
+        }
+        fetches = allowance(\.fetches, wider?.fetches)
+        bodies = allowance(\.bodies, wider?.bodies)
+        requests = allowance(\.requestBytes, wider?.requests)
+        responses = allowance(\.responseBytes, wider?.responses)
+        messages = allowance(\.messageBytes, wider?.messages)
+        replies = allowance(\.replyBytes, wider?.replies)
+    }
+}
+
+/// What one connection has of an allowance, where that is known as a whole.
+struct Held {
+    private(set) var count = 0
+
+    mutating func change(to new: Int, in allowance: Allowance) {
+        guard new != count else { return }
+        allowance.take(new - count)
+        count = new
+    }
+}
+
+/// The connections of one process, which share what they hold.
+final class ClientProgram {
+    let holdings: Holdings
+    var connectionCount = 0
+
+    init(_ limits: HoldingLimits, within everybody: Holdings) {
+        holdings = Holdings(of: .program, limits, within: everybody)
+    }
+}
+
+extension HoldingLimit {
+    fileprivate func of(_ holder: Allowance.Holder) -> Int {
+        switch holder {
+        case .connection: connection
+        case .program: program
+        case .everybody: everybody
+        }
+    }
+}

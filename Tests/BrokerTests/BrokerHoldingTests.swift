@@ -1,0 +1,165 @@
+import JSONText
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Broker
+
+/// What the connections of one process, and all clients, may hold together.
+@Suite struct BrokerHoldingTests {
+    /// Whose limit is reached: of one process by its second connection, of all by another process.
+    enum Crowd: CaseIterable, CustomTestStringConvertible {
+        case program, everybody
+
+        var testDescription: String { "\(self)" }
+        var secondPID: Int32 { self == .program ? 4711 : 4712 }
+        var words: String { self == .program ? "this program, over all its connections," : "all programs together" }
+
+        func limit(_ count: Int) -> HoldingLimit {
+            self == .program
+                ? HoldingLimit(connection: .max, program: count, everybody: .max)
+                : HoldingLimit(connection: .max, program: .max, everybody: count)
+        }
+    }
+
+    private func clients(_ crowd: Crowd, _ stage: Stage) -> (StageClient, StageClient) {
+        (stage.connect(), stage.connect(pid: crowd.secondPID))
+    }
+
+    private func send(_ text: String, from client: StageClient) {
+        Array(text.utf8).withUnsafeBytes { client.stage.broker.received($0, from: client.id) }
+    }
+
+    private func isHandle(_ messages: [JSON]) -> Bool {
+        messages.first?["result"]?["body"]?["type"]?.string == "handle"
+    }
+
+    @Test(arguments: Crowd.allCases)
+    func fetches(crowd: Crowd) throws {
+        let stage = Stage { $0.holdingLimits.fetches = crowd.limit(3) }
+        let (first, second) = clients(crowd, stage)
+        for id in 1...2 { #expect(first.fetch(id: id).isEmpty) }
+        #expect(second.fetch(id: 1).isEmpty)
+        let refusal = try #require(second.fetch(id: 2).first)
+        #expect(refusal.kind == "busy")
+        #expect(
+            refusal["error"]?["message"]?.string
+                == "Of \(crowd.words) 3 fetches are not answered; more than 3 are not taken. Wait for replies.")
+        stage.transfers.respond(200)
+        #expect(first.hear().count + second.hear().count == 1)
+        #expect(second.fetch(id: 3).isEmpty, "one was answered")
+        #expect(second.fetch(id: 4).map(\.kind) == ["busy"])
+        first.leave()
+        #expect(second.fetch(id: 5).isEmpty, "the others are gone")
+    }
+
+    @Test func anotherProgramHasRoom() {
+        let stage = Stage { $0.holdingLimits.fetches = Crowd.program.limit(1) }
+        #expect(stage.connect().fetch().isEmpty)
+        #expect(stage.connect().fetch().map(\.kind) == ["busy"])
+        #expect(stage.connect(pid: 4712).fetch().isEmpty)
+    }
+
+    /// A process's account ends with its last connection, and not before.
+    @Test func aProgramIsForgottenWithItsLastConnection() {
+        let stage = Stage { $0.holdingLimits.fetches = Crowd.program.limit(1) }
+        let (first, second) = (stage.connect(), stage.connect())
+        #expect(first.fetch().isEmpty)
+        second.leave()
+        #expect(stage.connect().fetch().map(\.kind) == ["busy"])
+        first.leave()
+        #expect(stage.connect().fetch().isEmpty)
+    }
+
+    @Test(arguments: Crowd.allCases)
+    func requests(crowd: Crowd) {
+        let stage = Stage { $0.holdingLimits.requestBytes = crowd.limit(25_000) }
+        let (first, second) = clients(crowd, stage)
+        let body = #","method":"POST","body":{"type":"string","value":"\#(String(repeating: "x", count: 10_000))"}"#
+        #expect(first.fetch(more: body).isEmpty)
+        #expect(second.fetch(id: 1, more: body).isEmpty)
+        #expect(second.fetch(id: 2, more: body).map(\.kind) == ["busy"])
+        first.leave()
+        #expect(second.fetch(id: 3, more: body).isEmpty)
+    }
+
+    @Test(arguments: Crowd.allCases)
+    func bodies(crowd: Crowd) {
+        let stage = Stage { $0.holdingLimits.bodies = crowd.limit(2) }
+        let (first, second) = clients(crowd, stage)
+        let asHandle = #","maxInlineBodyBytes":0"#
+        _ = first.fetch(more: asHandle)
+        stage.transfers.respond(200, body: "x")
+        #expect(isHandle(first.hear()))
+        _ = second.fetch(id: 1, more: asHandle)
+        stage.transfers.respond(200, body: "x")
+        #expect(isHandle(second.hear()))
+        _ = second.fetch(id: 2, more: asHandle)
+        stage.transfers.respond(200, body: "x")
+        #expect(second.hear().map(\.kind) == ["busy"])
+        #expect(second.call("fetch/start", #"{"url":"http://h/"}"#)?.kind == "busy")
+        first.leave()
+        #expect(second.call("fetch/start", #"{"url":"http://h/"}"#)?["result"] != nil)
+    }
+
+    @Test(arguments: Crowd.allCases)
+    func messages(crowd: Crowd) {
+        let stage = Stage { $0.holdingLimits.messageBytes = crowd.limit(2500) }
+        let (first, second) = clients(crowd, stage)
+        let start = #"{"x":""# + String(repeating: "x", count: 1000)
+        send(start, from: first)
+        send(start, from: second)
+        send(String(repeating: "x", count: 480), from: second)
+        #expect(!second.link.isClosed)
+        send(String(repeating: "x", count: 100), from: first)
+        #expect(second.link.isClosed && !first.link.isClosed, "who has most, and not who came last")
+        #expect(second.hear().map(\.kind) == ["protocolViolation"])
+        send(String(repeating: "x", count: 1000), from: first)
+        #expect(!first.link.isClosed, "what the other had sent is dropped")
+        send("\"}\n", from: first)
+        #expect(first.hear().map(\.kind) == ["invalidRequest"])
+        let third = stage.connect(pid: crowd.secondPID)
+        send(start + start, from: third)
+        #expect(!third.link.isClosed, "a message that is complete does not count")
+    }
+
+    @Test(arguments: Crowd.allCases)
+    func replies(crowd: Crowd) {
+        let stage = Stage { $0.holdingLimits.replyBytes = crowd.limit(100_000) }
+        let (first, second) = clients(crowd, stage)
+        stage.broker.leftUnread(90_000, first.id)
+        _ = second.fetch(id: 1)
+        stage.transfers.respond(200, body: String(repeating: "x", count: 6000))
+        #expect(isHandle(second.hear()), "there is no room for it")
+        _ = second.fetch(id: 2)
+        stage.transfers.respond(200, body: "small")
+        #expect(!isHandle(second.hear()))
+        #expect(!first.link.isClosed && !second.link.isClosed)
+        stage.broker.leftUnread(20_000, second.id)
+        #expect(first.link.isClosed && !second.link.isClosed, "who leaves most is sent away, and not who came last")
+        stage.broker.leftUnread(10_000, second.id)
+        let larger = String(repeating: "x", count: 10_000)
+        for id in 10...12 { _ = second.fetch(id: id) }
+        for _ in 10...12 { stage.transfers.respond(200, body: larger) }
+        let types = second.hear().map { $0["result"]?["body"]?["type"]?.string }
+        #expect(types.filter { $0 == "handle" }.count == 1, "what is on its way to the link counts")
+        stage.broker.leftUnread(0, second.id)
+        _ = second.fetch(id: 3)
+        stage.transfers.respond(200, body: String(repeating: "x", count: 6000))
+        #expect(!isHandle(second.hear()))
+    }
+
+    @Test(arguments: Crowd.allCases)
+    func responses(crowd: Crowd) throws {
+        let stage = Stage { $0.holdingLimits.responseBytes = crowd.limit(1000) }
+        let (first, second) = clients(crowd, stage)
+        _ = first.fetch()
+        let ofFirst = try #require(stage.transfers.requests.last?.allowance)
+        _ = second.fetch()
+        let ofSecond = try #require(stage.transfers.requests.last?.allowance)
+        ofFirst.take(600)
+        #expect(ofSecond.hasRoom(for: 400) && !ofSecond.hasRoom(for: 401))
+        ofFirst.giveBack(600)
+        #expect(ofSecond.hasRoom(for: 1000))
+    }
+}

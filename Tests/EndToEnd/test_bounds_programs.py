@@ -1,0 +1,140 @@
+"""What the connections of one process hold together; another process has room all the while.
+
+The bytes of requests and responses are left to BrokerHoldingTests: to bring 64 MiB of them takes a debug build most of a minute.
+"""
+import subprocess
+import threading
+
+import pytest
+
+from rig.bodies import eventually
+from rig.broker import program
+from rig.floods import Raw, line
+from rig.scripted import response
+
+MEGABYTE = 1 << 20
+
+
+class Neighbour:
+    """Another process of the user."""
+
+    def __init__(self, broker, server):
+        self.environment = {**broker.environment, "WATCHWORD_SOCKET": broker.socket}
+        self.server = server
+
+    def fetch(self, *options):
+        return subprocess.run(
+            [program("watchword"), "fetch", "-sS", *options, f"{self.server.url}/neighbour"],
+            env=self.environment, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def last_words(one):
+    """What the broker has said before it closed, with bytes of ours unread."""
+    found = b""
+    try:
+        while data := one.socket.recv(1 << 16):
+            found += data
+    except ConnectionResetError:
+        pass
+    return found
+
+
+@pytest.fixture
+def gate():
+    """What servers wait for."""
+    gate = threading.Event()
+    yield gate
+    gate.set()
+
+
+def serve(stage, gate, body):
+    """A server that answers the neighbour at once, and others when the gate opens."""
+
+    def handle(request):
+        if request.target == "/neighbour":
+            return response(200, b"%d" % len(request.body))
+        return gate.wait(60) and response(200, body)
+
+    return stage.server(handle)
+
+
+def kinds(replies):
+    return [reply["error"]["data"]["kind"] if "error" in reply else reply["result"]["status"] for reply in replies]
+
+
+def test_messages_that_do_not_end(stage, gate):
+    server = serve(stage, gate, b"")
+    broker = stage.broker()
+    crowd = [Raw(broker.socket) for _ in range(8)]
+    before = broker.peak_kilobytes
+    for one in crowd:
+        one.send(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"' + b"x" * (10 * MEGABYTE))
+    assert Neighbour(broker, server).fetch() == "0"
+    closed = []
+    for one in crowd:
+        try:
+            one.send(b'"}\n')
+        except BrokenPipeError:
+            closed.append(one)
+        else:
+            assert one.messages(1)[0]["result"] == {}
+    assert len(closed) == 2, "60 MiB fit"
+    for one in closed:
+        words = last_words(one)
+        assert b"protocolViolation" in words and b"this program" in words
+    assert broker.peak_kilobytes - before < 200 << 10
+    again = Raw(broker.socket).send(b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"' + b"x" * (10 * MEGABYTE) + b'"}\n')
+    assert again.messages(1)[0]["result"] == {}, "there is room again"
+
+
+def test_what_it_does_not_read(stage, gate):
+    """Thirty connections that each ask for 8 MB and read nothing."""
+    gate.set()
+    body = b"u" * 200_000
+    server = serve(stage, gate, body)
+    broker = stage.broker()
+    before = broker.peak_kilobytes
+    crowd = [Raw(broker.socket) for _ in range(30)]
+    for one in crowd:
+        one.send(b"".join(line("fetch/run", {"url": server.url}, number) for number in range(40)))
+    neighbour = Neighbour(broker, server)
+    assert neighbour.fetch() == "0"
+    eventually(lambda: len(server.requests) == 1201, lambda: f"{len(server.requests)} requests", 60)
+    assert neighbour.fetch() == "0"
+    growth = broker.peak_kilobytes - before
+    print(f"240 MB for who reads nothing: {growth / 1024:.0f} MiB more")
+    replies = [reply for one in crowd for reply in one.messages(40)]
+    inline = sum("result" in reply and reply["result"]["body"]["type"] != "handle" for reply in replies)
+    busy = kinds(replies).count("busy")
+    print(f"inline {inline}, as handles {1200 - inline - busy}, busy {busy}")
+    assert 1200 - inline - busy == 256
+    assert 100 < inline < 400
+    assert growth < 200 << 10
+    for one in crowd:
+        one.end()
+
+
+def test_fetches_that_wait(stage, gate):
+    server = serve(stage, gate, b"")
+    broker = stage.broker()
+    crowd = [Raw(broker.socket) for _ in range(9)]
+    for one in crowd:
+        one.send(b"".join(line("fetch/run", {"url": server.url}, number) for number in range(256)))
+    watcher = stage.client()
+    eventually(lambda: watcher.call("server/status", {})["result"]["fetches"]["running"] == 2048, "others run", 30)
+    assert Neighbour(broker, stage.server(lambda request: response(200, b"here"))).fetch() == "here"
+    gate.set()
+    found = [kind for one in crowd for kind in kinds(one.messages(256, 60))]
+    assert (found.count("busy"), found.count(200)) == (256, 2048)
+
+
+def test_bodies_that_are_not_read(stage, gate):
+    gate.set()
+    server = serve(stage, gate, b"body")
+    clients = [stage.client() for _ in range(5)]
+    handles = [client.fetch(f"{server.url}/", maxInlineBodyBytes=0) for client in clients for _ in range(64)]
+    assert kinds(handles) == [200] * 256 + ["busy"] * 64
+    assert Neighbour(stage.brokers[0], server).fetch() == "0"
+    part = clients[0].call("fetch/read", {"fetchId": handles[0]["result"]["fetchId"]})["result"]
+    assert part["eof"] is True
+    assert kinds([clients[4].fetch(f"{server.url}/", maxInlineBodyBytes=0)]) == [200], "there is room again"
