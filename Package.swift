@@ -171,6 +171,7 @@ if Context.environment["WATCHWORD_FUZZ"] == nil {
 } else {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: fuzzed, path: "contrib/fuzz/Targets", exclude: ["CorpusTests.swift"],
+            name: "fuzz", dependencies: fuzzed, path: "contrib/fuzz/Targets",
+            exclude: ["CorpusTests.swift", "MutationTests.swift"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }
