@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
+import Testing
 import WatchwordProtocol
 
 @testable import BrokerSocket
@@ -163,10 +164,11 @@ final class RawClient {
         _ = text.withCString { Glibc.send(descriptor, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// At most `count` bytes; empty at the end.
+    /// At most `count` bytes; empty at the end. That nothing comes is no end.
     func receive(_ count: Int = 4096) -> String {
         var buffer = [UInt8](repeating: 0, count: count)
         let received = recv(descriptor, &buffer, count, 0)
+        if received < 0 && errno == EAGAIN { Issue.record("nothing has come in ten seconds") }
         return received > 0 ? String(decoding: buffer[..<received], as: UTF8.self) : ""
     }
 }
