@@ -19,11 +19,25 @@ struct SocketOption: ParsableArguments {
     }
 
     /// Makes one call to the broker that runs. None is started for it; what goes wrong is said in one line.
-    func call(_ method: MethodName, _ params: JSON = [:]) throws -> JSON {
-        do throws(ClientFailure) { return try BrokerConnection(location).call(method, params) } catch {
+    func call(
+        _ method: MethodName, _ params: JSON = [:], within limit: Duration = Patience.withTheBroker
+    ) throws -> JSON {
+        do throws(ClientFailure) {
+            let connection = try BrokerConnection(location)
+            connection.callLimit = limit
+            return try connection.call(method, params)
+        } catch {
             throw reportRefusal(error)
         }
     }
+}
+
+/// How long a call may take.
+enum Patience {
+    /// Where nobody is asked.
+    static let withTheBroker = Duration.seconds(15)
+    /// Where the keyring may show a window.
+    static let withPeople = Duration.seconds(180)
 }
 
 /// For commands that start a broker when none runs.

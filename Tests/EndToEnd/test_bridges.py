@@ -245,12 +245,15 @@ def test_a_broker_that_is_stopped_does_not_stop_others(stopped, tools):
     git = subprocess.Popen([tools / "git-credential-watchword", "get"], **more)
     ask = subprocess.Popen([tools / "watchword-askpass", "Password for 'https://git.example.com': "], **more)
     doctor = subprocess.Popen([tools / "watchword", "doctor"], **more)
+    others = [subprocess.Popen([tools / "watchword", *words.split()], **more) for words in ("status", "lock", "credentials list")]
     try:
         assert b"does not answer" in git.communicate(PLACE + b"\n", timeout=30)[1] and git.returncode == 1
         assert b"There is no terminal to ask at" in ask.communicate(timeout=30)[1] and ask.returncode == 1
         assert b"BAD   Broker: It does not answer." in doctor.communicate(timeout=30)[0] and doctor.returncode == 1
+        for other in others:
+            assert b"does not answer" in other.communicate(timeout=30)[1] and other.returncode == 2
     finally:
-        for process in (git, ask, doctor):
+        for process in (git, ask, doctor, *others):
             process.kill()
             process.wait()
 

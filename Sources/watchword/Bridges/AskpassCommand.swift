@@ -32,13 +32,10 @@ struct AskpassCommand: ParsableCommand {
         try askAtTerminal(text)
     }
 
-    /// What the broker does not answer by then is asked at the terminal.
-    private static let patience: Duration = .seconds(15)
-
     /// Whether it has been written. That something is in the way is a reason to ask, and no error.
     private func kept(_ asked: AskedServer) -> Bool {
         guard let connection = try? BrokerConnection(socket.location) else { return false }
-        connection.callLimit = Self.patience
+        connection.callLimit = Patience.withTheBroker
         let params = CredentialGetParams(pattern: asked.pattern, user: asked.user)
         guard let found = try? connection.call(.credentialGet, params.json)["credential"],
             let value = asked.wantsUser ? found["user"] : found["password"]

@@ -40,11 +40,6 @@ struct GitCredentialCommand: ParsableCommand {
     @Argument(help: "What git wants: get, store, erase or capability.")
     var operation: String
 
-    /// What the broker does not answer by then, git asks for.
-    private static let patience: Duration = .seconds(15)
-    /// To write to it, the keyring may have to be unlocked by the user.
-    private static let patienceWithPeople: Duration = .seconds(180)
-
     func run() throws {
         guard let operation = Operation(rawValue: operation) else { return }
         if operation == .capability { return print("version 0\ncapability authtype") }
@@ -54,7 +49,7 @@ struct GitCredentialCommand: ParsableCommand {
         guard let pattern = description.pattern else { return }
         do throws(ClientFailure) {
             let connection = try broker.connect()
-            connection.callLimit = operation == .get ? Self.patience : Self.patienceWithPeople
+            connection.callLimit = operation == .get ? Patience.withTheBroker : Patience.withPeople
             try connection.initialize(
                 name: "git-credential-watchword", version: WatchwordVersion.current, delivery: nil)
             let helper = GitHelper(connection, description, pattern)

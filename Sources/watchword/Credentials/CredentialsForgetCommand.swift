@@ -26,7 +26,7 @@ struct CredentialsForgetCommand: ParsableCommand {
     func validate() throws { _ = try params() }
 
     func run() throws {
-        let result = try broker.call(.credentialForget, params().json)
+        let result = try broker.call(.credentialForget, params().json, within: Patience.withPeople)
         let count = result["removed"]?.integer ?? 0
         output.show(result, count == 1 ? "1 credential is forgotten." : "\(count) credentials are forgotten.")
         // An id names the one that is meant; a site may have more in a keyring that is locked.

@@ -59,6 +59,7 @@ struct CredentialsStoreCommand: ParsableCommand {
         do {
             let connection = try broker.connect()
             connection.interruptDescriptor = interrupt
+            connection.callLimit = Patience.withPeople
             let user = try Self.takenUser()
             let password =
                 try passwordStdin

@@ -5,8 +5,6 @@ import WatchwordProtocol
 
 /// The socket, the broker behind it, and what it says of itself.
 struct BrokerCheck {
-    /// The keyring is asked anew for its state, and may need some seconds itself.
-    private static let patience: Duration = .seconds(15)
     private let location: SocketLocation
 
     init(_ location: SocketLocation) { self.location = location }
@@ -16,7 +14,7 @@ struct BrokerCheck {
         guard folder.verdict != .bad else { return [folder, ProxyCheck.finding(nil)] }
         do throws(ClientFailure) {
             let connection = try BrokerConnection(location)
-            connection.callLimit = Self.patience
+            connection.callLimit = Patience.withTheBroker
             let status = try connection.call(.serverStatus)
             return [
                 folder, version(status), keyring(try connection.call(.keyringStatus)), lock(status), agents(status),

@@ -5,7 +5,8 @@ import WatchwordProtocol
 /// Another program, which is run to see how it ends.
 enum Program {
     /// What one may take: none of them has anything to wait for.
-    private static let limitMilliseconds: Int32 = 5000
+    private static let limit = Duration.seconds(5)
+    private static let pauseMicroseconds: UInt32 = 5000
     private static let longestOutput = 4096
 
     /// Beside this program, else in `$PATH`.
@@ -33,16 +34,27 @@ enum Program {
         let problem = posix_spawn(&child, path, &actions, nil, &pointers, environ)
         close(ends[1])
         guard problem == 0 else { return (-1, [String(cString: strerror(problem))]) }
-        let (output, isDone) = readAll(ends[0])
-        if !isDone { kill(child, SIGKILL) }
-        var status: Int32 = 0
-        while waitpid(child, &status, 0) < 0 && errno == EINTR {}
-        return isDone && status & 0x7F == 0 ? ((status >> 8) & 0xFF, output) : (-1, output)
+        let end = ContinuousClock.now + limit
+        let (output, isDone) = readAll(ends[0], until: end)
+        let status = isDone ? self.end(of: child, until: end) : nil
+        if let status { return status & 0x7F == 0 ? ((status >> 8) & 0xFF, output) : (-1, output) }
+        kill(child, SIGKILL)
+        while waitpid(child, nil, 0) < 0 && errno == EINTR {}
+        return (-1, output)
     }
 
-    private static func readAll(_ descriptor: Int32) -> ([String], isDone: Bool) {
+    /// A program may close its outputs and live on; `nil` then.
+    private static func end(of child: pid_t, until end: ContinuousClock.Instant) -> Int32? {
+        var status: Int32 = 0
+        while waitpid(child, &status, WNOHANG) == 0 {
+            guard .now < end else { return nil }
+            usleep(pauseMicroseconds)
+        }
+        return status
+    }
+
+    private static func readAll(_ descriptor: Int32, until end: ContinuousClock.Instant) -> ([String], isDone: Bool) {
         var bytes: [UInt8] = []
-        let end = ContinuousClock.now + .milliseconds(Int(limitMilliseconds))
         while true {
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             let left = Int32(clamping: (end - .now).wholeMilliseconds)

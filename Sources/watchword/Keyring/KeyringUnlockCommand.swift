@@ -16,7 +16,7 @@ struct KeyringUnlockCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let status = try broker.call(.keyringUnlock)
+        let status = try broker.call(.keyringUnlock, within: Patience.withPeople)
         guard status["state"]?.string == "usable" else { throw refusal("The keyring is \(KeyringText.line(status))") }
         output.show(status, "The keyring is unlocked.")
     }

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import watchword
+
+/// Programs that are run to see how they end.
+@Suite struct ProgramTests {
+    private func run(_ script: String) -> (status: Int32, lines: [String]) { Program.run("/bin/sh", ["-c", script]) }
+
+    @Test func howItEndsAndWhatItSays() {
+        let (status, lines) = run("echo one; echo two >&2; exit 3")
+        #expect(status == 3 && lines == ["one", "two"])
+        #expect(run("kill -9 $$").status < 0)
+        #expect(Program.run("/nowhere/at/all", []).status < 0)
+    }
+
+    @Test(arguments: ["echo before; sleep 60", "echo before; exec >&- 2>&-; sleep 60"])
+    func whatDoesNotEndIsEnded(script: String) {
+        let start = ContinuousClock.now
+        let (status, lines) = run(script)
+        #expect(status < 0 && lines == ["before"])
+        #expect(ContinuousClock.now - start < .seconds(30))
+    }
+}
