@@ -89,6 +89,7 @@ def test_a_token(stage, broker_with_token, client_nginx, token):
     result = client.fetch(f"{server.url}/page.txt")
     assert result["result"]["status"] == 200, result
     assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "passphraseWrong"]
+    assert [one["protectionSpace"]["distinguishedNames"] for one in asked] == [["CN=Test authority"]] * 2
 
 
 def test_a_wrong_pin_fails_however_the_token_is_spelt(stage, broker_with_token, certificates, tls_server, token):

@@ -112,8 +112,10 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.shownCertificate == "/own.pem")
         #expect(run.challenges.isEmpty)
         let identity = try #require(run.identity(fetch))
-        run.fail(fetch, .certificate(cause))
+        // What is read here fails without a word of the server.
+        run.fail(fetch, TransferFailure(.tlsFailed, "detail", cause: cause))
         #expect(run.question(fetch)?.error == problem)
+        #expect(run.question(fetch)?.connection == .clientCertificate(distinguishedNames: ["CN=CA"]))
         #expect(run.closed.contains(identity))
         let silent = try run.fetch("https://h/") {
             $0.tls.certificate = own

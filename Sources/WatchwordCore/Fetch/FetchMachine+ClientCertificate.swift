@@ -81,8 +81,7 @@ extension FetchMachine {
         memory.decisions.forget(certificate, at: hop.url.origin)
         memory.identities.forget { $0.certificate?.isSame(as: certificate) == true }
         targets[server, default: TargetRecord()].noteRefusal(of: certificate)
-        let request = failure.clientCertificateRequest ?? ClientCertificateRequest(distinguishedNames: [])
-        var question = Question(.clientCertificate(request), .failure(FetchFailure(failure)))
+        var question = Question(.clientCertificate(certificateRequest), .failure(FetchFailure(failure)))
         question.problem = problem
         return raise(question, environment, &memory)
     }

@@ -79,6 +79,11 @@ extension FetchMachine {
         plan.asksFirst && plan.subscription?.covers(server.space(realm: nil, method)) == true
     }
 
+    /// As far as the server has said it in this fetch.
+    var certificateRequest: ClientCertificateRequest {
+        targets[server]?.certificateRequest ?? ClientCertificateRequest(distinguishedNames: [])
+    }
+
     private var mightAnswerForCertificate: Bool {
         if hasOwnCertificate { return true }
         guard mayShowCertificates else { return false }
@@ -126,13 +131,15 @@ extension FetchMachine {
         about failure: TransferFailure, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep? {
         let outcome = Question.Outcome.failure(FetchFailure(failure))
+        if let request = failure.clientCertificateRequest {
+            targets[server, default: TargetRecord()].certificateRequest = request
+        }
         if failure.kind == .serverNotTrusted, let facts = failure.serverTrust, !facts.chain.isEmpty {
             return raise(Question(.serverTrust(facts), outcome), environment, &memory)
         }
         switch failure.cause {
         case .clientCertificateRequired where outgoing.certificate == .undecided:
-            let request = failure.clientCertificateRequest ?? ClientCertificateRequest(distinguishedNames: [])
-            return raise(Question(.clientCertificate(request), outcome), environment, &memory)
+            return raise(Question(.clientCertificate(certificateRequest), outcome), environment, &memory)
         case .clientCertificateUnreadable, .clientKeyMismatch:
             return certificateFailed(failure, .certificateNotUsable, environment, &memory)
         case .clientKeyPassphraseWrong:

@@ -16,6 +16,8 @@ struct TargetRecord: Sendable, Equatable {
     var canAuthenticate: [ProtectionSpace: Bool] = [:]
     /// What the keyring has for the server; looked up at most once. What fits depends on the space, and on the path of the hop.
     var keyringItems: [KeyringItem]?
+    /// What the server has said of the certificates that it takes; a failure before the connection does not say it again.
+    var certificateRequest: ClientCertificateRequest?
     /// A scheme has failed for other reasons than a wrong password: a weaker one is asked for, and never taken silently.
     var asksBeforeWeaker = false
 
