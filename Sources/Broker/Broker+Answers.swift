@@ -88,15 +88,21 @@ extension Broker {
             let text = "More than \(Limits.parkedFetches) fetches wait for an answer. Answer some first."
             return cancel(fetch, FetchFailure(.busy, text))
         }
+        guard parked.values.count(where: { $0.peer.pid == connection.peer.pid }) < Limits.parkedFetchesOfProgram else {
+            let text = "\(Limits.parkedFetchesOfProgram) fetches of this program wait for an answer. Answer some first."
+            return cancel(fetch, FetchFailure(.busy, text))
+        }
         let token = RandomText.make128Bits()
         let params = AuthChallengeParams(
             challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
             requester: connection.requester, deadlineMs: options.challengeDeadline.wholeMilliseconds)
         open(challenge, challengeID, for: fetch, at: .parked(token: token))
         recordQuestion(challenge, for: fetch, to: connection, at: "client")
-        parked[token] = ParkedFetch(params: params, connection: connection.id, peer: connection.peer)
+        parked[token] = ParkedFetch(
+            params: params, connection: connection.id, peer: connection.peer, program: connection.program)
         fetch.owner = nil
         disown(fetch, connection)
+        fetch.holding = FetchHolding(in: connection.program.holdings, bytes: fetch.heldBytes)
         guard let call = owner.call else { return }
         connection.complete(
             call,
@@ -189,6 +195,7 @@ struct ParkedFetch {
     /// Where its first half was.
     let connection: ConnectionID
     let peer: PeerIdentity
+    let program: ClientProgram
 
     /// Whether this is the peer that may come back: any program of the user that has the token, but for those that are kept
     /// apart.

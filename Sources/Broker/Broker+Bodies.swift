@@ -13,7 +13,8 @@ extension Broker {
         let transfer = response.openBody?.transfer ?? transfers.open(response.body)
         connection.bodies.add(
             OpenBodies.Entry(
-                transfer: transfer, result: steps == nil ? nil : result, token: steps?.token, source: fetch.source),
+                transfer: transfer, result: steps == nil ? nil : result, token: steps?.token, source: fetch.source,
+                share: response.share),
             for: name)
         fetch.source = nil
         let id = connection.id
@@ -82,6 +83,7 @@ extension Broker {
         case .success(let part):
             let result = FetchReadResult(data: part.bytes, offsetBytes: part.offset, isAtEnd: part.isAtEnd)
             connection.complete(call, .success(result.json))
+            checkReplies(of: connection)
             // Not a moment later: the client may ask for more at once.
             if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }
         case .failure where connection.bodies[name] == nil:
@@ -187,7 +189,7 @@ extension Broker {
                 return cancel(fetch, FetchFailure(.busy, shortage.requestText))
             }
             fetch.heldBytes += bytes.count
-            connection.holdings.requests.take(bytes.count)
+            fetch.holding?.grow(by: bytes.count)
             perform(table.given(.bytes(bytes), for: id, environment))
         case .attached(let attached)?:
             let stream = makeStream(attached, keepsCopy: false)

@@ -124,11 +124,13 @@ extension Broker {
         if !isInline {
             do throws(RPCError) { try checkRoomForBody(of: connection) } catch {
                 if let openBody { transfers.cancel(openBody.transfer) }
-                return fail(fetch, FetchFailure(.busy, error.message), on: connection)
+                let text = "\(error.message) The request was sent, and its response is lost."
+                return fail(fetch, FetchFailure(.busy, text), on: connection)
             }
             self.openBody(of: response.response, fetch, result, for: connection)
         }
-        if let call = owner.call { connection.complete(call, .success(result.json), bodyBytes: body.count) }
+        if let call = owner.call { connection.complete(call, .success(result.json)) }
+        checkReplies(of: connection)
     }
 
     private func fail(_ fetch: RunningFetch, _ failure: FetchFailure, on connection: ClientConnection) {
@@ -174,15 +176,12 @@ extension Broker {
     }
 
     func disown(_ fetch: RunningFetch, _ connection: ClientConnection) {
-        guard connection.fetches.remove(fetch.id) != nil else { return }
-        connection.holdings.fetches.giveBack(1)
-        connection.holdings.requests.giveBack(fetch.heldBytes)
+        if connection.fetches.remove(fetch.id) != nil { fetch.holding = nil }
     }
 
     func own(_ fetch: RunningFetch, _ connection: ClientConnection) {
         connection.fetches.insert(fetch.id)
-        connection.holdings.fetches.take(1)
-        connection.holdings.requests.take(fetch.heldBytes)
+        fetch.holding = FetchHolding(in: connection.holdings, bytes: fetch.heldBytes)
     }
 
     /// Only what the client has asked to be told.

@@ -12,7 +12,7 @@ extension Broker {
     func noteUnfinishedMessage(of connection: ClientConnection) {
         connection.noteUnfinishedBytes()
         if let shortage = connection.holdings.messages.shortage(for: 0) {
-            let greatest = greatest(shortage.holder, of: connection, by: \.unfinishedBytes)
+            let greatest = greatest(shortage.holder, of: connection, in: \.messages)
             log.warning("unfinished messages hold too much", metadata: ["pid": "\(greatest.peer.pid)"])
             greatest.breakOff(
                 "\(shortage.holder) may hold \(shortage.limit) bytes of messages that are not complete, and this connection has most of them"
@@ -78,25 +78,32 @@ extension Broker {
     func noteUnread(_ count: Int, of id: ConnectionID) {
         guard let connection = connections[id] else { return }
         connection.noteUnread(count)
+        checkReplies(of: connection)
+    }
+
+    /// Whether what was not read is too much by now.
+    func checkReplies(of connection: ClientConnection) {
         guard let shortage = connection.holdings.replies.shortage(for: 0) else { return }
-        let greatest = greatest(shortage.holder, of: connection, by: \.unreadBytes)
+        let greatest = greatest(shortage.holder, of: connection, in: \.replies)
         log.warning(
             "what was not read is too much",
             metadata: ["bytes": "\(shortage.heldCount)", "pid": "\(greatest.peer.pid)"])
         greatest.abandon()
     }
 
-    /// Of those who share what is short, the one that has most of it: not the one that comes when others have taken it all.
+    /// Of those who share what is short, the one that has most of it, in the program that has most of it: not the one that comes
+    /// when others have taken it all, by however many connections.
     private func greatest(
-        _ holder: Allowance.Holder, of connection: ClientConnection, by count: KeyPath<ClientConnection, Int>
+        _ holder: Allowance.Holder, of connection: ClientConnection, in kind: KeyPath<Holdings, Allowance>
     ) -> ClientConnection {
-        let sharing =
-            switch holder {
-            case .connection: [connection]
-            case .program: connections.values.filter { $0.program === connection.program }
-            case .everybody: Array(connections.values)
-            }
-        return sharing.max { $0[keyPath: count] < $1[keyPath: count] } ?? connection
+        guard holder != .connection else { return connection }
+        func isLess(_ left: Holdings, _ right: Holdings) -> Bool {
+            left[keyPath: kind].heldCount < right[keyPath: kind].heldCount
+        }
+        let greatest = holder == .everybody ? programs.values.max { isLess($0.holdings, $1.holdings) } : nil
+        let program = greatest ?? connection.program
+        let own = connections.values.filter { $0.program === program }
+        return own.max { isLess($0.holdings, $1.holdings) } ?? connection
     }
 
     /// Whether one more question may wait for an answer on behalf of this fetch. If not, the fetch ends.

@@ -27,7 +27,7 @@ public actor Broker {
     var passphraseLock = PassphraseLock()
     var connections: [ConnectionID: ClientConnection] = [:]
     /// By process, for as long as it has connections.
-    private var programs: [Int32: ClientProgram] = [:]
+    var programs: [Int32: ClientProgram] = [:]
     private let everybody: Holdings
     var fetches: [FetchID: RunningFetch] = [:]
     var questions: [String: OpenQuestion] = [:]
@@ -114,7 +114,8 @@ public actor Broker {
     private func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
         lastConnection += 1
         let id = ConnectionID(value: lastConnection)
-        let program = programs[peer.pid] ?? ClientProgram(options.holdingLimits, within: everybody)
+        let left = { self.parked.values.first { $0.peer.pid == peer.pid }?.program }
+        let program = programs[peer.pid] ?? left() ?? ClientProgram(options.holdingLimits, within: everybody)
         programs[peer.pid] = program
         program.connectionCount += 1
         connections[id] = ClientConnection(
@@ -130,7 +131,8 @@ public actor Broker {
             connection.isLastEvent = index == events.count - 1
             handle(event, from: connection)
         }
-        noteUnfinishedMessage(of: connection)
+        // It may be gone by now.
+        if connections[id] != nil { noteUnfinishedMessage(of: connection) }
     }
 
     private func endInput(of id: ConnectionID) {
@@ -151,7 +153,6 @@ public actor Broker {
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)
-        connection.releaseHoldings()
         settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
         settleConfirmations(of: connection)
         table.forgetClient(id.tag, connection.peer.subject)

@@ -33,11 +33,12 @@ final class ClientConnection {
     let program: ClientProgram
     /// What it holds of the broker.
     let holdings: Holdings
-    /// Replies that wait for others of their batch have about so many bytes.
-    private var heldReplyBytes = 0
     var unfinished: UnfinishedMessage?
     private var unfinishedHeld = Held()
     private var unreadHeld = Held()
+    /// Of what was sent, as far as is known.
+    private var waitingBytes = 0
+    private var isAbandoned = false
     /// Nothing came behind what is being handled.
     var isLastEvent = true
 
@@ -81,48 +82,43 @@ final class ClientConnection {
 
     func send(_ bytes: [UInt8]) { link.send(bytes) }
 
-    /// - Parameter bodyBytes: that are in `result`.
-    func complete(_ call: ConnectionMachine.CallID, _ result: Result<JSON, RPCError>, bodyBytes: Int = 0) {
+    func complete(_ call: ConnectionMachine.CallID, _ result: Result<JSON, RPCError>) {
         if let bytes = machine.complete(call, result) {
             link.send(bytes)
             // Others are not to take it for room until the link has said how much of it waits.
-            if bodyBytes > Self.smallBody { noteUnread(unreadBytes + bytes.count) }
-        } else {
-            heldReplyBytes += bodyBytes
+            if bytes.count > Self.smallBody { waitingBytes += bytes.count }
         }
-        if heldReplyBytes > 0 && !machine.holdsReplies { heldReplyBytes = 0 }
+        countReplies()
         closeIfDone()
     }
 
     /// Whether a body of this size may be sent in a reply: not to who does not read those that were sent.
     func hasRoom(forBody count: Int) -> Bool {
         guard count > Self.smallBody else { return true }
-        return link.waitingBytes + heldReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
+        return link.waitingBytes + machine.heldReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
             && holdings.replies.leavesHalf(with: 2 * count)
     }
 
     private static let smallBody = 4096
 
-    /// What was sent to it, and waits to be read.
-    var unreadBytes: Int { unreadHeld.count }
-
-    func noteUnread(_ count: Int) { unreadHeld.change(to: count, in: holdings.replies) }
-
-    /// It is gone: what it held is there for others.
-    func releaseHoldings() {
-        bodies.removeAll()
-        noteUnread(0)
-        unfinishedHeld.change(to: 0, in: holdings.messages)
+    /// So much of what was sent to it waits to be read.
+    func noteUnread(_ count: Int) {
+        waitingBytes = count
+        countReplies()
     }
 
-    /// What has come of a message that is not complete.
-    var unfinishedBytes: Int { unfinishedHeld.count }
+    private func countReplies() {
+        guard !isAbandoned else { return }
+        unreadHeld.change(to: waitingBytes + machine.heldReplyBytes, in: holdings.replies)
+    }
 
+    /// Counts what has come of a message that is not complete.
     func noteUnfinishedBytes() { unfinishedHeld.change(to: machine.unreadCount, in: holdings.messages) }
 
     /// It leaves unread what others need room for.
     func abandon() {
-        noteUnread(0)
+        isAbandoned = true
+        unreadHeld.change(to: 0, in: holdings.replies)
         link.abandon()
     }
 

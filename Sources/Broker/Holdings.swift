@@ -31,13 +31,29 @@ struct Holdings {
 
 /// What one connection has of an allowance, where that is known as a whole.
 struct Held {
-    private(set) var count = 0
+    private var count = 0
 
     mutating func change(to new: Int, in allowance: Allowance) {
         guard new != count else { return }
         allowance.take(new - count)
         count = new
     }
+}
+
+/// What a fetch counts for, until nobody has this any more.
+final class FetchHolding {
+    private let fetch: Allowance.Share
+    private let request: Allowance.Share
+
+    /// - Parameter bytes: of its request that came in messages.
+    init(in holdings: Holdings, bytes: Int) {
+        fetch = Allowance.Share(of: holdings.fetches)
+        request = Allowance.Share(of: holdings.requests)
+        fetch.grow(by: 1)
+        request.grow(by: bytes)
+    }
+
+    func grow(by bytes: Int) { request.grow(by: bytes) }
 }
 
 /// The connections of one process, which share what they hold.

@@ -12,6 +12,8 @@ struct OpenBodies {
         var token: String?
         /// Of the request, which may still be on its way: a response may begin before its request has ended.
         var source: BodySourceID?
+        /// Where a body that was there as a whole counts.
+        var share: Allowance.Share?
         /// A `fetch/read` of it is not answered yet.
         var isBeingRead = false
     }
@@ -42,11 +44,6 @@ struct OpenBodies {
         guard let entry = entries.removeValue(forKey: fetchID) else { return nil }
         allowance.giveBack(1)
         return entry
-    }
-
-    mutating func removeAll() {
-        allowance.giveBack(entries.count)
-        entries = [:]
     }
 }
 

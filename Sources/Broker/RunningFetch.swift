@@ -45,6 +45,8 @@ final class RunningFetch {
     var source: BodySourceID?
     /// What of its request came in messages, and is kept.
     var heldBytes: Int
+    /// That it counts for its client; between two halves for the program alone.
+    var holding: FetchHolding?
     /// Of the response that is being looked at.
     var openBody: OpenBody?
 

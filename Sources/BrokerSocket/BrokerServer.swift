@@ -12,14 +12,14 @@ public struct BrokerServer: Sendable {
     /// Adopts the descriptor of `socket`. `service` is called on `loop` only.
     public static func start(
         on loop: any EventLoop, socket: borrowing ListeningSocket, entrance: Entrance = .main,
-        service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(), log: Logger
+        service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(),
+        census: ConnectionCensus = ConnectionCensus(), log: Logger
     ) async throws -> BrokerServer {
         let wasListening = socket.wasListening
         // Before the first connection is accepted, so that nothing comes without its sender.
         guard watchword_ask_for_senders(socket.descriptor, 1) == 0 else {
             throw SocketFailure.systemCall("setsockopt", path: "SO_PASSCRED", error: errno)
         }
-        let census = NIOLoopBoundBox.makeBoxSendingValue(Census(), eventLoop: loop)
         let bootstrap = ServerBootstrap(group: loop)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -56,7 +56,7 @@ public struct BrokerServer: Sendable {
 
     /// Before one byte is read: close-on-exec, who it is, and whether there is room. What is thrown closes the connection.
     private static func admit(
-        _ channel: any Channel, policy: PeerPolicy, limits: ServerLimits, census: NIOLoopBoundBox<Census>,
+        _ channel: any Channel, policy: PeerPolicy, limits: ServerLimits, census: ConnectionCensus,
         wasListening: Bool, log: Logger
     ) throws -> (PeerIdentity, SenderWatch) {
         let operations = channel.pipeline.syncOperations
@@ -68,34 +68,15 @@ public struct BrokerServer: Sendable {
             log.warning("a connection was refused", metadata: ["uid": "\(peer?.uid ?? UInt32.max)"])
             throw Refusal.peer
         }
-        guard census.value.hasRoom(for: known.pid, limits) else {
-            log.warning(
-                "too many connections",
-                metadata: ["all": "\(census.value.all)", "limit": "\(limits.connections)", "pid": "\(known.pid)"])
+        guard census.admit(known.pid, limits) else {
+            log.warning("too many connections", metadata: ["limit": "\(limits.connections)", "pid": "\(known.pid)"])
             throw Refusal.noRoom
         }
-        census.value.add(1, known.pid)
-        channel.closeFuture.whenComplete { _ in census.value.add(-1, known.pid) }
+        channel.closeFuture.whenComplete { _ in census.dismiss(known.pid) }
         return (known, SenderWatch(socket: socket, pid: known.pid, wasListening: wasListening))
     }
 
     private enum Refusal: Error {
         case peer, noRoom
-    }
-}
-
-/// How many connections there are.
-private struct Census {
-    private(set) var all = 0
-    private var ofProcess: [Int32: Int] = [:]
-
-    func hasRoom(for pid: Int32, _ limits: ServerLimits) -> Bool {
-        all < limits.connections && ofProcess[pid, default: 0] < limits.connectionsOfProcess
-    }
-
-    mutating func add(_ count: Int, _ pid: Int32) {
-        all += count
-        ofProcess[pid, default: 0] += count
-        if ofProcess[pid] == 0 { ofProcess[pid] = nil }
     }
 }

@@ -26,7 +26,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     /// All that was to be sent.
     private var sentBytes = 0
     private var isWatchingReader = false
-    private var isTellingWhenTaken = false
+    private var isTellingLater = false
 
     init(
         service: any ConnectionService, peer: PeerIdentity, watch: SenderWatch, limits: ServerLimits, log: Logger
@@ -126,26 +126,34 @@ final class ConnectionHandler: ChannelInboundHandler {
         context.flush()
         let waiting = waitingBytes
         guard waiting <= limits.outgoingQueue else { return disconnect(waiting) }
-        if let id { service.leftUnread(waiting, id) }
-        guard waiting > 0, !isClosing else { return }
-        watchReader()
-        tellWhenTaken()
+        tell(waiting)
+        followReader()
     }
 
-    /// Says so when all that waits now is in the hands of the kernel.
-    private func tellWhenTaken() {
-        guard !isTellingWhenTaken, let context else { return }
-        isTellingWhenTaken = true
-        let taken = context.eventLoop.makePromise(of: Void.self)
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: taken)
-        taken.futureResult.assumeIsolated().whenComplete { _ in
-            self.isTellingWhenTaken = false
-            guard let id = self.id, !self.isClosing else { return }
+    private func tell(_ waiting: Int) {
+        if let id { service.leftUnread(waiting, id) }
+    }
+
+    /// As long as something waits: also behind the last message, after which the connection is to end.
+    private func followReader() {
+        guard waitingBytes > 0 else { return }
+        watchReader()
+        tellLater()
+    }
+
+    /// Says how much is left, from time to time: nobody tells when the kernel takes something.
+    private func tellLater() {
+        guard !isTellingLater, let context else { return }
+        isTellingLater = true
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.tellingPause) {
+            self.isTellingLater = false
             let waiting = self.waitingBytes
-            self.service.leftUnread(waiting, id)
-            if waiting > 0 { self.tellWhenTaken() }
+            self.tell(waiting)
+            if waiting > 0 { self.tellLater() }
         }
     }
+
+    private static let tellingPause = TimeAmount.milliseconds(50)
 
     var waitingBytes: Int {
         guard let context else { return 0 }
@@ -187,6 +195,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         writeCollected()
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: written)
+        followReader()
         let channel = context.channel
         written.futureResult.assumeIsolated().whenComplete { result in
             if case .success = result {
@@ -208,6 +217,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         writeCollected()
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
+        followReader()
         let channel = context.channel
         written.futureResult.whenComplete { _ in channel.close(promise: nil) }
     }

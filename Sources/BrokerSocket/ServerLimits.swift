@@ -2,9 +2,10 @@ public import WatchwordProtocol
 
 /// The bounds of the socket server. Sizes are in bytes.
 public struct ServerLimits: Sendable {
-    /// Connections at once; a newcomer above that is closed without a word.
+    /// Connections at once, on all sockets; a newcomer above that is closed without a word.
     public var connections: Int
-    /// Of one process: less than all, so that one that loses sight of its connections does not keep the others out.
+    /// Of one process: seven eighths of all, and of the descriptors that clients may have, so that one that loses sight of its
+    /// connections does not keep the others out.
     public var connectionsOfProcess: Int
     /// With more than this waiting to be sent, nothing more is read from a client until it is below the low mark.
     public var highWaterMark: Int
@@ -20,13 +21,13 @@ public struct ServerLimits: Sendable {
     public var readerBytes: Int
 
     public init(
-        connections: Int = 4096, connectionsOfProcess: Int = 3584,
+        connections: Int = 4096, connectionsOfProcess: Int? = nil,
         highWaterMark: Int = 4 << 20, lowWaterMark: Int = 1 << 20,
         outgoingQueue: Int = Limits.outgoingQueueBytes, readBytes: Int = 512, largeReadBytes: Int = 64 << 10,
         readerPause: Duration = Limits.readerPause, readerBytes: Int = Limits.readerBytes
     ) {
         self.connections = connections
-        self.connectionsOfProcess = connectionsOfProcess
+        self.connectionsOfProcess = connectionsOfProcess ?? max(min(connections, Descriptors.ofClients) * 7 / 8, 1)
         self.highWaterMark = highWaterMark
         self.lowWaterMark = lowWaterMark
         self.outgoingQueue = outgoingQueue

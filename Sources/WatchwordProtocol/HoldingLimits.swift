@@ -14,10 +14,10 @@ public struct HoldingLimit: Sendable {
 /// What clients may hold of the broker at once: what one program leaves undone is not to fill the memory of all. Sizes are in
 /// bytes. A test reaches each one.
 public struct HoldingLimits: Sendable {
-    /// Fetches that are not answered.
-    public var fetches = HoldingLimit(
-        connection: Limits.requestsInFlight + Limits.openBodies, program: 2048, everybody: 8192)
-    /// Response bodies that are not read to their end, and for which the server waits: each keeps a megabyte at most.
+    /// Fetches that are not answered. What one connection may have of them is for its requests in flight to say.
+    public var fetches = HoldingLimit(connection: .max, program: 2048, everybody: 8192)
+    /// Response bodies that are not read to their end, and for which the server waits: each keeps a megabyte at most, or
+    /// counts among `responseBytes`.
     public var bodies = HoldingLimit(connection: Limits.openBodies, program: 256, everybody: 1024)
     /// What came in messages to be sent on, of fetches that are not answered.
     public var requestBytes = HoldingLimit(connection: 32 << 20, program: 64 << 20, everybody: 256 << 20)

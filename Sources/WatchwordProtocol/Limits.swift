@@ -53,8 +53,9 @@ public enum Limits {
     public static let subscriptionHosts = 64
     /// Agents at once; a desktop has one.
     public static let agents = 16
-    /// Fetches that wait for their second half, over all clients.
+    /// Fetches that wait for their second half, over all clients, and of one process.
     public static let parkedFetches = 256
+    public static let parkedFetchesOfProgram = 128
 
     /// Redirects of one fetch, unless it says otherwise, and at most.
     public static let defaultRedirects = 20

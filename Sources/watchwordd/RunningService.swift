@@ -68,14 +68,17 @@ struct RunningService {
             audit: audit,
             options: brokerOptions, log: log)
         let policy = PeerPolicy(uid: getuid())
+        let census = ConnectionCensus()
         var servers = [
-            try await BrokerServer.start(on: loop, socket: socket, service: broker, policy: policy, log: log)
+            try await BrokerServer.start(
+                on: loop, socket: socket, service: broker, policy: policy, census: census, log: log)
         ]
         var removeFiles = [socket.fileRemoval]
         if let socket = try restrictedSocket(of: manager, at: restricted, log: log) {
             servers.append(
                 try await BrokerServer.start(
-                    on: loop, socket: socket, entrance: .restricted, service: broker, policy: policy, log: log))
+                    on: loop, socket: socket, entrance: .restricted, service: broker, policy: policy,
+                    census: census, log: log))
             removeFiles.append(socket.fileRemoval)
         }
         manager.watch(loop, log: log)

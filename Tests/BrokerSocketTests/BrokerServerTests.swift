@@ -144,7 +144,7 @@ import WatchwordProtocol
 
     @Test func connectionsAreLimitedAndComeBack() async throws {
         let service = RecordingService()
-        try await withServer(service, limits: ServerLimits(connections: 3)) { location, _ in
+        try await withServer(service, limits: ServerLimits(connections: 3, connectionsOfProcess: 3)) { location, _ in
             var clients = try (0..<3).map { _ in try RawClient(location) }
             for client in clients {
                 client.send("x")

@@ -76,15 +76,19 @@ import WatchwordProtocol
     }
 
     @Test func thereIsALimitOfHalves() {
-        let client = stage.connect(.result)
-        for number in 0..<Limits.parkedFetches {
-            _ = client.fetch("http://h\(number)/", id: number)
-            stage.transfers.challenge()
+        func kinds(of client: StageClient, _ numbers: Range<Int>) -> [String?] {
+            numbers.flatMap { number in
+                _ = client.fetch("http://h\(number)/", id: number)
+                stage.transfers.challenge()
+                return client.hear().map(\.kind)
+            }
         }
-        _ = client.hear()
-        _ = client.fetch("http://last/", id: 1000)
-        stage.transfers.challenge()
-        #expect(client.hear().map(\.kind) == ["busy"])
+        let own = Limits.parkedFetchesOfProgram
+        #expect(kinds(of: stage.connect(.result), 0..<own).allSatisfy { $0 == nil })
+        #expect(kinds(of: stage.connect(.result), own..<(own + 1)) == ["busy"], "as many as one program may have")
+        let others = stage.connect(.result, pid: 4712)
+        #expect(kinds(of: others, own..<Limits.parkedFetches).allSatisfy { $0 == nil })
+        #expect(kinds(of: stage.connect(.result, pid: 4713), 1000..<1001) == ["busy"], "as many as there may be")
     }
 
     // MARK: Subscriptions

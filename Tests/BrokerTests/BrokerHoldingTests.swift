@@ -162,4 +162,56 @@ import WatchwordProtocol
         ofFirst.giveBack(600)
         #expect(ofSecond.hasRoom(for: 1000))
     }
+
+    // MARK: Where things could be forgotten
+
+    /// A fetch between its halves belongs to no connection.
+    @Test func whatIsParkedCountsForItsProgram() throws {
+        let stage = Stage {
+            $0.holdingLimits.fetches = Crowd.program.limit(1)
+            $0.holdingLimits.requestBytes = Crowd.program.limit(10_000)
+        }
+        let client = stage.connect(.result)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        let token = try #require(client.hear().replies.first?["result"]?["resume"]?.string)
+        client.leave()
+        let second = stage.connect(.result)
+        #expect(second.fetch().map(\.kind) == ["busy"])
+        #expect(stage.connect(pid: 4712).fetch().isEmpty)
+        let half = #"{"resume":"\#(token)","answer":{"action":"continue"}}"#
+        #expect(second.call("fetch/run", half)?.status == 401)
+        #expect(second.fetch(id: 3).isEmpty, "it is done")
+    }
+
+    @Test func repliesThatWaitForTheirBatchCountForOthersToo() {
+        let stage = Stage { $0.holdingLimits.replyBytes = Crowd.program.limit(100_000) }
+        let (first, second) = (stage.connect(), stage.connect())
+        let entries = (1...2).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"fetch/run","params":{"url":"http://h/"}}"# }
+        _ = first.say("[\(entries.joined(separator: ","))]")
+        _ = second.fetch()
+        let response = TransferResponse(status: 200, body: Array(repeating: 0x78, count: 20_000))
+        stage.transfers.complete(.success(response), ofRequest: 0)
+        #expect(first.hear().isEmpty)
+        stage.broker.leftUnread(0, first.id)
+        stage.transfers.complete(.success(response), ofRequest: 2)
+        #expect(isHandle(second.hear()), "20,000 wait in the batch of the other")
+        stage.transfers.complete(.success(response), ofRequest: 1)
+        #expect(first.hear().first?.elements?.count == 2)
+        stage.broker.leftUnread(0, first.id)
+        _ = second.fetch(id: 2)
+        stage.transfers.complete(.success(response), ofRequest: 3)
+        #expect(!isHandle(second.hear()), "it was sent and read")
+    }
+
+    /// Five programs that hold little in each of many connections, and one that has more in one.
+    @Test func whoHasMostOverManyConnectionsIsSentAway() {
+        let stage = Stage { $0.holdingLimits.messageBytes = Crowd.everybody.limit(10_000) }
+        let start = #"{"x":""# + String(repeating: "x", count: 1000)
+        let crowd = (0..<8).map { _ in stage.connect(pid: 4711) }
+        for one in crowd { send(start, from: one) }
+        let neighbour = stage.connect(pid: 4712)
+        send(start + start, from: neighbour)
+        #expect(!neighbour.link.isClosed && crowd.count { $0.link.isClosed } == 1)
+    }
 }

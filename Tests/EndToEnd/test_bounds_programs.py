@@ -2,8 +2,11 @@
 
 The bytes of requests and responses are left to BrokerHoldingTests: to bring 64 MiB of them takes a debug build most of a minute.
 """
+import os
+import signal
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -138,3 +141,85 @@ def test_bodies_that_are_not_read(stage, gate):
     part = clients[0].call("fetch/read", {"fetchId": handles[0]["result"]["fetchId"]})["result"]
     assert part["eof"] is True
     assert kinds([clients[4].fetch(f"{server.url}/", maxInlineBodyBytes=0)]) == [200], "there is room again"
+
+
+def batch(entries):
+    return b"[" + b",".join(entry.strip() for entry in entries) + b"]\n"
+
+
+def test_whole_bodies_that_become_handles(stage, gate):
+    """Behind a reply that is not read each of 8 MiB, asked for as a whole: 32 MiB of them are kept."""
+    small, large = b"s" * MEGABYTE, b"w" * (8 * MEGABYTE - 100)
+    server = stage.server(lambda request: response(200, small if request.target == "/0" else large))
+    broker = stage.broker()
+    one = Raw(broker.socket)
+    before = broker.peak_kilobytes
+    for number in range(20):
+        one.send(line("fetch/run", {"url": f"{server.url}/{number}", "maxInlineBodyBytes": 8 * MEGABYTE}, number))
+        eventually(lambda: broker.log.count("fetch done") == number + 1, "it does not end", 20)
+    growth = broker.peak_kilobytes - before
+    print(f"160 MiB of bodies for who reads nothing: {growth / 1024:.0f} MiB more")
+    assert growth < 110 << 10
+    assert kinds(one.messages(20)) == [200] * 20
+
+
+def test_replies_that_wait_for_their_batch(stage, gate):
+    """Each batch has a fetch that does not end, and reads 40 MiB."""
+    body = b"b" * (20 * MEGABYTE)
+    server = stage.server(lambda request: gate.wait(60) and response(200) if request.target == "/slow" else response(200, body))
+    broker = stage.broker()
+    one = Raw(broker.socket)
+    handles = []
+    for number in range(10):
+        one.send(line("fetch/run", {"url": f"{server.url}/", "maxInlineBodyBytes": 0}, number))
+        handles.append(one.messages(1)[0]["result"]["fetchId"])
+    before = broker.peak_kilobytes
+    for first in range(100, 300, 20):
+        reads = [line("fetch/read", {"fetchId": name, "maxBytes": 4 * MEGABYTE}, first + n) for n, name in enumerate(handles)]
+        try:
+            one.send(batch([line("fetch/run", {"url": f"{server.url}/slow"}, first + 19), *reads]))
+        except OSError:
+            break
+        time.sleep(0.3)
+    assert "what was not read is too much" in broker.log
+    assert broker.peak_kilobytes - before < 250 << 10
+    assert one.is_closed()
+    assert stage.client().call("ping", {})["result"] == {}
+
+
+def test_a_client_that_dies_while_replies_wait(stage, gate):
+    """With requests in the kernel that nobody has read yet, and a fetch that runs."""
+    server = serve(stage, gate, b"")
+    large = stage.server(lambda request: response(200, b"d" * 1_000_000))
+    broker = stage.broker()
+    for number in range(4):
+        one = Raw(broker.socket)
+        one.send(line("fetch/run", {"url": large.url}, 1) + line("fetch/run", {"url": server.url}, 2))
+        eventually(lambda: broker.log.count("fetch done") == number + 1, "it does not end", 20)
+        one.send(b"".join(line("ping", {}, number) for number in range(3, 1500)))
+        one.end()
+    assert stage.client().call("ping", {})["result"] == {}
+
+
+def test_a_client_that_reads_again_while_others_make_news(stage):
+    """What is sent to it in the turn in which the kernel takes the rest of what had waited."""
+    server = stage.server(lambda request: response(200, b"n" * 300_000))
+    broker = stage.broker()
+    for number in range(4):
+        listener, other = Raw(broker.socket), Raw(broker.socket)
+        listener.send(line("events/subscribe", {}, 1))
+        other.send(line("ping", {}, 1))
+        assert listener.messages(1) and other.messages(1)
+        listener.send(line("fetch/run", {"url": server.url}, 2))
+        eventually(lambda: broker.log.count("fetch done") == number + 1, "it does not end", 20)
+        # What comes meanwhile is all there at once.
+        os.kill(broker.process.pid, signal.SIGSTOP)
+        other.send(line("session/clear", {}, 2))
+        listener.socket.setblocking(False)
+        try:
+            while listener.socket.recv(1 << 20):
+                pass
+        except BlockingIOError:
+            pass
+        os.kill(broker.process.pid, signal.SIGCONT)
+        assert Raw(broker.socket).send(line("ping", {}, 1)).messages(1, seconds=10)[0]["result"] == {}

@@ -126,6 +126,13 @@ import WatchwordProtocol
         #expect { try HeaderPolicy.checked([field]) } throws: { ($0 as? FetchFailure)?.kind == .invalidHeader }
     }
 
+    @Test(arguments: ["Authorization", "proxy-authorization"])
+    func whoSetsALogInHearsHowToGiveIt(name: String) {
+        #expect { try HeaderPolicy.checked([HeaderField(name, "Basic x")]) } throws: { error in
+            (error as? FetchFailure)?.text.contains("as the parameter credential") == true
+        }
+    }
+
     @Test func anErrorNamesTheFieldAndNotItsValue() {
         #expect { try HeaderPolicy.checked([HeaderField("X-Token", "hush\n")]) } throws: { error in
             guard let failure = error as? FetchFailure else { return false }

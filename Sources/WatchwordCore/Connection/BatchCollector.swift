@@ -7,10 +7,10 @@ struct BatchCollector {
         let position: Int
     }
 
-    private var replies: [Int: [JSON?]] = [:]
+    private var replies: [Int: [[UInt8]?]] = [:]
     private var lastBatch = 0
-
-    var isEmpty: Bool { replies.isEmpty }
+    /// Of replies that wait for others.
+    private(set) var heldBytes = 0
 
     mutating func open(expecting count: Int) -> Int {
         lastBatch += 1
@@ -18,11 +18,15 @@ struct BatchCollector {
         return lastBatch
     }
 
-    /// The whole batch, when `reply` was the last one missing.
-    mutating func fill(_ slot: Slot, with reply: JSON) -> JSON? {
-        replies[slot.batch]?[slot.position] = reply
+    /// The text of the whole batch, when `reply` was the last one missing.
+    mutating func fill(_ slot: Slot, with reply: JSON) -> [UInt8]? {
+        let text = reply.serialized()
+        replies[slot.batch]?[slot.position] = text
+        heldBytes += text.count
         guard let batch = replies[slot.batch], !batch.contains(where: { $0 == nil }) else { return nil }
         replies[slot.batch] = nil
-        return .array(batch.compactMap { $0 })
+        let texts = batch.compactMap { $0 }
+        heldBytes -= texts.reduce(0) { $0 + $1.count }
+        return [UInt8(ascii: "[")] + texts.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
     }
 }

@@ -63,8 +63,8 @@ public struct ConnectionMachine: ~Copyable {
     /// How much has come of a message that is not complete; `nil` between two messages.
     public var unfinishedCount: Int? { isClosed ? nil : decoder.unfinishedCount }
 
-    /// Whether replies wait for others of their batch.
-    public var holdsReplies: Bool { !batches.isEmpty }
+    /// Of replies that wait for others of their batch.
+    public var heldReplyBytes: Int { batches.heldBytes }
 
     /// The peer's own id of a call; `null` once it was answered.
     public func requestID(of call: CallID) -> RequestID { calls[call]?.id ?? .null }
@@ -205,7 +205,7 @@ public struct ConnectionMachine: ~Copyable {
             case .failure(let error): .error(id: open.id, error)
             }
         guard let slot = open.slot else { return frame(message) }
-        return batches.fill(slot, with: message.json).map { frame($0) }
+        return batches.fill(slot, with: message.json).map { framing.frame(text: $0) }
     }
 
     /// Sends a request; its reply comes as `Event.reply` with the same number.
@@ -228,12 +228,14 @@ public struct ConnectionMachine: ~Copyable {
 
     private mutating func reply(_ message: OutgoingMessage, slot: BatchCollector.Slot?) -> [Event] {
         guard let slot else { return [.send(frame(message))] }
-        return batches.fill(slot, with: message.json).map { [.send(frame($0))] } ?? []
+        return batches.fill(slot, with: message.json).map { [.send(framing.frame(text: $0))] } ?? []
     }
 
     private func frame(_ message: OutgoingMessage) -> [UInt8] { frame(message.json) }
 
-    private func frame(_ json: JSON) -> [UInt8] { (decoder.framing ?? .lines).frame(json) }
+    private func frame(_ json: JSON) -> [UInt8] { framing.frame(json) }
+
+    private var framing: Framing { decoder.framing ?? .lines }
 }
 
 extension IncomingMessage {

@@ -8,15 +8,17 @@ public enum Framing: Sendable, Equatable {
     case headers
 
     /// The message with its frame, ready to be sent. Not for one that holds a secret.
-    public func frame(_ message: JSON) -> [UInt8] {
+    public func frame(_ message: JSON) -> [UInt8] { frame(text: message.serialized()) }
+
+    /// - Parameter text: JSON without a line break.
+    public func frame(text: [UInt8]) -> [UInt8] {
         switch self {
         case .lines:
-            var bytes = message.serialized()
+            var bytes = text
             bytes.append(UInt8(ascii: "\n"))
             return bytes
         case .headers:
-            let bytes = message.serialized()
-            return Array("Content-Length: \(bytes.count)\r\n\r\n".utf8) + bytes
+            return Array("Content-Length: \(text.count)\r\n\r\n".utf8) + text
         }
     }
 }
