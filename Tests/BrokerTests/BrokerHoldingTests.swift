@@ -187,7 +187,9 @@ import WatchwordProtocol
     @Test func repliesThatWaitForTheirBatchCountForOthersToo() {
         let stage = Stage { $0.holdingLimits.replyBytes = Crowd.program.limit(100_000) }
         let (first, second) = (stage.connect(), stage.connect())
-        let entries = (1...2).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"fetch/run","params":{"url":"http://h/"}}"# }
+        let entries = (1...2).map {
+            #"{"jsonrpc":"2.0","id":\#($0),"method":"fetch/run","params":{"url":"http://h/"}}"#
+        }
         _ = first.say("[\(entries.joined(separator: ","))]")
         _ = second.fetch()
         let response = TransferResponse(status: 200, body: Array(repeating: 0x78, count: 20_000))

@@ -196,8 +196,10 @@ def test_a_client_that_dies_while_replies_wait(stage, gate):
         one = Raw(broker.socket)
         one.send(line("fetch/run", {"url": large.url}, 1) + line("fetch/run", {"url": server.url}, 2))
         eventually(lambda: broker.log.count("fetch done") == number + 1, "it does not end", 20)
+        time.sleep(0.3)
         one.send(b"".join(line("ping", {}, number) for number in range(3, 1500)))
         one.end()
+        time.sleep(0.3)
     assert stage.client().call("ping", {})["result"] == {}
 
 
@@ -212,8 +214,10 @@ def test_a_client_that_reads_again_while_others_make_news(stage):
         assert listener.messages(1) and other.messages(1)
         listener.send(line("fetch/run", {"url": server.url}, 2))
         eventually(lambda: broker.log.count("fetch done") == number + 1, "it does not end", 20)
+        time.sleep(0.3)
         # What comes meanwhile is all there at once.
         os.kill(broker.process.pid, signal.SIGSTOP)
+        time.sleep(0.05)
         other.send(line("session/clear", {}, 2))
         listener.socket.setblocking(False)
         try:
