@@ -105,7 +105,8 @@ class Case:
         (files / "source").write_bytes(BODY)
         arguments = {"down": ["-o", "f"], "down on": ["-C", "-", "-o", "f"], "up": ["-o", "f", "-T", "source"]}[self.way]
         process = subprocess.Popen(
-            [program("watchword"), "fetch", *arguments, f"{self.server.url}/x"], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket}, cwd=files,
+            [program("watchword"), "fetch", "--no-start", *arguments, f"{self.server.url}/x"],
+            env={**broker.environment, "WATCHWORD_SOCKET": broker.socket}, cwd=files,
             start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(self.delay)
         if self.cause == "server":

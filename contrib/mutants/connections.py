@@ -190,7 +190,7 @@ BROKER = [
     ("uid-asked", SOCKET + "BrokerServer.swift",
      "guard let known = peer, policy.admits(known) else {", "guard let known = peer else {",
      "BrokerSocketTests.BrokerServerTests"),
-    ("connections", SOCKET + "ConnectionCensus.swift",
+    ("connections-in-all", SOCKET + "ConnectionCensus.swift",
      "count.all < limits.connections &&", "count.all <= limits.connections &&",
      "BrokerSocketTests.BrokerServerTests"),
     ("outgoing-queue", SOCKET + "ConnectionHandler.swift",
