@@ -39,9 +39,11 @@ public final class Allowance: Sendable {
     /// Whether `count` more can be taken.
     public func hasRoom(for count: Int) -> Bool { shortage(for: count) == nil }
 
-    /// Whether half of it, and of the wider ones, is free even with `count` more.
+    /// Whether half of it, and of its program's, is free even with `count` more. Of what all have together it may be the rest:
+    /// two programs at their half are not to be felt by the others.
     public func leavesHalf(with count: Int) -> Bool {
-        2 * (heldCount + count) <= limit && (wider?.leavesHalf(with: count) ?? true)
+        guard holder != .everybody else { return hasRoom(for: count) }
+        return 2 * (heldCount + count) <= limit && (wider?.leavesHalf(with: count) ?? true)
     }
 
     /// The narrowest that `count` more would make larger than it may be.
