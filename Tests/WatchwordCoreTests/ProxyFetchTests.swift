@@ -43,6 +43,24 @@ import WatchwordProtocol
         }
     }
 
+    /// What a proxy lets through a tunnel it lets through for whoever has logged in.
+    @Test func aTunnelThatSomebodyHasLoggedInForIsNobodyElses() throws {
+        var run = TableRun(proxy: wayOut)
+        func identity(_ user: String?) throws -> ConnectionIdentity? {
+            let fetch = try run.fetch("https://h/") { params in
+                params.proxy = named(user.map { LoginCredential(user: $0, password: secret("pw"), persistence: .none) })
+            }
+            if user != nil { run.challengeFromProxy(fetch) }
+            #expect(run.last(fetch)?.proxyLogin == user.map { basic($0, "pw") })
+            defer { run.respond(fetch, 200) }
+            return run.identity(fetch)
+        }
+        let (nobody, bob, carol) = (try identity(nil), try identity("bob"), try identity("carol"))
+        #expect(nobody == ConnectionIdentity.none)
+        #expect(bob != nobody && carol != nobody && bob != carol)
+        #expect(try identity("bob") == bob)
+    }
+
     @Test func aLoginForOneProxyDoesNotGoToTheNextOne() throws {
         var run = TableRun(proxy: wayOut)
         let fetch = try run.fetch()

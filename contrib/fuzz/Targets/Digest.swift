@@ -23,8 +23,11 @@ func checkDigest(_ bytes: [UInt8]) throws {
     let request = DigestRequest(method: "GET", target: target)
     let answer = response.authorization(for: credential, request).withUnsafeBytes { Array($0) }
     try checkAnswer(answer, to: digest, target: target)
-    let told = lines[0] + "\n" + target + "0123456789abcdef"
-    try checkAbsent(lines[2], in: answer, told: told + lines[1], "the password")
+    // What stands there for somebody else as well, such as `qop=auth`, tells nothing.
+    let other = LoginCredential(user: "else", password: Array("anything".utf8).withUnsafeBytes { Secret(copying: $0) })
+    let others = response.authorization(for: other, request).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let told = [lines[0], target, "0123456789abcdef", others].joined(separator: "\n")
+    try checkAbsent(lines[2], in: answer, told: told + "\n" + lines[1], "the password")
     if digest.hashesUser { try checkAbsent(lines[1], in: answer, told: told, "the user") }
     try checkProof(response, target: target, credential)
 }
