@@ -193,6 +193,10 @@ import WatchwordProtocol
         let service = RecordingService(mayLeave: 4 << 20) { Array(repeating: 0x78, count: Int($0.dropLast()) ?? 0) }
         try await withServer(service) { location, _ in
             let client = try RawClient(location)
+            client.send("10\n")
+            #expect(client.receive().utf8.count == 10)
+            // Also that nothing waits: somebody may have counted with it.
+            #expect(await eventually { service.tellings > 0 } && service.unread == 0)
             client.send("3000000\n")
             #expect(await eventually { service.mostUnread > 2_000_000 })
             var taken = 0

@@ -46,6 +46,7 @@ final class RecordingService: ConnectionService {
         var events: [Event] = []
         var mostUnread = 0
         var unread = 0
+        var tellings = 0
     }
 
     private let state = Mutex(State())
@@ -89,6 +90,9 @@ final class RecordingService: ConnectionService {
     /// The most that waited to be read at once.
     var mostUnread: Int { state.withLock { $0.mostUnread } }
 
+    /// How often it was told what waits.
+    var tellings: Int { state.withLock { $0.tellings } }
+
     /// What waits now.
     var unread: Int { state.withLock { $0.unread } }
 
@@ -96,6 +100,7 @@ final class RecordingService: ConnectionService {
         let link = state.withLock { state in
             state.mostUnread = max(state.mostUnread, count)
             state.unread = count
+            state.tellings += 1
             return state.links[connection.value]
         }
         if count > mayLeave { link?.abandon() }

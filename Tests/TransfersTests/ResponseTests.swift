@@ -17,6 +17,21 @@ import WatchwordProtocol
         }
     }
 
+    /// One kilobyte of any other may be gigabytes.
+    @Test(arguments: [
+        ("gzip", true), ("Deflate", true), ("x-gzip", true), ("identity, gzip", true), ("", true),
+        ("gzip, gzip", false),
+        ("gzip\r\nContent-Encoding: deflate", false), ("br", false), ("gzip, br", false), ("zstd", false),
+    ])
+    func atMostOneModestCodingIsUndone(codings: String, isModest: Bool) {
+        var headers = ResponseHeaders()
+        for line in ["HTTP/1.1 200 OK", "Content-Encoding: \(codings)"].flatMap({ $0.split(separator: "\r\n") }) {
+            let isTaken = Array("\(line)\r\n".utf8).withUnsafeBytes { headers.append($0) }
+            #expect(isTaken)
+        }
+        #expect(headers.isModestlyCoded == isModest)
+    }
+
     @Test func statusFieldsAndBody() async throws {
         let response = try await outcome(of: [
             .bytes("HTTP/1.1 404 Not Here\r\nX: a\r\nx:  b \r\nEmpty:\r\nContent-Length: 4\r\n\r\nbody")
