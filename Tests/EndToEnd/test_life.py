@@ -1,14 +1,19 @@
 """The daemon as a process: its socket, its end, and that nothing grows."""
 import os
+import shutil
 import signal
 import socket
 import stat
 import subprocess
 import time
 
+import pytest
+
+from rig.bodies import eventually
 from rig.broker import program
 from rig.client import Client, password_answer
 from rig.scripted import basic_server, response
+from rig.subjects import let_others_reach
 
 
 def start_second(broker):
@@ -128,3 +133,28 @@ def test_nothing_grows(stage):
         # The second server's kept connections are all that may be new.
         assert broker.descriptors <= descriptors + 70
     assert broker.resident_kilobytes < kilobytes + 16_384
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user has to be taken on")
+def test_its_own_user_cannot_look_into_it(stage):
+    """Nor leave a core of it: what the process is to the kernel is not dumpable (proc(5), /proc/pid)."""
+    folder = stage.folder / "nobody"
+    folder.mkdir(mode=0o755)
+    let_others_reach(folder)
+    shutil.copy(program("watchwordd"), folder / "watchwordd")
+    (folder / "run").mkdir(mode=0o700)
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    demote = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    environment = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"]}
+    with open(folder / "log", "wb") as log:
+        broker = subprocess.Popen(
+            [*demote, folder / "watchwordd", "--socket", folder / "run" / "broker.sock"], env=environment, stdout=log, stderr=log)
+    try:
+        eventually(lambda: (folder / "run" / "broker.sock").exists(), lambda: (folder / "log").read_text())
+        for name in ("fd", "environ", "maps", "mem"):
+            looked = subprocess.run([*demote, "ls" if name == "fd" else "cat", f"/proc/{broker.pid}/{name}"], capture_output=True)
+            assert looked.returncode != 0 and b"Permission denied" in looked.stderr, (name, looked)
+    finally:
+        broker.kill()
+        broker.wait(20)

@@ -43,6 +43,33 @@ import WatchwordProtocol
         #expect(try find([without("user")]) == "none")
     }
 
+    @Test func aPathIsGoodForWhatIsBelowIt() throws {
+        for (path, requested, isFound) in [
+            ("/a", "/a/b", true), ("/a/", "/a/b", true), ("/a", "/a", true), ("/a", "/ab", false),
+            ("/a/b", "/a", false),
+            ("/a", "/A/b", false),
+        ] {
+            let found = try find([with(["object": path])], url: "https://h.example:8443\(requested)")
+            #expect((found == "none") == !isFound, "\(path) for \(requested): \(found ?? "nothing")")
+        }
+    }
+
+    @Test func aProxyGetsOnlyWhatIsForIt() throws {
+        let proxy = ProtectionSpace(
+            scheme: "http", host: "h.example", port: 8443, realm: "Staff", authenticationMethod: .httpBasic,
+            proxyType: .http)
+        func isFound(_ attributes: [String: String]) -> Bool {
+            let items = [item("0", attributes, "secret")]
+            return KeyringFinding(items, for: proxy, at: Challenger(proxy), path: "/", user: nil) != .none
+        }
+        #expect(isFound(with(["protocol": "http-proxy"])))
+        for name in ["http", "https", "https-proxy", "socks", ""] {
+            #expect(!isFound(with(["protocol": name])), "\(name)")
+        }
+        #expect(!isFound(without("protocol")))
+        #expect(try find([with(["protocol": "http-proxy"])]) == "none", "nor does a server")
+    }
+
     @Test func whatIsLeftOutIsWhatIsUsual() throws {
         let usual = ProtectionSpace(
             scheme: "https", host: "h.example", port: 443, realm: "Staff", authenticationMethod: .httpBasic)

@@ -93,6 +93,8 @@ struct CredentialTests {
         (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be without control"),
         (#"{"type":"certificate","certificate":"a.pem"}"#, "credential.certificate must be an absolute path"),
         (#"{"type":"trust"}"#, "credential.spkiSha256 is missing"),
+        (#"{"type":"certificate","certificate":"/a.pem","user":"u"}"#, "credential has the unknown member"),
+        (#"{"type":"trust","spkiSha256":"\#(hash)","user":"u"}"#, "credential has the unknown member"),
         (#"{"type":"trust","spkiSha256":"00"}"#, "credential.spkiSha256 must be 64 hexadecimal digits"),
     ])
     func otherFormsAreCheckedAsStrictly(text: String, reason: String) throws {
