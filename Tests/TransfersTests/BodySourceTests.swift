@@ -8,6 +8,9 @@ import WatchwordCore
 /// Bodies of requests that come through a socket.
 @Suite struct BodySourceTests {
     private func write(_ text: String, to socket: Int32, thenEnds: Bool = true) async {
+        // A fetch that has failed takes nothing any more.
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         await onThread {
             var rest = Array(text.utf8)[...]
             while !rest.isEmpty {

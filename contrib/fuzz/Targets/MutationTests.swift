@@ -4,7 +4,7 @@ import Testing
 /// A short run without libFuzzer, in every build: the corpora, changed at random. What libFuzzer would learn from coverage it does
 /// not know; `contrib/fuzz/run` does. A failure names the seed, with which `WATCHWORD_FUZZ_SEED` runs the same changes again;
 /// `WATCHWORD_FUZZ_SECONDS` runs longer.
-@Suite struct MutationTests {
+@Suite(.serialized) struct MutationTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let time = Duration.seconds(environment["WATCHWORD_FUZZ_SECONDS"].flatMap { Int($0) } ?? 2)
 
