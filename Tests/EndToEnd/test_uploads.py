@@ -27,7 +27,7 @@ class UploadServer(http.server.ThreadingHTTPServer):
 
     def __init__(self, asks):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asks, self.bodies, self.refused_early = asks, [], 0
+        self.asks, self.bodies, self.refused_early, self.is_called = asks, [], 0, threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -40,6 +40,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
+
+    def setup(self):
+        super().setup()
+        self.server.is_called.set()
 
     def handle_expect_100(self):
         if self.server.asks == "before" and not self.headers.get("Authorization"):
@@ -329,6 +333,8 @@ def test_who_gives_up_leaves_nothing_behind(stage, way):
     upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 1 << 30})
     attached = Attached(path, upload.token, side="request")
     attached.socket.sendall(BLOCK)
+    # What the first upload of a broker needs once and for all is there by now.
+    assert server.is_called.wait(20)
     before = stage.brokers[0].descriptors
     if way == "cancel":
         assert upload.cancel()
