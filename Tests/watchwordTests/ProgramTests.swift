@@ -3,7 +3,7 @@ import Testing
 @testable import watchword
 
 /// Programs that are run to see how they end.
-@Suite struct ProgramTests {
+@Suite(.serialized) struct ProgramTests {
     private func run(_ script: String) -> (status: Int32, lines: [String]) { Program.run("/bin/sh", ["-c", script]) }
 
     @Test func howItEndsAndWhatItSays() {
