@@ -1,16 +1,19 @@
 internal import CCurl
 internal import WatchwordCore
+internal import WatchwordProtocol
 
-/// What makes the connections of an identity different from others. Whoever chooses the identity keeps it the same; if it is
-/// not, the old connections are not used, so that a wrong passphrase or another key never profits from an earlier right one.
+/// The properties of a connection that distinguish one identity from another. If they change under the same identity, its
+/// previous connections are not used again: a file may hold another certificate than when they were made.
 struct ConnectionMarks: Equatable {
     private let trust: TrustPolicy
-    private let clientCertificate: ClientCertificate?
+    private let certificate: CertificateContent?
     private let handshakes: [Handshake]
 
-    init(_ request: TransferRequest) {
+    /// - Parameter certificate: the content of the certificate that this request shows; whether its key could be unlocked was
+    ///   checked when it was loaded.
+    init(_ request: TransferRequest, certificate: CertificateContent?) {
         trust = request.trust
-        clientCertificate = request.clientCertificate
+        self.certificate = certificate
         handshakes = request.handshakes
     }
 }

@@ -10,6 +10,7 @@ final class LoadedCertificate: @unchecked Sendable {
     private var key: OpaquePointer?
     /// The issuers, in order.
     private var chain: OpaquePointer?
+    private(set) var content = CertificateContent(sha256: [])
 
     /// Reads files on the calling thread.
     /// - Parameter tokenModule: the PKCS#11 module; `nil` for that of p11-kit.
@@ -32,6 +33,8 @@ final class LoadedCertificate: @unchecked Sendable {
         if X509_check_private_key(certificate, key) != 1 {
             throw Self.failure("The private key does not belong to the client certificate.", .clientKeyMismatch)
         }
+        content = try contentNow()
+        if let expected = given.expectedContent, expected != content { throw Self.changed }
     }
 
     deinit {
@@ -42,6 +45,17 @@ final class LoadedCertificate: @unchecked Sendable {
 
     func use(in context: OpaquePointer) -> Bool {
         SSL_CTX_use_cert_and_key(context, certificate, key, chain, 1) == 1
+    }
+
+    private func contentNow() throws(TransferFailure) -> CertificateContent {
+        let issuers = chain.map { chain in
+            (0..<OPENSSL_sk_num(chain)).map { OPENSSL_sk_value(chain, $0).map { OpaquePointer($0) } }
+        }
+        let hashes = ([certificate] + (issuers ?? [])).map { $0.map(CertificateFacts.fingerprint(of:)) ?? [] }
+        guard hashes.allSatisfy({ !$0.isEmpty }) else {
+            throw TransferFailure(.outOfMemory, "No memory for a client certificate.")
+        }
+        return CertificateContent(sha256: Array(hashes.joined()))
     }
 
     private func readCertificates(_ bytes: Secret) throws(TransferFailure) {
@@ -121,6 +135,12 @@ final class LoadedCertificate: @unchecked Sendable {
 
     static var wrongPassphrase: TransferFailure {
         failure("The passphrase of the client certificate's key is wrong, or missing.", .clientKeyPassphraseWrong)
+    }
+
+    private static var changed: TransferFailure {
+        failure(
+            "the client certificate is not the one that was accepted for this session: its file or token was replaced",
+            .clientCertificateChanged)
     }
 
     static func failure(_ text: String, _ cause: TransferFailure.Cause) -> TransferFailure {

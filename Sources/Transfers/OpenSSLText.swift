@@ -42,7 +42,8 @@ extension CertificateFacts {
             spkiSha256: Self.keyFingerprint(of: certificate), subjectAltNames: Self.alternativeNames(of: certificate))
     }
 
-    private static func fingerprint(of certificate: OpaquePointer) -> [UInt8] {
+    /// SHA-256 of the certificate in DER; empty without memory.
+    static func fingerprint(of certificate: OpaquePointer) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
         return X509_digest(certificate, EVP_sha256(), &digest, &count) == 1 ? Array(digest.prefix(Int(count))) : []

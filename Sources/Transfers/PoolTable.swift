@@ -1,5 +1,6 @@
 internal import CCurl
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// The pools of an engine's identities. Lives on the engine's thread.
 struct PoolTable {
@@ -13,9 +14,11 @@ struct PoolTable {
 
     private var all: [IdentityPool] { retired + pools.values }
 
-    /// The pool for a request that has an identity; a new one when what marks its connections has changed.
-    mutating func pool(for request: TransferRequest) throws(TransferFailure) -> IdentityPool {
-        let marks = ConnectionMarks(request)
+    /// The pool for a request that has an identity; a new one when the marks of its connections have changed.
+    mutating func pool(
+        for request: TransferRequest, certificate: CertificateContent?
+    ) throws(TransferFailure) -> IdentityPool {
+        let marks = ConnectionMarks(request, certificate: certificate)
         if let pool = pools[request.identity] {
             // Who asks makes a connection that nobody else gets.
             if request.trust == .ask || pool.marks == marks { return pool }
@@ -30,7 +33,8 @@ struct PoolTable {
     /// long, and must not use up the connections of the others. How many there are is bounded where they are asked for.
     mutating func streamPool(for request: TransferRequest) throws(TransferFailure) -> IdentityPool {
         if let pool = pools[.none] { return pool }
-        let pool = try IdentityPool(marks: ConnectionMarks(request), idleTime: idleTime, connectionsPerHost: 0)
+        let pool = try IdentityPool(
+            marks: ConnectionMarks(request, certificate: nil), idleTime: idleTime, connectionsPerHost: 0)
         pools[.none] = pool
         return pool
     }

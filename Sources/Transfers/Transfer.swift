@@ -21,7 +21,7 @@ final class Transfer {
 
     /// Of the request's body, when that comes through a socket.
     let source: BodySource?
-    private let certificate: LoadedCertificate?
+    let certificate: LoadedCertificate?
     /// At the origin.
     let login: NegotiateLogin?
     /// Of the connection to the origin, when it is a protected one.

@@ -157,7 +157,9 @@ public actor TransferEngine: TransferPort {
         let request = transfer.request
         let isStreamed = request.delivery == .fromHeader
         if request.identity == .none && !isStreamed { return try multi.add(transfer.easy) }
-        let pool = try request.identity == .none ? pools.streamPool(for: request) : pools.pool(for: request)
+        let pool =
+            try request.identity == .none
+            ? pools.streamPool(for: request) : pools.pool(for: request, certificate: transfer.certificate?.content)
         try pool.add(transfer)
         transfer.pool = pool
     }

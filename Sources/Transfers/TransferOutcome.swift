@@ -51,6 +51,7 @@ extension Transfer {
         response.openBody = store.map { OpenBody(transfer: id, announcedBytes: $0.count) }
         response.isFromProxy = isFromProxy
         response.clientCertificateRequest = originTLS?.certificateRequest
+        response.clientCertificate = certificate?.content
         return response
     }
 

@@ -197,6 +197,48 @@ def test_nobody_else_is_served_as_the_owner_of_the_certificate(stage, broker, ce
 
 
 @pytest.fixture
+def replaceable(certificates, tmp_path):
+    """The file `client.pem`, and a function that puts the certificate and key of another client into it."""
+    path = tmp_path / "client.pem"
+
+    def put(name):
+        path.write_bytes((certificates / f"{name}.pem").read_bytes() + (certificates / f"{name}.key").read_bytes())
+        path.chmod(0o600)
+        return {"type": "certificate", "certificate": str(path)}
+
+    return put
+
+
+@pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_replaced_file_is_another_identity(stage, broker, certificates, tls_server, replaceable, protocol):
+    server = tls_server(client_authority=certificates / "ca.pem", minimum=protocol, maximum=protocol)
+    client = stage.client(broker=broker)
+    for name in ["client", "client", "other-client", "other-client", "client"]:
+        own = {**replaceable(name), "persistence": "none"}
+        assert client.fetch(server.url, tls={"certificate": own})["result"]["status"] == 200
+    assert list(server.peers.values()) == ["Alice Client", "Bob Client", "Alice Client"]
+
+
+def test_a_replaced_file_is_not_the_certificate_of_the_session(stage, broker, certificates, tls_server, replaceable):
+    server = tls_server(client_authority=certificates / "ca.pem")
+    credential = replaceable("client")
+    client, asked = asking(stage, broker, lambda challenge: {"action": "credential", "credential": credential})
+    for _ in range(2):
+        assert client.fetch(server.url)["result"]["status"] == 200
+    assert len(asked) == 1
+    replaceable("other-client")
+    for _ in range(2):
+        assert client.fetch(server.url)["result"]["status"] == 200
+    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "certificateChanged"]
+    assert list(server.peers.values()) == ["Alice Client", "Bob Client"]
+    # A program that is asked nothing does not log in as somebody else, either.
+    replaceable("client")
+    reply = stage.client(broker=broker).fetch(server.url)
+    assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and "replaced" in reply["error"]["message"]
+    assert list(server.peers.values()) == ["Alice Client", "Bob Client"]
+
+
+@pytest.fixture
 def tunnel(stage):
     return {"url": stage.server(ForwardProxy()).url}
 

@@ -9,7 +9,13 @@ package struct TemporaryFile {
         let file = mkstemp(&template)
         precondition(file >= 0, "no temporary file for a test")
         path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-        precondition(write(file, text, text.utf8.count) == text.utf8.count)
+        precondition(Glibc.write(file, text, text.utf8.count) == text.utf8.count)
+        close(file)
+    }
+
+    package func write(_ text: String) {
+        let file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
+        precondition(file >= 0 && Glibc.write(file, text, text.utf8.count) == text.utf8.count)
         close(file)
     }
 

@@ -74,6 +74,34 @@ import WatchwordProtocol
         #expect(connections == 1)
     }
 
+    @Test func aReplacedFileIsAnotherIdentity() async throws {
+        let other = TestCertificate("other", issuer: Self.authority)
+        let file = try TemporaryFile(Self.client.pem + Self.client.keyPEM())
+        defer { file.remove() }
+        let server = TLSServer(Self.leaf, TLSServer.Options(clientIssuer: Self.authority))
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            var request = request("https://127.0.0.1:\(server.port)/")
+            request.identity = .number(1)
+            request.clientCertificate = ClientCertificate(certificate: .file(file.path))
+            let first = try await engine.exchange(request).get().clientCertificate
+            #expect(try await engine.exchange(request).get().clientCertificate == first)
+            #expect(engine.figures.connectionsOpened == 1)
+            file.write(other.pem + other.keyPEM())
+            let second = try await engine.exchange(request).get().clientCertificate
+            #expect(second != first && second != nil && first != nil)
+            #expect(engine.figures.connectionsOpened == 2)
+            // The same content is the same identity, whatever it is called.
+            request.clientCertificate = ClientCertificate(
+                certificate: .bytes(secret(other.pem)), privateKey: .bytes(secret(other.keyPEM(passphrase: "new"))),
+                passphrase: secret("new"))
+            #expect(try await engine.exchange(request).get().clientCertificate == second)
+            #expect(engine.figures.connectionsOpened == 2)
+            request.clientCertificate?.expectedContent = first
+            #expect(await engine.exchange(request).failure?.cause == .clientCertificateChanged)
+        }
+    }
+
     @Test func aKeyOfAnotherCertificateIsNeverShown() async throws {
         let other = TestCertificate("client", issuer: Self.authority)
         let wrong = ClientCertificate(

@@ -170,6 +170,28 @@ import WatchwordProtocol
         #expect(try run.first("https://h/")?.clientCertificate == nil)
     }
 
+    @Test func x2TheSessionRemembersTheContent() throws {
+        var run = TableRun()
+        let fetch = try required(&run)
+        run.answer(fetch, show("a", .forSession))
+        #expect(run.last(fetch)?.clientCertificate?.expectedContent == nil)
+        let content = CertificateContent(sha256: [1])
+        run.receive(fetch, 200, []) { $0.clientCertificate = content }
+        let later = try run.fetch("https://h/", subscription: consulted)
+        #expect(run.last(later)?.clientCertificate?.expectedContent == content)
+        run.fail(later, TransferFailure(.tlsFailed, "detail", cause: .clientCertificateChanged))
+        run.consulted(later, true)
+        #expect(run.question(later)?.error == .certificateChanged && run.question(later)?.previousFailureCount == 0)
+        #expect(try run.first("https://h/")?.clientCertificate == nil)
+        // Under the same name.
+        run.answer(later, show("a", .forSession))
+        #expect(run.last(later)?.shownCertificate == "/a.pem")
+        #expect(run.last(later)?.clientCertificate?.expectedContent == nil)
+        run.receive(later, 200, []) { $0.clientCertificate = CertificateContent(sha256: [2]) }
+        let expected = try run.first("https://h/")?.clientCertificate?.expectedContent
+        #expect(expected == CertificateContent(sha256: [2]))
+    }
+
     @Test func rule23TheFetchsOwnIsForItsOriginOnly() throws {
         var run = TableRun()
         let own = certificate("own")

@@ -86,7 +86,9 @@ struct ConnectionDecisions: Sendable {
         _ certificate: CertificateCredential, at origin: Origin, owner: Partition?, now: Duration
     ) {
         let known = certificates.firstIndex { $0.origin == origin && $0.owner == owner }
-        if let known, certificates[known].certificate.isSame(as: certificate) {
+        if let known, certificates[known].certificate.isSame(as: certificate),
+            certificates[known].certificate.acceptedContent == certificate.acceptedContent
+        {
             certificates[known].lastUse = now
             return
         }

@@ -80,7 +80,8 @@ extension FetchMachine {
         }
         memory.decisions.forget(certificate, at: hop.url.origin)
         memory.identities.forget { $0.certificate?.isSame(as: certificate) == true }
-        targets[server, default: TargetRecord()].noteRefusal(of: certificate)
+        // What the file holds now has not been refused.
+        if problem != .certificateChanged { targets[server, default: TargetRecord()].noteRefusal(of: certificate) }
         var question = Question(.clientCertificate(certificateRequest), .failure(FetchFailure(failure)))
         question.problem = problem
         return raise(question, environment, &memory)
@@ -92,6 +93,7 @@ extension ClientCertificate {
         self.init(
             certificate: Material(credential.certificate), privateKey: credential.privateKey.map(Material.init),
             passphrase: credential.passphrase)
+        expectedContent = credential.acceptedContent
     }
 }
 

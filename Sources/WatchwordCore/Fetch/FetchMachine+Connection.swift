@@ -99,7 +99,8 @@ extension FetchMachine {
         _ response: TransferResponse, _ now: Duration, _ memory: inout CredentialMemory
     ) {
         guard hop.url.origin.scheme == .https, !response.isFromProxy else { return }
-        if case .certificate(let certificate, let source) = outgoing.certificate, response.status != 400 {
+        if case .certificate(var certificate, let source) = outgoing.certificate, response.status != 400 {
+            certificate.acceptedContent = response.clientCertificate
             if source != .session || response.clientCertificateRequest != nil { hasAuthenticated = true }
             let space = server.space(realm: nil, .clientCertificate)
             if certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
@@ -142,6 +143,8 @@ extension FetchMachine {
             return raise(Question(.clientCertificate(certificateRequest), outcome), environment, &memory)
         case .clientCertificateUnreadable, .clientKeyMismatch:
             return certificateFailed(failure, .certificateNotUsable, environment, &memory)
+        case .clientCertificateChanged:
+            return certificateFailed(failure, .certificateChanged, environment, &memory)
         case .clientKeyPassphraseWrong:
             return certificateFailed(failure, .passphraseWrong, environment, &memory)
         case .clientCertificateRefused:

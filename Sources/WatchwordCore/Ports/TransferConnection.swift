@@ -87,6 +87,9 @@ public struct ClientCertificate: Sendable, Equatable {
     /// PEM, or an object on a token; `nil` when `certificate` holds it, or the token under the same URI.
     public var privateKey: Material?
     public var passphrase: Secret?
+    /// The content that was accepted before under the same name; other content fails with cause `clientCertificateChanged`.
+    /// `nil` for any.
+    public var expectedContent: CertificateContent?
 
     public init(certificate: Material, privateKey: Material? = nil, passphrase: Secret? = nil) {
         self.certificate = certificate

@@ -70,6 +70,8 @@ public struct TransferResponse: Sendable, Equatable {
     public var isFromProxy = false
     /// That the server has asked for a certificate when this connection was made, if it has.
     public var clientCertificateRequest: ClientCertificateRequest?
+    /// The certificate that this connection was ready to show.
+    public var clientCertificate: CertificateContent?
     /// Of a request whose body comes through a socket: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
 
@@ -113,6 +115,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         /// The passphrase of the key is wrong, or missing.
         case clientKeyPassphraseWrong
         case clientKeyMismatch
+        /// A file or a token holds another certificate than the one that was accepted. Nothing was sent.
+        case clientCertificateChanged
         /// The server has looked at the certificate and ended the connection.
         case clientCertificateRefused
         /// The server does not go on without a certificate.

@@ -11,6 +11,8 @@ public struct CertificateCredential: Sendable, Equatable {
     public var passphrase: Secret?
     /// `permanent` means for the session, too.
     public var persistence: Persistence
+    /// The content that a server has accepted; never on the wire. `nil` as long as none has.
+    public var acceptedContent: CertificateContent?
 
     public init(
         certificate: Secret, privateKey: Secret? = nil, passphrase: Secret? = nil,
@@ -26,6 +28,15 @@ public struct CertificateCredential: Sendable, Equatable {
     public func isSame(as other: CertificateCredential) -> Bool {
         certificate == other.certificate && privateKey == other.privateKey && passphrase == other.passphrase
     }
+}
+
+/// The identity that a certificate shows, whatever file or token it comes from: the SHA-256 of the certificate and of each
+/// issuer that goes with it.
+/// The key is part of it, because a key that does not belong to the certificate is not accepted.
+public struct CertificateContent: Sendable, Hashable {
+    private let sha256: [UInt8]
+
+    public init(sha256: [UInt8]) { self.sha256 = sha256 }
 }
 
 extension CertificateCredential {

@@ -25,6 +25,7 @@ _PROBLEMS = {
     "credentialOfWrongType": "That answer was not of the kind that is asked for.",
     "connectionNotSecure": "A token cannot be sent here: everybody on the way could use it.",
     "certificateNotUsable": "The certificate or its key cannot be read, or they do not belong together.",
+    "certificateChanged": "The file or token holds another certificate than the one accepted before.",
     "passphraseWrong": "The passphrase or PIN is wrong or missing.",
     "certificateRefused": "The server has refused that certificate.",
     "fingerprintWrong": "The server shows another certificate now.",
