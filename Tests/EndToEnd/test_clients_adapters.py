@@ -20,6 +20,7 @@ from rig.scripted import response
 from rig.tls import TlsServer
 
 from watchword import BrokerError, Watchword  # noqa: E402
+from watchword import _adapting  # noqa: E402
 from watchword.httpx_transport import AsyncWatchwordTransport, InsecureRedirect, WatchwordTransport  # noqa: E402
 from watchword.keyring_backend import PasswordNotHandedOut, WatchwordKeyring  # noqa: E402
 from watchword.requests_adapter import WatchwordAdapter  # noqa: E402
@@ -147,29 +148,52 @@ def test_requests_from_many_threads(site, session):
     assert found == ["staff page\n"] * 8
 
 
-def insecure_redirect(stage, certificates, site):
-    """A server over https that wants a log-in, and then leads to plain http."""
+def insecure_redirect(stage, certificates, site, *fields):
+    """A server over https that wants a login, and then leads to plain http."""
+    fields = fields or (f"Location: {site.url}/open",)
     return stage.server(TlsServer(certificates, "self-signed", handler=lambda request: (
-        response(302, b"", f"Location: {site.url}/open") if request.authorization
+        response(302, b"", *fields) if request.authorization
         else response(401, b"", 'WWW-Authenticate: Basic realm="Staff"'))))
 
 
-def test_no_redirect_leads_from_https_to_http_after_a_log_in(stage, site, certificates):
-    server = insecure_redirect(stage, certificates, site)
+def pinned(server, site):
+    """The `tls` of a fetch that accepts this server's certificate."""
     challenges = []
     with Watchword(answer=challenges.append, path=site.broker_path) as broker:
         broker.call("auth/subscribe", mode="everything")
         with pytest.raises(BrokerError, match="certificate"):
             broker.fetch(server.url)
     pin = challenges[0]["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"]
+    return {"pin": {"type": "trust", "spkiSha256": pin}}
+
+
+@pytest.mark.parametrize("spelling", [
+    "http://", "ht\ttp://", "\thttp://", "ht%74p://", "%68ttp://", "HTTP://", "http:", "ftp://"])
+def test_no_redirect_leads_from_https_to_http_after_a_login(stage, site, certificates, spelling):
+    target = spelling + site.url.removeprefix("http://") + "/open"
+    server = insecure_redirect(stage, certificates, site, f"Location: {target}")
     stage.allow(site.password, server)
-    tls = {"pin": {"type": "trust", "spkiSha256": pin}}
-    with mounted(site, site.log_in, tls=tls) as session, pytest.raises(requests_adapter.InsecureRedirect, match="plain http"):
-        session.get(server.url)
-    with httpx.Client(transport=WatchwordTransport(site.log_in, site.broker_path, tls=tls)) as client:
-        with pytest.raises(InsecureRedirect, match="plain http"):
+    tls = pinned(server, site)
+    with mounted(site, site.log_in, tls=tls) as session:
+        session.cookies.set("session", "private")
+        with pytest.raises(requests_adapter.InsecureRedirect, match="other than https"):
+            session.get(server.url, headers={"X-Private": "1"})
+    with httpx.Client(transport=WatchwordTransport(site.log_in, site.broker_path, tls=tls), follow_redirects=True) as client:
+        with pytest.raises(InsecureRedirect, match="other than https"):
             client.get(server.url)
     assert site.seen == []
+
+
+@pytest.mark.parametrize("locations, is_insecure", [
+    (["http://h/"], True), (["hTTp:/h"], True), (["ht\ttp://h/"], True), (["ht%74p://h/"], True), (["http:\\\\h/"], True),
+    ([" http://h/"], True), (["\x01http://h/"], True), (["/page", "http://h/"], True), (["view-source:http://h/"], True),
+    (["https://h/"], False), (["HTTPS://h/"], False), (["//h/"], False), (["/a:b"], False), (["?http://h/"], False),
+    (["#http:"], False), (["a%20b/c:d"], False), ([""], False), ([], False)])
+def test_only_a_target_that_keeps_to_https_however_it_is_read_passes(locations, is_insecure):
+    headers = [("Content-Type", "text/html")] + [("location", target) for target in locations]
+    assert (_adapting.insecure_target("https://site.example/page", 302, headers) is not None) == is_insecure
+    assert _adapting.insecure_target("https://site.example/page", 200, headers) is None
+    assert _adapting.insecure_target("http://site.example/page", 302, headers) is None
 
 
 # httpx

@@ -5,7 +5,6 @@ import os
 import pathlib
 import shutil
 
-
 import pytest
 
 from rig.bodies import eventually
@@ -125,6 +124,39 @@ def test_the_shell_asks_at_the_terminal_with_the_echo_off(bash, site):
     terminal.type(site.password + "\n")
     terminal.expect("code 0")
     assert terminal.end() == 0 and b"staff page" in terminal.shown and site.password.encode() not in terminal.shown
+
+
+def test_the_shell_sends_what_was_typed_blanks_and_backslashes_included(bash, stage, site):
+    secret = stage.secret()
+    password = f" \\t{secret} \\ "
+    server = stage.server(type(site)("bob ", password))
+    stage.allow(secret, server)
+    terminal = bash(f"watchword_fetch {server.url}/page; echo code $?")
+    terminal.expect("User: ")
+    terminal.type("bob \n")
+    terminal.expect("Password: ")
+    terminal.type(password + "\n")
+    terminal.expect("code 0")
+    assert terminal.end() == 0 and server.seen[-1][2] == server.right
+
+
+def test_a_line_feed_in_a_url_adds_no_member(bash, site):
+    terminal = bash(f"""watchword_fetch {site.url}/open/echo$'\n{{"method":"DELETE"}}'; echo code $?
+        watchword_fetch {site.url}/open/echo '{{"method":"PUT"}} {{"method":"DELETE"}}'; echo code $?
+        watchword_fetch {site.url}/open/echo '["PUT"]'; echo code $?""")
+    assert terminal.end() == 0
+    assert terminal.shown.count(b"code 1") == 3 and b"(badURL)" in terminal.shown and b"not one JSON object" in terminal.shown
+    assert site.seen == []
+
+
+def test_the_shell_shows_the_whole_host(bash):
+    host = "www.mybank.example-login." + "a" * 60 + "." + "b" * 60 + "." + "c" * 60 + ".evil.example"
+    challenge = {"accepts": ["password"], "url": f"https://{host}/", "protectionSpace": {
+        "protocol": "https", "host": host, "port": 443, "realm": "Staff"}}
+    terminal = bash(f"watchword_answer <<<'{json.dumps(challenge)}'")
+    terminal.expect(f"https://{host}:443 asks for a login; it says: Staff")
+    terminal.type("bob\n\n")
+    assert terminal.end() == 0
 
 
 def test_the_shell_gives_up_and_says_why(bash, site):

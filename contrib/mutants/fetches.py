@@ -1,6 +1,6 @@
 """Where requests go, and what goes with them."""
 
-from .paths import CORE, FETCH, TRANSFERS
+from .paths import CLIENTS, CORE, FETCH, TRANSFERS
 
 REDIRECTS = [
     ("origin-of-credential", FETCH + "FetchMachine+Credentials.swift",
@@ -23,12 +23,21 @@ REDIRECTS = [
     ("redirect-count", FETCH + "FetchMachine+Hops.swift",
      "guard redirects <= plan.maxRedirects else", "guard redirects <= plan.maxRedirects + 1 else",
      "WatchwordCoreTests.RedirectTests"),
+    ("adapter-redirect-scheme", CLIENTS + "python/watchword/_adapting.py",
+     'or ":" not in start)', 'or not locations[0].startswith("http:"))', "Tests/EndToEnd/test_clients_adapters.py"),
+    ("adapter-redirect-two-locations", CLIENTS + "python/watchword/_adapting.py",
+     "len(locations) == 1 and ", "", "Tests/EndToEnd/test_clients_adapters.py"),
     ("redirect-drops-proxy-login", FETCH + "FetchMachine+Hops.swift",
      "        if route != before { outgoing.proxy = nil }\n", "        if route == nil, before != nil { outgoing.proxy = nil }\n",
      "WatchwordCoreTests.ProxyFetchTests"),
 ]
 
 REQUESTS = [
+    ("shell-typed-blanks", CLIENTS + "shell/watchword.sh",
+     """IFS= read -r -s -u "$terminal" -p 'Password: ' password""", """read -r -s -u "$terminal" -p 'Password: ' password""",
+     "Tests/EndToEnd/test_clients_features.py"),
+    ("shell-one-params-object", CLIENTS + "shell/watchword.sh",
+     'if length == 2 and (.[1] | type) == "object"', 'if true', "Tests/EndToEnd/test_clients_features.py"),
     ("header-reserved", FETCH + "HeaderPolicy.swift",
      "guard !reserved.contains(lowercased) else {", "guard lowercased != reserved.first else {",
      "WatchwordCoreTests.HeaderPolicyTests"),

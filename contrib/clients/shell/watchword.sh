@@ -20,9 +20,10 @@ watchword_credential() {
     jq -Rsc 'split("\n") | {action: "credential", credential: {type: "password", user: .[0], password: .[1]}}'
 }
 
-# Text of a server for a terminal: nothing in it acts there, or turns the line around, and it is short.
+# `_watchword_shown EXPRESSION [CHARACTERS]`: text of a server for a terminal. Nothing in it acts there, or reverses the line, and it
+# is cut after 200 characters or CHARACTERS.
 _watchword_shown() {
-    jq -r "$1"' // "" | tostring | .[0:200] | gsub("[\\p{C}\\x{2028}\\x{2029}]"; "?")'
+    jq -r "$1"' // "" | tostring | .[0:'"${2:-200}"'] | gsub("[\\p{C}\\x{2028}\\x{2029}]"; "?")'
 }
 
 if ! declare -F watchword_answer >/dev/null; then
@@ -33,9 +34,12 @@ if ! declare -F watchword_answer >/dev/null; then
             echo '{"action":"default"}'
             return
         fi
-        printf '%s asks for a log-in; it says: %s\n' "$(_watchword_shown .url <<<"$challenge")" \
+        # The end of a host name says whose it is: a name has at most 253 characters, and none is cut.
+        printf '%s asks for a login; it says: %s\n' \
+            "$(_watchword_shown '(.protectionSpace | "\(.proxyType // .protocol)://\(.host):\(.port)")' 300 <<<"$challenge")" \
             "$(_watchword_shown .protectionSpace.realm <<<"$challenge")" >&"$terminal"
-        if read -r -u "$terminal" -p 'User: ' user && read -r -s -u "$terminal" -p 'Password: ' password; then
+        # Without IFS, `read` removes blanks at both ends of what was typed.
+        if IFS= read -r -u "$terminal" -p 'User: ' user && IFS= read -r -s -u "$terminal" -p 'Password: ' password; then
             printf '\n' >&"$terminal"
             printf '%s\n%s\n' "$user" "$password" | watchword_credential
         else
@@ -62,9 +66,11 @@ _watchword_converse() {
     local path=$1 line status='' token=''
     jq -nc '{jsonrpc: "2.0", id: 1, method: "initialize", params: {client: {name: "shell"}, protocolVersion: 1,
         capabilities: {challenge: {delivery: "request"}}}}' >&"$to_broker"
-    # The parameters may hold a secret, and the URL, too: both come on standard input.
-    printf '%s\n%s' "$2" "$3" | jq -Rsc 'split("\n")[0] as $url | {jsonrpc: "2.0", id: 2, method: "fetch/start",
-        params: ((.[$url | length + 1:] | fromjson) + {url: $url})}' >&"$to_broker" || return 1
+    # URL and parameters may hold a secret: both come on standard input, as two JSON values, so that neither can add to the other.
+    { printf '%s' "$2" | jq -Rs . && printf '%s\n' "$3"; } |
+        jq -sc 'if length == 2 and (.[1] | type) == "object"
+            then {jsonrpc: "2.0", id: 2, method: "fetch/start", params: (.[1] + {url: .[0]})}
+            else error("watchword: PARAMS is not one JSON object") end' >&"$to_broker" || return 1
     while IFS= read -r line <&"$from_broker"; do
         case $(jq -r 'if .method then .method elif .error then "error" else "result \(.id)" end' <<<"$line") in
             auth/challenge) _watchword_reply "$line" ;;

@@ -3,6 +3,7 @@ import base64
 import binascii
 import math
 import os
+import re
 import threading
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from urllib.parse import urlsplit
@@ -20,10 +21,10 @@ TIMEOUTS = {"timedOut", "challengeTimedOut"}
 
 
 class InsecureRedirect(Exception):
-    """From https to http after a log-in: refused here as by the broker, whose rule it is."""
+    """A redirect from https to plain http, or to an ambiguous target, after a login: refused as the broker refuses it."""
 
     def __init__(self, url: str, target: str):
-        super().__init__(f"{urlsplit(url).netloc.rpartition('@')[2]} redirects to plain http after a log-in: {target[:200]!r}")
+        super().__init__(f"{urlsplit(url).netloc.rpartition('@')[2]} redirects to something other than https after a login: {target[:200]!r}")
 
 
 def split_headers(headers: Iterable[Tuple[str, str]]) -> Tuple[List[List[str]], Optional[Dict[str, Any]]]:
@@ -70,10 +71,18 @@ def tls(cert: Any) -> Dict[str, Any]:
 
 
 def insecure_target(url: str, status: int, headers: Iterable[Tuple[str, str]]) -> Optional[str]:
-    """Where a response leads from https to plain http. Whether that is refused depends on a log-in: see `refuse`."""
-    location = next((value for name, value in headers if name.lower() == "location"), "")
-    is_redirect = 300 <= status < 400 and url.lower().startswith("https:") and location.lower().startswith("http:")
-    return location if is_redirect else None
+    """The `Location` of a response that may lead from https to anything else. Whether that is refused depends on a login: see
+    `refuse`.
+
+    The libraries that follow it strip and decode characters before they parse it (`ht%74p:`), so only what keeps to https
+    however it is read passes: the scheme itself, or a reference without a scheme (RFC 3986 sections 4.1 and 4.2).
+    """
+    locations = [value for name, value in headers if name.lower() == "location"]
+    if not locations or not 300 <= status < 400 or urlsplit(url).scheme != "https":
+        return None
+    start = re.split("[/?#]", locations[0], maxsplit=1)[0]
+    stays = len(locations) == 1 and (start.lower() == "https:" or ":" not in start)
+    return None if stays else ", ".join(locations)
 
 
 def refuse(url: str, target: str, head: Any) -> None:
@@ -82,18 +91,18 @@ def refuse(url: str, target: str, head: Any) -> None:
         raise InsecureRedirect(url, target)
 
 
-def check_redirect(url: str, opened: Stream) -> None:
-    target = insecure_target(url, opened.status, opened.headers)
+def check_redirect(opened: Stream) -> None:
+    target = insecure_target(opened.url, opened.status, opened.headers)
     if target is not None:
         opened.buffer()
-        refuse(url, target, opened.head)
+        refuse(opened.url, target, opened.head)
 
 
-async def check_redirect_async(url: str, opened: AsyncStream) -> None:
-    target = insecure_target(url, opened.status, opened.headers)
+async def check_redirect_async(opened: AsyncStream) -> None:
+    target = insecure_target(opened.url, opened.status, opened.headers)
     if target is not None:
         await opened.buffer()
-        refuse(url, target, opened.head)
+        refuse(opened.url, target, opened.head)
 
 
 class Pool:

@@ -60,7 +60,7 @@ class WatchwordAdapter(HTTPAdapter):
             opened = None
             try:
                 opened = broker.open(request.url or "", request.body, _length(request), **inline, **params)
-                _adapting.check_redirect(request.url or "", opened)
+                _adapting.check_redirect(opened)
             except BaseException as error:
                 if opened:
                     opened.close()
