@@ -84,6 +84,17 @@ def test_the_shells_understand_the_completions(installed, tmp_path, shell, ask):
         assert "_watchword: function" in done.stdout and "_watchword credentials" in done.stdout
 
 
+@pytest.mark.parametrize("line, completion", [
+    ("watchword fetch --prog", "--progress-bar"), ("watchword fetch -# --inc", "--include"), ("watchword fetch -Q --inc", "--include"),
+    ("watchword fetch --unknown=3 --inc", "--include"), ("watchword fetch -H a:b https://h/ --inc", "--include"),
+    ("watchword credentials --unknown st", ""), ("watchword --unknown ", "")])
+def test_fish_completes_after_any_option(installed, tmp_path, line, completion):
+    script = installed / "usr/local/share/fish/vendor_completions.d/watchword.fish"
+    done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"], capture_output=True, text=True,
+                          timeout=30, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8"})
+    assert done.returncode == 0 and completion in done.stdout and not done.stderr, done
+
+
 def test_nothing_is_left(tmp_path, small):
     (tmp_path / "usr" / "local" / "share" / "man").mkdir(parents=True)
     (tmp_path / "usr" / "local" / "share" / "man" / "own").write_text("mine")

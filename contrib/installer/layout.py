@@ -86,8 +86,16 @@ def _completions(folders, binaries):
                               capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
         if made.returncode != 0 or not made.stdout:
             raise SystemExit(f"The completions for {shell} could not be made: {made.stderr.decode(errors='replace').strip()}")
-        found.append(Entry(path, made.stdout))
+        found.append(Entry(path, _terminating(made.stdout) if shell == "fish" else made.stdout))
     return found
+
+
+def _terminating(script):
+    """The completions for fish, without the endless loop that the generator (swift-argument-parser 1.8) writes: it parses again, and
+    with the same result, after an option that is unknown, or that fish's argparse cannot name (`-#`).
+    """
+    script = re.sub(rb"(?m)^( *argparse -sn .*)$", rb"\1; or break", script)
+    return script.replace(b"'#/progress-bar'", b"'progress-bar'").replace(b" # progress-bar'", b" progress-bar'")
 
 
 def _agent(folders):
