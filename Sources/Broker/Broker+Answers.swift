@@ -27,7 +27,7 @@ extension Broker {
                 refuse(challengeID, error)
             }
         case .error(let error):
-            accept(answer(for: error, challengeID), to: challengeID, from: connection)
+            receive(error, challengeID, from: connection)
         case .broken:
             accept(.cancel, to: challengeID, from: connection)
         }
@@ -40,16 +40,16 @@ extension Broker {
         perform(table.abort(question.fetch, FetchFailure(.invalidAnswer, text), environment))
     }
 
-    /// What an error stands for: "no such method" means that nobody handles challenges there.
-    private func answer(for error: RPCError, _ challengeID: String) -> ChallengeAnswer {
+    /// An error reply: "no such method" means that nobody handles challenges there. Any other is no answer.
+    private func receive(_ error: RPCError, _ challengeID: String, from connection: ClientConnection) {
         switch error.code {
-        case ErrorKind.cancelled.code: return .cancel
-        case ErrorKind.methodNotFound.code: return .useDefault
+        case ErrorKind.cancelled.code: accept(.cancel, to: challengeID, from: connection)
+        case ErrorKind.methodNotFound.code: accept(.useDefault, to: challengeID, from: connection)
         default:
             log.warning(
                 "a client failed to answer a challenge",
                 metadata: ["challenge": "\(challengeID)", "code": "\(error.code)"])
-            return .useDefault
+            passOn(challengeID, because: .failed)
         }
     }
 
@@ -73,7 +73,7 @@ extension Broker {
         guard let question = questions[challengeID] else { return }
         counters.challengesAnswered += 1
         if answer == .cancel { notifyCancelled(challengeID, question, .cancelled, to: connection) }
-        if answer == .useDefault, case .agent = question.place { return passOn(challengeID, because: nil) }
+        if answer == .useDefault, case .agent = question.place { return passOn(challengeID, because: .declined) }
         resolve(challengeID, with: answer, by: question.place.word)
     }
 
@@ -136,7 +136,7 @@ extension Broker {
         guard let owner = fetch.owner, let connection = connections[owner.connection], connection.isSubscribed,
             !connection.hasInputEnded
         else {
-            return perform(table.consulted(false, for: fetch.id, environment))
+            return perform(table.consulted(nil, for: fetch.id, environment))
         }
         fetch.consultation = consultation
         let names = JSON.object(["fetchId": .string("\(fetch.id)")])
@@ -152,13 +152,13 @@ extension Broker {
         let deadline = Task {
             guard (try? await clock.sleep(for: limit)) != nil else { return }
             connection.withdraw(request: request)
-            settle(id, of: connection, request, answer: false)
+            settle(id, of: connection, request, answer: nil)
         }
         fetch.state = .consulting(connection.id, request: request, deadline: deadline)
     }
 
-    /// The first answer counts. Silence, and what is not understood, counts as no.
-    func settle(_ id: FetchID, of connection: ClientConnection, _ request: Int, answer: Bool) {
+    /// The first answer counts. `nil` stands for silence, and for a malformed answer.
+    func settle(_ id: FetchID, of connection: ClientConnection, _ request: Int, answer: Bool?) {
         guard connection.consultations.removeValue(forKey: request) != nil, let fetch = fetches[id],
             case .consulting(_, _, let deadline) = fetch.state
         else { return }
@@ -174,7 +174,7 @@ extension Broker {
 
     private func consultationAnswer(
         _ reply: ConnectionMachine.Reply, _ id: FetchID, _ consultation: Consultation?
-    ) -> Bool {
+    ) -> Bool? {
         switch reply {
         case .result(let json):
             if let reply = try? ConsultationReply(json) { return reply.answer }
@@ -184,8 +184,8 @@ extension Broker {
         case .error, .broken:
             break
         }
-        log.warning("a client's answer was not understood; it counts as no", metadata: ["fetch": "\(id)"])
-        return false
+        log.warning("malformed answer of a client; nothing that is stored is used", metadata: ["fetch": "\(id)"])
+        return nil
     }
 }
 

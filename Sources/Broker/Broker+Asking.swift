@@ -9,7 +9,7 @@ extension Broker {
     func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let owner = fetch.owner, let connection = connections[owner.connection],
             fetch.delivery == .result || connection.isSubscribed
-        else { return perform(table.answered(.useDefault, for: fetch.id, environment)) }
+        else { return perform(table.unanswered(fetch.id, environment)) }
         guard mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
         if fetch.delivery == .result {
@@ -99,10 +99,13 @@ extension Broker {
 
     // MARK: Taking questions back
 
-    /// Whoever has the question has no answer: the next agent gets it, or the fetch goes on without.
-    func passOn(_ challengeID: String, because reason: WithdrawalReason?) {
+    /// Whoever has the question has no answer: the next agent gets it, or the fetch continues without.
+    func passOn(_ challengeID: String, because reason: NoAnswer) {
         guard var question = questions[challengeID], let fetch = fetches[question.fetch] else { return }
-        if let reason { takeBack(challengeID, question, because: reason) }
+        if reason.isSilence {
+            takeBack(challengeID, question, because: .deadline)
+            recordSilence(question, fetch, reason)
+        }
         if case .parked(let token) = question.place {
             parked[token] = nil
             _ = close(challengeID)
@@ -120,13 +123,18 @@ extension Broker {
                 return
             }
         }
-        resolve(challengeID, with: .useDefault, by: reason == .deadline ? "deadline" : question.place.word)
+        guard reason.isSilence else { return resolve(challengeID, with: .useDefault, by: question.place.word) }
+        guard let question = close(challengeID) else { return }
+        announceResolution(
+            challengeID, question, action: "none", by: reason == .deadline ? "deadline" : question.place.word)
+        perform(table.unanswered(question.fetch, environment))
     }
 
     /// The fetch is over: nobody's answer is wanted any longer.
     func withdraw(_ challengeID: String, because reason: WithdrawalReason) {
         guard let question = questions[challengeID] else { return }
         takeBack(challengeID, question, because: reason)
+        if let fetch = fetches[question.fetch] { recordSilence(question, fetch, .cancelled) }
         for id in question.passedOn { connections[id].map { notifyCancelled(challengeID, question, reason, to: $0) } }
         if case .parked(let token) = question.place { parked[token] = nil }
         _ = close(challengeID)
@@ -169,18 +177,18 @@ extension Broker {
     /// Somebody, or the clock, has answered.
     func resolve(_ challengeID: String, with answer: ChallengeAnswer, by name: String) {
         guard let question = close(challengeID) else { return }
-        announceResolution(challengeID, question, answer, by: name)
+        announceResolution(challengeID, question, action: answer.action, by: name)
         recordAnswer(question, answer, by: name)
         perform(table.answered(answer, for: question.fetch, environment))
     }
 
     /// Other windows about the same question can be closed.
     private func announceResolution(
-        _ challengeID: String, _ question: OpenQuestion, _ answer: ChallengeAnswer, by name: String
+        _ challengeID: String, _ question: OpenQuestion, action: String, by name: String
     ) {
         guard case .agent(let answerer) = question.place else { return }
         let params: JSON = [
-            "challengeId": .string(challengeID), "action": .string(answer.action), "by": .string(name),
+            "challengeId": .string(challengeID), "action": .string(action), "by": .string(name),
         ]
         for connection in connections.values where connection.agent != nil && connection.id != answerer {
             connection.notify(.authResolved, params)
@@ -188,10 +196,13 @@ extension Broker {
     }
 
     /// The connection has said its last word, or is no agent or subscriber any longer: others are asked, or nobody.
-    func settleQuestions(of connection: ClientConnection, where isMeant: (OpenQuestion.Place) -> Bool = { _ in true }) {
+    func settleQuestions(
+        of connection: ClientConnection, because reason: NoAnswer,
+        where isMeant: (OpenQuestion.Place) -> Bool = { _ in true }
+    ) {
         for challenge in connection.challenges.all {
             guard let question = questions[challenge.challengeID], isMeant(question.place) else { continue }
-            passOn(challenge.challengeID, because: .deadline)
+            passOn(challenge.challengeID, because: reason)
         }
     }
 
@@ -202,7 +213,7 @@ extension Broker {
             if case .needingBody? = fetches[id]?.state {
                 give(nil, to: id, of: connection, request)
             } else {
-                settle(id, of: connection, request, answer: false)
+                settle(id, of: connection, request, answer: nil)
             }
         }
     }

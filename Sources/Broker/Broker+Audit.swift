@@ -97,6 +97,17 @@ extension Broker {
         }
     }
 
+    /// Somebody was asked, and never answered.
+    func recordSilence(_ question: OpenQuestion, _ fetch: RunningFetch, _ reason: NoAnswer) {
+        record(.challengeUnanswered, cause(fetch), after: question.challenge.previousFailureCount) { event in
+            event.origin = fetch.origin.text
+            event.space = SpacePattern(question.challenge.protectionSpace)
+            event.reason = reason.rawValue
+            event.by = question.place.word
+            if case .agent(let id) = question.place { event.agent = connections[id]?.auditClient }
+        }
+    }
+
     /// Something that a client wanted and did not get.
     func recordDenial(_ kind: ErrorKind, _ cause: Cause, origin: Origin? = nil) {
         record(.denied, cause) { event in

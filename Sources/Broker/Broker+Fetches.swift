@@ -209,6 +209,18 @@ extension Broker {
     func cancel(
         _ fetch: RunningFetch, _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
     ) {
+        cancel([fetch], failure)
+    }
+
+    /// Ends these together, so that none of them asks or sends what another one has waited for.
+    func cancel(
+        _ fetches: [RunningFetch], _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
+    ) {
+        for fetch in fetches { withdrawWait(of: fetch) }
+        perform(table.abort(fetches.map(\.id), failure, environment))
+    }
+
+    private func withdrawWait(of fetch: RunningFetch) {
         switch fetch.state {
         case .challenged(let challengeID, _): withdraw(challengeID, because: .cancelled)
         case .confirming(let confirmID, _): withdrawConfirmation(confirmID)
@@ -220,11 +232,10 @@ extension Broker {
             connections[connection]?.withdraw(request: request)
         case .lookingUp, .waiting, nil: break
         }
-        perform(table.abort(fetch.id, failure, environment))
     }
 
     func cancelFetches(of connection: ClientConnection) {
-        for fetch in connection.fetches.compactMap({ fetches[$0] }) { cancel(fetch) }
+        cancel(connection.fetches.compactMap { fetches[$0] })
         for body in connection.bodies.all {
             transfers.cancel(body.transfer)
             release(body)

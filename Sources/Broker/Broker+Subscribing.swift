@@ -13,7 +13,9 @@ extension Broker {
     /// Fetches that were started before go on without asking here.
     func unsubscribe(_ connection: ClientConnection) -> JSON {
         connection.subscription = nil
-        settleQuestions(of: connection) { place in if case .client = place { true } else { false } }
+        settleQuestions(of: connection, because: .unregistered) { place in
+            if case .client = place { true } else { false }
+        }
         settleConsultations(of: connection)
         return [:]
     }
@@ -38,7 +40,9 @@ extension Broker {
         guard let agent = connection.agent else { throw RPCError(.invalidRequest, "this connection is no agent") }
         connection.agent = nil
         log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
-        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
+        settleQuestions(of: connection, because: .unregistered) { place in
+            if case .agent = place { true } else { false }
+        }
         settleConfirmations(of: connection)
         return [:]
     }

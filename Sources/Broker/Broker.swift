@@ -99,7 +99,7 @@ public actor Broker {
         let end = clock.now + grace
         let step = Duration.milliseconds(20)
         while isBusy, clock.now < end { try? await clock.sleep(for: step) }
-        for fetch in Array(fetches.values) { cancel(fetch) }
+        cancel(Array(fetches.values))
         for connection in connections.values { cancelBodies(of: connection) }
         for connection in connections.values { connection.close() }
         forgetSession(because: "the broker ends")
@@ -138,7 +138,7 @@ public actor Broker {
     private func endInput(of id: ConnectionID) {
         guard let connection = connections[id] else { return }
         connection.hasInputEnded = true
-        settleQuestions(of: connection)
+        settleQuestions(of: connection, because: .disconnected)
         settleConfirmations(of: connection)
         settleConsultations(of: connection)
         connection.closeIfDone()
@@ -153,7 +153,9 @@ public actor Broker {
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)
-        settleQuestions(of: connection) { place in if case .agent = place { true } else { false } }
+        settleQuestions(of: connection, because: .disconnected) { place in
+            if case .agent = place { true } else { false }
+        }
         settleConfirmations(of: connection)
         table.forgetClient(id.tag, connection.peer.subject)
     }

@@ -72,8 +72,22 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .some(.inputClosed) = event as? ChannelEvent, let id { service.inputEnded(id) }
+        if case .some(.inputClosed) = event as? ChannelEvent { endInput(context) }
         context.fireUserInboundEventTriggered(event)
+    }
+
+    /// A peer that has only shut down its writing side is still owed its replies; one that is gone is told apart from it here,
+    /// before anything is done for it that it does not want any more.
+    private func endInput(_ context: ChannelHandlerContext) {
+        guard let id else { return }
+        guard PeerHangUp.isSeen(on: context.channel) else { return service.inputEnded(id) }
+        forget()
+        context.close(promise: nil)
+    }
+
+    private func forget() {
+        if let id { service.connectionClosed(id) }
+        id = nil
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -84,8 +98,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.context = nil
-        if let id { service.connectionClosed(id) }
-        id = nil
+        forget()
         context.fireChannelInactive()
     }
 

@@ -67,7 +67,9 @@ struct MachineRun {
         )
     }
 
-    mutating func consulted(_ answer: Bool) { take(table.consulted(answer, for: id, environment)) }
+    mutating func unanswered() { take(table.unanswered(id, environment)) }
+
+    mutating func consulted(_ answer: Bool?) { take(table.consulted(answer, for: id, environment)) }
 
     mutating func fail(_ kind: TransferFailure.Kind) {
         take(table.failed(TransferFailure(kind, "detail"), for: id, environment))

@@ -194,9 +194,16 @@ struct RandomWalk {
         if fetch.steps > Self.longestFetch { problem = "\(id) does not end" }
         switch command {
         case .transfer(let request): serve(request, for: id)
-        case .ask(let challenge, _): take(table.answered(answer(challenge), for: id, environment), after: id)
+        case .ask where chance(1, in: 12):
+            let orders = table.unanswered(id, environment)
+            checkSilence(orders, of: id)
+            take(orders, after: id)
+        case .ask(let challenge, _):
+            take(table.answered(answer(challenge), for: id, environment), after: id)
         case .confirm(let request): confirm(request, for: id)
-        case .consult: take(table.consulted(chance(2, in: 3), for: id, environment), after: id)
+        case .consult:
+            let answer = chance(1, in: 8) ? nil : chance(2, in: 3)
+            take(table.consulted(answer, for: id, environment), after: id)
         case .lookUp(let queries): take(table.found(lookUp(queries), for: id, environment), after: id)
         default: break
         }

@@ -51,6 +51,18 @@ extension RandomWalk {
         Self.places.first { $0.name == place }?.problems ?? []
     }
 
+    /// Security rule X1: that nobody answers sends nothing, but a request without the certificate that was asked for.
+    mutating func checkSilence(_ orders: [FetchTable.Order], of id: FetchID) {
+        for case .transfer(let request) in orders.filter({ $0.fetch == id }).map(\.command) {
+            guard case .ask(let challenge, _)? = pending[id],
+                challenge.protectionSpace.authenticationMethod == .clientCertificate, request.shownCertificate == nil
+            else {
+                problem = "\(id) was not answered, and sent something"
+                return
+            }
+        }
+    }
+
     // MARK: Promises about what comes of an event
 
     /// - Parameter id: the fetch whose event that was: only it, and those that waited for it, may get orders.

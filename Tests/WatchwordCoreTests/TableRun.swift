@@ -112,7 +112,9 @@ struct TableRun {
         answer(id, .credential(.login(credential)))
     }
 
-    mutating func consulted(_ id: FetchID, _ answer: Bool) { take(table.consulted(answer, for: id, environment)) }
+    mutating func unanswered(_ id: FetchID) { take(table.unanswered(id, environment)) }
+
+    mutating func consulted(_ id: FetchID, _ answer: Bool?) { take(table.consulted(answer, for: id, environment)) }
 
     mutating func confirm(_ id: FetchID, _ consent: Consent?) {
         take(table.confirmed(consent, for: id, environment))
@@ -125,6 +127,8 @@ struct TableRun {
     mutating func found(_ id: FetchID, failure: KeyringFailure.Kind) {
         take(table.found(.failure(KeyringFailure(failure, "text")), for: id, environment))
     }
+
+    mutating func abort(_ ids: [FetchID]) { take(table.abort(ids, FetchFailure(.cancelled, "gone"), environment)) }
 
     mutating func abort(_ id: FetchID) { take(table.abort(id, FetchFailure(.cancelled, "gone"), environment)) }
 

@@ -202,9 +202,14 @@ extension FetchMachine {
         for slot in TurnSlot.allCases { release(.passed(declined: []), slot, &memory) }
     }
 
+    /// It is not woken any more.
+    func leaveQueue(_ memory: inout CredentialMemory) {
+        if case .waiting(_, let place, _) = state { memory.turns.leave(id, from: place) }
+    }
+
     /// At the end, however it came: nobody waits for this fetch any longer, and it waits for nobody.
     mutating func leave(_ memory: inout CredentialMemory) {
-        if case .waiting(_, let place, _) = state { memory.turns.leave(id, from: place) }
+        leaveQueue(&memory)
         memory.turns.endTrials(by: id)
         releaseAll(&memory)
         memory.identities.forget { $0.trust?.fetch == id }

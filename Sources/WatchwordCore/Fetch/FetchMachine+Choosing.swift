@@ -6,6 +6,7 @@ extension FetchMachine {
     mutating func choose(
         _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
+        if question.declined.isAbandoned { return askOthers(question, environment, &memory) }
         switch question.kind {
         case .login(let offers, let side): return choose(question, offers, side, environment, &memory)
         case .serverTrust(let facts): return choose(question, facts, environment, &memory)

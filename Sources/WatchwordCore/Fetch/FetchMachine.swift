@@ -153,7 +153,7 @@ struct FetchMachine: Sendable {
         return question(about: failure, environment, &memory) ?? fail(FetchFailure(failure), &memory)
     }
 
-    /// The answer to the last `ask`. A deadline that passed counts as `useDefault`.
+    /// The answer to the last `ask`.
     mutating func answered(
         _ answer: ChallengeAnswer, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
@@ -163,7 +163,7 @@ struct FetchMachine: Sendable {
             release(.cancelled, slot(of: question), &memory)
             return fail(.challengeCancelled(at: challenger(of: question)), &memory)
         case (.useDefault, _):
-            question.declined.insert(respondent)
+            question.declined.noteDefault(of: respondent)
             return choose(question, environment, &memory)
         case (_, .serverTrust(let facts)):
             return answered(answer, by: respondent, about: facts, question, environment, &memory)
@@ -174,15 +174,16 @@ struct FetchMachine: Sendable {
         }
     }
 
-    /// The answer to the last `consult`.
+    /// The answer to the last `consult`; `nil` when there is none.
     mutating func consulted(
-        _ answer: Bool, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ answer: Bool?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .consulting(let consultation, let suspended) = state else { return unexpected(&memory) }
-        switch consultation {
-        case .canAuthenticate(let space):
+        switch (consultation, answer) {
+        case (_, nil): noteSilence(about: consultation)
+        case (.canAuthenticate(let space), let answer?):
             targets[Challenger(space), default: TargetRecord()].canAuthenticate[space] = answer
-        case .useStorage: storageAnswer = answer
+        case (.useStorage, let answer?): storageAnswer = answer
         }
         switch suspended {
         case .hop(let events): return startHop(environment, &memory, events: events)

@@ -116,8 +116,14 @@ public struct FetchTable: Sendable {
         run(id, environment, machines[id]?.answered(answer, environment, &memory))
     }
 
+    /// Nobody answers: whoever was asked is gone, is out of time, or has failed.
+    public mutating func unanswered(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
+        run(id, environment, machines[id]?.unanswered(environment, &memory))
+    }
+
+    /// - Parameter answer: `nil` where nobody answers.
     public mutating func consulted(
-        _ answer: Bool, for id: FetchID, _ environment: FetchEnvironment
+        _ answer: Bool?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         run(id, environment, machines[id]?.consulted(answer, environment, &memory))
     }
@@ -147,7 +153,15 @@ public struct FetchTable: Sendable {
     public mutating func abort(
         _ id: FetchID, _ failure: FetchFailure, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.abort(failure, &memory))
+        abort([id], failure, environment)
+    }
+
+    /// Ends these together: none of them gets the lease that another one of them gives back.
+    public mutating func abort(
+        _ ids: [FetchID], _ failure: FetchFailure, _ environment: FetchEnvironment
+    ) -> [Order] {
+        for id in ids { machines[id]?.leaveQueue(&memory) }
+        return ids.flatMap { id in run(id, environment, machines[id]?.abort(failure, &memory)) }
     }
 
     // MARK: Events of all

@@ -21,8 +21,8 @@ struct Question: Sendable {
     let outcome: Outcome
     /// The scheme in question.
     var asked: AnswerableChallenge?
-    /// Who had no answer to this challenge.
-    var declined: Set<Respondent> = []
+    /// The respondents that gave no credential for this challenge.
+    var declined = PassedRespondents()
     /// What was proposed with the challenge, and has not been tried.
     var proposed: Candidate?
     /// What is to be tried once the verdict on the same credential of another fetch is known.

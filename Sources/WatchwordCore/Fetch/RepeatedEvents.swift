@@ -73,7 +73,9 @@ public struct RepeatedEvents: Sendable {
     /// The same for a question, an answer or a denial; other events are told each time.
     /// - Parameter failures: after which it comes up: the question after a refusal is another one.
     public mutating func count(_ event: AuditEvent, after failures: Int = 0, now: Duration) -> Int? {
-        guard [.challengeAsked, .challengeAnswered, .denied].contains(event.kind) else { return 1 }
+        guard [.challengeAsked, .challengeAnswered, .challengeUnanswered, .denied].contains(event.kind) else {
+            return 1
+        }
         let detail = Detail(
             origin: event.origin, space: event.space,
             words: [event.reason, event.by, event.action, event.agent.map { "\($0.pid)" }], failures: failures)

@@ -51,7 +51,7 @@ struct SpaceTurns: Sendable {
         /// The answer `reject`.
         case rejected
         /// These had no answer; without any, the fetch just ended or went elsewhere.
-        case passed(declined: Set<Respondent>)
+        case passed(declined: PassedRespondents)
     }
 
     /// What a waiting fetch is told.
@@ -71,14 +71,14 @@ struct SpaceTurns: Sendable {
     struct Wake: Sendable, Equatable {
         var fetch: FetchID
         var news: News
-        /// Who had no answer to those before.
-        var declined: Set<Respondent>
+        /// The respondents that gave no credential to those before.
+        var declined: PassedRespondents
     }
 
     private struct Waiter: Sendable {
         let fetch: FetchID
         let client: ClientTag
-        var declined: Set<Respondent> = []
+        var declined = PassedRespondents()
     }
 
     private struct Line: Sendable {
@@ -137,7 +137,7 @@ struct SpaceTurns: Sendable {
         case .passed(let declined):
             for index in line.waiters.indices {
                 let isSame = line.waiters[index].client == client
-                line.waiters[index].declined.formUnion(isSame ? declined : declined.intersection([.agents]))
+                line.waiters[index].declined.formUnion(isSame ? declined : declined.forOtherClients)
             }
         }
         guard let next = line.waiters.first else {

@@ -18,6 +18,9 @@ public struct AuditEvent: Sendable, Equatable {
         case trustAccepted
         case challengeAsked
         case challengeAnswered
+        /// Nobody answers it: `reason` is `deadline`, `disconnected`, `unregistered`, `failed`, or `cancelled` where its fetch
+        /// has ended.
+        case challengeUnanswered
         /// Somebody was asked whether a program may use what is kept.
         case consentAsked
         /// What was said to that; `deadline` where nobody has.
@@ -68,7 +71,7 @@ public struct AuditEvent: Sendable, Equatable {
     public var source: CredentialSource?
     /// The answer to a challenge.
     public var action: String?
-    /// Who was asked, or has answered: `client`, `agent`, `deadline`.
+    /// Who was asked, or has answered: `client`, `agent`; of a consent, `deadline` or `nobody` as well.
     public var by: String?
     /// The program that was asked, where it is not `client`.
     public var agent: Client?

@@ -30,6 +30,8 @@ enum LogText {
         case "challengeAsked": return "\(asked(event)) about \(site)"
         case "challengeAnswered":
             return "got the answer \"\((event["action"]?.string ?? "?").shortened)\" about \(site), \(answerer(event))"
+        case "challengeUnanswered":
+            return "got no answer about \(site)\(reason(event))"
         case "consentAsked":
             return "wants to use a log-in for \(site)\(user)\(source); \(who(event["agent"])) was asked"
         case "consentAnswered": return "\(consent(event)) a log-in for \(site)\(user)\(source)\(consenter(event))"

@@ -113,6 +113,8 @@ let bobsAnswer = #"{"action":"credential","credential":{"type":"password","user"
 extension Broker {
     nonisolated var hasQuestions: Bool { assumeIsolated { !$0.questions.isEmpty } }
 
+    nonisolated var hasFetches: Bool { assumeIsolated { !$0.fetches.isEmpty } }
+
     nonisolated var hasConfirmations: Bool { assumeIsolated { !$0.confirmations.isEmpty } }
 
     nonisolated var sessionCount: Int { assumeIsolated { $0.table.sessionCount } }

@@ -61,7 +61,7 @@ def what(event: Event) -> str:
         "credentialDefaultChanged": f"Another log-in comes first at {place}{user}",
         "credentialHandedOut": f"Was given the password for {place}{user}", "grantRevoked": "Took permissions back",
         "locked": "Locked", "unlocked": "Unlocked", "denied": f"Denied: {shown(event.get('reason')) or 'something'}",
-        "eventsLost": f"{event.get('count', 'Some')} events are missing here"}
+        "challengeUnanswered": f"{place} asked: nobody answered", "eventsLost": f"{event.get('count', 'Some')} events are missing here"}
     return sentences.get(str(kind), shown(kind))
 
 
