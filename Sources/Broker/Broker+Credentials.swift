@@ -21,13 +21,14 @@ extension Broker {
         let session = table.sessionCredentials(of: id.tag, now: clock.now).map { credential in
             CredentialDescription(
                 id: .session(credential.number), pattern: credential.space, user: credential.user,
-                persistence: .forSession, source: .session, isDefault: credential.isDefault,
+                domain: credential.domain, persistence: .forSession, source: .session, isDefault: credential.isDefault,
                 lastUsed: credential.lastUse)
         }
         let stored = ((try? items.get()) ?? []).map { item in
             CredentialDescription(
-                id: .keyring(item.id), pattern: item.pattern, user: item.user, persistence: .permanent,
-                source: .keyring, isDefault: item.isDefault, lastUsed: nil)
+                id: .keyring(item.id), pattern: item.pattern, user: item.account.user,
+                domain: item.account.domain, persistence: .permanent, source: .keyring, isDefault: item.isDefault,
+                lastUsed: nil)
         }
         let all = (session + stored).filter { description in pattern?.contains(description.pattern) ?? true }
         return ["credentials": .array(all.map(\.json)), "keyring": keyringStatus()]
@@ -198,7 +199,8 @@ extension Broker {
                     }
                     if isLast {
                         broker.announce(
-                            CredentialChange(.defaultChanged, chosen.pattern, user: chosen.user, source: .keyring),
+                            CredentialChange(
+                                .defaultChanged, chosen.pattern, user: chosen.account.user, source: .keyring),
                             cause)
                     }
                     broker.apply(rest, chosen, cause, then: then)

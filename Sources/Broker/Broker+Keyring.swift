@@ -83,6 +83,9 @@ extension Broker {
             case .success(let items):
                 let write = KeyringWrite(credential, for: pattern, over: items)
                 if let unchanged = write.unchanged { return finish(.success(unchanged), false) }
+                if let item = write.incomplete {
+                    return keyring.setAttributes(write.attributes, of: item) { finish($0.map { item }, true) }
+                }
                 keyring.store(credential.secret, attributes: write.attributes, label: write.label) {
                     finish($0, true)
                 }

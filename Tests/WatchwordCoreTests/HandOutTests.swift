@@ -13,7 +13,7 @@ import WatchwordProtocol
     }
 
     private func get(_ pattern: SpacePattern, user: String? = nil, path: String = "/") -> CredentialGetParams {
-        CredentialGetParams(pattern: pattern, user: user, path: path)
+        CredentialGetParams(pattern: pattern, account: user.map { Account(user: $0) }, path: path)
     }
 
     @Test func aRuleIsForOneProgramAndItsHosts() throws {

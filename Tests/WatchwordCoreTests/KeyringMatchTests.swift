@@ -13,7 +13,7 @@ import WatchwordProtocol
     ]
 
     private func find(
-        _ items: [[String: String]], user: String? = nil, url: String = "https://h.example:8443/a/b",
+        _ items: [[String: String]], user: Account? = nil, url: String = "https://h.example:8443/a/b",
         space: ProtectionSpace? = nil
     ) throws -> String? {
         let items = items.enumerated().map { item("\($0.offset)", $0.element, "secret\($0.offset)") }

@@ -13,12 +13,12 @@ extension SessionCache {
     }
 
     func preemptiveEntry(
-        for url: FetchURL, user: String? = nil, owner: Partition? = nil, now: Duration
+        for url: FetchURL, user: Account? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
         preemptiveEntry(at: .server(url.origin), path: url.path, user: user, owner: owner, now: now)
     }
 
-    func credential(for space: ProtectionSpace, user: String? = nil, at origin: Origin, now: Duration)
+    func credential(for space: ProtectionSpace, user: Account? = nil, at origin: Origin, now: Duration)
         -> LoginCredential?
     {
         credential(for: space, user: user, at: .server(origin), now: now)
@@ -31,7 +31,7 @@ extension SessionCache {
 }
 
 extension KeyringFinding {
-    init(_ items: [KeyringItem], for space: ProtectionSpace, at url: FetchURL, user: String?) {
+    init(_ items: [KeyringItem], for space: ProtectionSpace, at url: FetchURL, user: Account?) {
         self.init(items, for: space, at: .server(url.origin), path: url.path, user: user)
     }
 }

@@ -7,6 +7,7 @@ A guard is (name, file, exact text, replacement, tests). The text stands in its 
 
 from .connections import BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, SERVICE_MANAGER
 from .consent import CONSENT, HANDING_OUT
+from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 from .waiting import WAITING
 
@@ -14,4 +15,5 @@ GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
     "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
     "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
+    "credentials": CREDENTIALS,
 }

@@ -116,7 +116,7 @@ extension FetchMachine {
     func mayKeepForGood(_ source: CredentialSource) -> Bool { access.subject?.isSandboxed != true || source == .agent }
 
     private static func use(_ candidate: Candidate, _ space: ProtectionSpace) -> GrantBook.Use {
-        GrantBook.Use(space: space, user: candidate.credential.shownUser)
+        GrantBook.Use(space: space, user: candidate.credential.shownAccount?.text)
     }
 }
 

@@ -29,9 +29,9 @@ extension FetchMachine {
     }
 
     /// A fetch that names a user is never made as another one.
-    func namedUser(at challenger: Challenger) -> String? {
+    func namedUser(at challenger: Challenger) -> Account? {
         guard isMeant(challenger) else { return nil }
-        return challenger.isProxy ? plan.proxyCredential?.shownUser : plan.namedUser
+        return challenger.isProxy ? plan.proxyCredential?.shownAccount : plan.namedUser
     }
 
     // MARK: Before a challenge
@@ -81,7 +81,8 @@ extension FetchMachine {
         guard isMeant(challenger) else { return true }
         if let own = challenger.isProxy ? plan.proxyCredential : plan.credential { return own.isSame(as: cached) }
         guard !challenger.isProxy, let userInfo = plan.userInfo else { return true }
-        return userInfo.user == cached.user && (userInfo.password.map { $0 == cached.secret } ?? true)
+        return Account(user: userInfo.user).admits(cached.account)
+            && (userInfo.password.map { $0 == cached.secret } ?? true)
     }
 
     // MARK: After a challenge

@@ -95,5 +95,5 @@ public struct FetchPlan: Sendable, Equatable {
     var asksFirst: Bool { subscription?.mode == .everything }
 
     /// Who is named as the user: nobody else's credential serves this fetch at its own origin.
-    var namedUser: String? { credential?.shownUser ?? userInfo?.user }
+    var namedUser: Account? { credential?.shownAccount ?? userInfo.map { Account(user: $0.user) } }
 }

@@ -9,6 +9,7 @@ extension FetchTable {
         public var space: SpacePattern
         /// `nil` for a token.
         public var user: String?
+        public var domain: String?
         public var isDefault: Bool
         /// How long ago; `nil` when it was not used yet.
         public var lastUse: Duration?
@@ -26,7 +27,8 @@ extension FetchTable {
     public func sessionCredentials(of client: ClientTag, now: Duration) -> [SessionCredential] {
         memory.session.listing(now: now).filter { sharing.lets(client, manage: $0) }.map { listing in
             SessionCredential(
-                number: listing.number, space: listing.space, user: listing.user, isDefault: listing.isDefault,
+                number: listing.number, space: listing.space, user: listing.user, domain: listing.domain,
+                isDefault: listing.isDefault,
                 lastUse: listing.lastUse.map { now - $0 })
         }
     }

@@ -7,7 +7,7 @@ extension FetchTable {
         for params: CredentialGetParams, of client: ClientTag, now: Duration
     ) -> LoginCredential? {
         memory.session.credential(
-            for: params.pattern, user: params.user, owner: sharing == .client ? .client(client) : nil,
+            for: params.pattern, user: params.account, owner: sharing == .client ? .client(client) : nil,
             path: params.path, now: now)
     }
 
@@ -19,7 +19,7 @@ extension FetchTable {
     /// What fits best among the items found; `nil` when there is none, and rather than a guess between equals.
     public func keyringCredential(for params: CredentialGetParams, among items: [KeyringItem]) -> LoginCredential? {
         let finding = KeyringFinding(
-            items, at: Challenger(params.pattern), path: params.path, user: params.user,
+            items, at: Challenger(params.pattern), path: params.path, user: params.account,
             exactly: { _ in false }, fitting: { $0.overlaps(params.pattern) })
         guard case .credential(let credential, _, _) = finding else { return nil }
         return credential

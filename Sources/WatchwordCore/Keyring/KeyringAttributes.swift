@@ -3,11 +3,14 @@ public import WatchwordProtocol
 /// How credentials are described in the keyring, by us and by others.
 ///
 /// Ours follow the schema `org.gnome.keyring.NetworkPassword` of libsecret and GNOME: `user`, `server`, `protocol`, `port`,
-/// `domain` for the realm, `authtype`. Others write less: git's helper leaves out port and realm, Python's keyring writes
-/// `service` and `username`.
+/// `domain`, `authtype`. `domain` is the realm, as in libsoup's items; with the `authtype` of NTLM, which has no realm, it is
+/// the Windows domain, as in GVfs's. Others write less: git's helper leaves out port and realm, Python's keyring writes `service`
+/// and `username`.
 public enum KeyringAttributes {
     /// Marks the default among several users of one space.
     static let preferred = "watchword-default"
+    /// The Windows domain in an item that is for other schemes as well, where `domain` is the realm.
+    static let windowsDomain = "watchword-domain"
 
     /// What to look for at a server or a proxy: all that anybody may have stored for it.
     static func queries(for challenger: Challenger) -> [[String: String]] {
@@ -20,14 +23,34 @@ public enum KeyringAttributes {
     }
 
     /// How a credential of ours is described.
-    static func attributes(for pattern: SpacePattern, user: String) -> [String: String] {
+    static func attributes(for pattern: SpacePattern, _ account: Account) -> [String: String] {
         var attributes = [
-            "user": user, "server": pattern.host,
+            "user": account.user, "server": pattern.host,
             "protocol": pattern.proxyType.map(protocolName) ?? pattern.scheme, "port": String(pattern.port),
         ]
-        if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
+        if pattern.authenticationMethod == .ntlm {
+            attributes["domain"] = account.domain
+        } else {
+            if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
+            attributes[windowsDomain] = account.domain
+        }
         if let method = pattern.authenticationMethod { attributes["authtype"] = authtype(method) }
         return attributes
+    }
+
+    /// The attributes that say whose an item is, and not what it is for.
+    static func ofAccount(in pattern: SpacePattern) -> Set<String> {
+        ["user", pattern.authenticationMethod == .ntlm ? "domain" : windowsDomain]
+    }
+
+    static func realm(_ attributes: [String: String], _ method: AuthenticationMethod?) -> String? {
+        method == .ntlm ? nil : attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// `nil` for an item without a user.
+    static func account(_ attributes: [String: String], _ method: AuthenticationMethod?) -> Account? {
+        guard let user = attributes["user"] ?? attributes["username"], !user.isEmpty else { return nil }
+        return Account(user: user, domain: attributes[method == .ntlm ? "domain" : windowsDomain])
     }
 
     /// So that what is for a proxy is taken for a server's by nobody.
@@ -63,8 +86,8 @@ public enum KeyringAttributes {
     public static let everything = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
 
     /// What a person sees in the keyring's own program.
-    static func label(for pattern: SpacePattern, user: String) -> String {
+    static func label(for pattern: SpacePattern, _ account: Account) -> String {
         let place = "\(pattern.scheme)://\(pattern.host):\(pattern.port)"
-        return "\(user.shortened) at \(place)" + (pattern.realm.map { " (\($0.shortened))" } ?? "")
+        return "\(account.text.shortened) at \(place)" + (pattern.realm.map { " (\($0.shortened))" } ?? "")
     }
 }

@@ -4,20 +4,26 @@ public import WatchwordProtocol
 public struct KeyringWrite: Sendable, Equatable {
     /// The item that holds the very same already: nothing needs to be written.
     public let unchanged: String?
+    /// The item that holds the same, but for the Windows domain, which it lacks: it gets these attributes.
+    public let incomplete: String?
     public let attributes: [String: String]
     public let label: String
 
     /// - Parameter items: what the keyring holds for the server, with secrets.
     public init(_ credential: LoginCredential, for pattern: SpacePattern, over items: [KeyringItem]) {
-        let ours = KeyringAttributes.attributes(for: pattern, user: credential.user)
-        let sameSpace = items.filter { $0.holds(ours.filter { $0.key != "user" }, allowing: ["user"]) }
-        let existing = sameSpace.first { $0.attributes["user"] == credential.user }
+        let ours = KeyringAttributes.attributes(for: pattern, credential.account)
+        let sameSpace = items.filter { $0.holds(ours, allowing: KeyringAttributes.ofAccount(in: pattern)) }
+        let existing = sameSpace.first { $0.holds(ours) }
         unchanged = existing.flatMap { $0.secret == credential.secret ? $0.id : nil }
+        let withoutDomain = KeyringAttributes.attributes(for: pattern, Account(user: credential.user))
+        let predecessor =
+            existing ?? sameSpace.first { $0.holds(withoutDomain) && $0.secret == credential.secret }
+        incomplete = existing == nil ? predecessor?.id : nil
         var attributes = ours
         // The first user of a space is its default (semantics rule 18).
-        if existing?.isMarkedDefault ?? sameSpace.isEmpty { attributes[KeyringAttributes.preferred] = "1" }
+        if predecessor?.isMarkedDefault ?? sameSpace.isEmpty { attributes[KeyringAttributes.preferred] = "1" }
         self.attributes = attributes
-        label = KeyringAttributes.label(for: pattern, user: credential.user)
+        label = KeyringAttributes.label(for: pattern, credential.account)
     }
 }
 
@@ -25,7 +31,7 @@ extension KeyringItem {
     var isMarkedDefault: Bool { attributes[KeyringAttributes.preferred] == "1" }
 
     /// Whether the item describes exactly `wanted`, with our schema, apart from what does not say where it belongs.
-    fileprivate func holds(_ wanted: [String: String], allowing others: Set<String>) -> Bool {
+    fileprivate func holds(_ wanted: [String: String], allowing others: Set<String> = []) -> Bool {
         let schema = KeyringAttributes.everything
         return schema.allSatisfy { attributes[$0.key] == $0.value } && says(wanted, besides: others)
     }
@@ -33,6 +39,6 @@ extension KeyringItem {
     /// Whether the item describes exactly `wanted`, under whichever schema.
     func says(_ wanted: [String: String], besides others: Set<String> = []) -> Bool {
         let aside = others.union(KeyringAttributes.everything.keys).union([KeyringAttributes.preferred])
-        return attributes.filter { !aside.contains($0.key) } == wanted
+        return attributes.filter { !aside.contains($0.key) } == wanted.filter { !others.contains($0.key) }
     }
 }

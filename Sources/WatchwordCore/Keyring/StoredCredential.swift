@@ -3,7 +3,7 @@ public import WatchwordProtocol
 /// An item of the keyring, read as a credential: for which spaces, and how exactly it says so.
 public struct StoredCredential: Sendable, Equatable {
     public let item: KeyringItem
-    public let user: String
+    public let account: Account
     /// Which spaces it was stored for.
     public let pattern: SpacePattern
     /// A path that it is good for only; `nil` for the whole server.
@@ -16,18 +16,18 @@ public struct StoredCredential: Sendable, Equatable {
     init?(_ item: KeyringItem, at challenger: Challenger) {
         let attributes = item.attributes
         guard let place = Self.place(attributes, at: challenger) else { return nil }
-        guard let user = attributes["user"] ?? attributes["username"], !user.isEmpty else { return nil }
-        let realm = attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
         var method: AuthenticationMethod?
         if let authtype = attributes["authtype"], !authtype.isEmpty {
             guard let known = KeyringAttributes.method(ofAuthtype: authtype) else { return nil }
             method = known
         }
+        guard let account = KeyringAttributes.account(attributes, method) else { return nil }
         self.item = item
-        self.user = user
+        self.account = account
         self.pattern = SpacePattern(
-            scheme: challenger.scheme, host: challenger.host, port: challenger.port, realm: realm,
-            authenticationMethod: method, proxyType: challenger.proxyType)
+            scheme: challenger.scheme, host: challenger.host, port: challenger.port,
+            realm: KeyringAttributes.realm(attributes, method), authenticationMethod: method,
+            proxyType: challenger.proxyType)
         self.path = attributes["object"].flatMap { $0.isEmpty ? nil : $0.hasPrefix("/") ? $0 : "/" + $0 }
         self.namesScheme = place.namesScheme
         self.namesPort = place.namesPort
@@ -36,7 +36,13 @@ public struct StoredCredential: Sendable, Equatable {
     /// Whether it says exactly what we would have stored for this space, so that a refusal speaks of it and nothing else. What
     /// says more, or less, may be right elsewhere.
     func isExact(for space: ProtectionSpace) -> Bool {
-        item.says(KeyringAttributes.attributes(for: SpacePattern(space), user: user))
+        !mayLackDomain && item.says(KeyringAttributes.attributes(for: SpacePattern(space), account))
+    }
+
+    /// An item for NTLM that names no domain may have lost it: a refusal says nothing about its password.
+    private var mayLackDomain: Bool {
+        pattern.authenticationMethod == .ntlm && account.domain == nil
+            && !account.user.utf8.contains { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "@") }
     }
 
     public var isPreferred: Bool { item.attributes[KeyringAttributes.preferred] == "1" }
@@ -97,7 +103,7 @@ enum KeyringFinding: Sendable, Equatable {
 
     /// The item that fits best, and never a guess between equals.
     init(
-        _ items: [KeyringItem], for space: ProtectionSpace, at challenger: Challenger, path: String, user: String?
+        _ items: [KeyringItem], for space: ProtectionSpace, at challenger: Challenger, path: String, user: Account?
     ) {
         self.init(
             items, at: challenger, path: path, user: user, exactly: { $0.isExact(for: space) },
@@ -105,11 +111,11 @@ enum KeyringFinding: Sendable, Equatable {
     }
 
     init(
-        _ items: [KeyringItem], at challenger: Challenger, path: String, user: String?,
+        _ items: [KeyringItem], at challenger: Challenger, path: String, user: Account?,
         exactly: (StoredCredential) -> Bool, fitting isFitting: (SpacePattern) -> Bool
     ) {
         let fitting = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
-            stored.item.secret != nil && isFitting(stored.pattern) && (user ?? stored.user) == stored.user
+            stored.item.secret != nil && isFitting(stored.pattern) && (user?.admits(stored.account) ?? true)
                 && stored.covers(path)
         }
         let best = fitting.map(\.rank).max()
@@ -118,13 +124,14 @@ enum KeyringFinding: Sendable, Equatable {
             self = equals.isEmpty ? .none : .undecided
             return
         }
-        let credential = LoginCredential(user: chosen.user, password: secret, persistence: .permanent)
+        let credential = LoginCredential(
+            user: chosen.account.user, password: secret, domain: chosen.account.domain, persistence: .permanent)
         self = .credential(credential, item: chosen.item.id, isExact: exactly(chosen))
     }
 
     private static func choose(_ equals: [StoredCredential]) -> StoredCredential? {
         guard let first = equals.first else { return nil }
-        if equals.allSatisfy({ $0.user == first.user && $0.item.secret == first.item.secret }) { return first }
+        if equals.allSatisfy({ $0.account == first.account && $0.item.secret == first.item.secret }) { return first }
         let preferred = equals.filter(\.isPreferred)
         return preferred.count == 1 ? preferred[0] : nil
     }

@@ -4,7 +4,7 @@ public import WatchwordProtocol
 public struct StoredItem: Sendable, Equatable {
     public let id: String
     public let pattern: SpacePattern
-    public let user: String
+    public let account: Account
     public let isDefault: Bool
     private let all: [String: String]
 
@@ -13,21 +13,21 @@ public struct StoredItem: Sendable, Equatable {
         let attributes = item.attributes
         let scheme = attributes["protocol"]?.asciiLowercased
         let proxyType = scheme.flatMap(KeyringAttributes.proxyType)
-        guard let server = attributes["server"], !server.isEmpty, let user = attributes["user"], !user.isEmpty,
-            let scheme, scheme == "http" || scheme == "https" || proxyType != nil
+        let method = attributes["authtype"].flatMap { KeyringAttributes.method(ofAuthtype: $0) }
+        guard let server = attributes["server"], !server.isEmpty,
+            let account = KeyringAttributes.account(attributes, method), let scheme,
+            scheme == "http" || scheme == "https" || proxyType != nil
         else { return nil }
         let port = attributes["port"].flatMap { Int($0) } ?? 0
         guard (0...65_535).contains(port) else { return nil }
         id = item.id
-        self.user = user
+        self.account = account
         isDefault = item.isMarkedDefault
         all = attributes
-        let realm = attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
         pattern = SpacePattern(
             scheme: scheme, host: server,
-            port: port > 0 ? port : proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80), realm: realm,
-            authenticationMethod: attributes["authtype"].flatMap { KeyringAttributes.method(ofAuthtype: $0) },
-            proxyType: proxyType)
+            port: port > 0 ? port : proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80),
+            realm: KeyringAttributes.realm(attributes, method), authenticationMethod: method, proxyType: proxyType)
     }
 
     /// The item's attributes with or without the mark of the default.

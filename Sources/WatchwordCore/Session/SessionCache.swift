@@ -23,9 +23,9 @@ public struct SessionCache: Sendable {
 
     // MARK: Reading
 
-    /// The credential for exactly this space, of this user, or of the space's default one.
+    /// The credential for exactly this space, of this account, or of the space's default one.
     func credential(
-        for space: ProtectionSpace, user: String? = nil, owner: Partition? = nil, at challenger: Challenger,
+        for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
         now: Duration
     ) -> LoginCredential? {
         defaultEntry(of: space, user: user, in: list(at: challenger, of: owner), now: now)?.credential
@@ -33,10 +33,10 @@ public struct SessionCache: Sendable {
 
     /// One that was handed over for this space, and that no server has seen yet.
     func givenCredential(
-        for space: ProtectionSpace, user: String?, owner: Partition? = nil, now: Duration
+        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, now: Duration
     ) -> LoginCredential? {
         let fitting = given.filter {
-            $0.pattern.matches(space) && $0.owner == owner && (user ?? $0.credential.user) == $0.credential.user
+            $0.pattern.matches(space) && $0.owner == owner && (user?.admits($0.credential.account) ?? true)
                 && limits.allow(since: $0.since, lastUse: $0.since, now: now)
         }
         return fitting.max { $0.pattern.exactness < $1.pattern.exactness }?.credential
@@ -45,7 +45,7 @@ public struct SessionCache: Sendable {
     /// A password for any of these spaces, or a token for those of Bearer: the space whose paths fit best first, then the default of its space; one that was
     /// handed over, and that no server has seen yet, last.
     func credential(
-        for pattern: SpacePattern, user: String?, owner: Partition?, path: String, now: Duration
+        for pattern: SpacePattern, user: Account?, owner: Partition?, path: String, now: Duration
     ) -> LoginCredential? {
         let challenger = Challenger(pattern)
         let list = list(at: challenger, of: owner)
@@ -58,14 +58,14 @@ public struct SessionCache: Sendable {
                 && (!isReadable || entry.space.authenticationMethod == .httpBasic)
                 && pattern.contains(SpacePattern(entry.space))
                 && isDefault(entry, for: user, among: list, now: now)
-                && (user ?? entry.credential.user) == entry.credential.user
+                && (user?.admits(entry.credential.account) ?? true)
         }
         if let best = fitting.max(by: { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }) {
             return best.credential
         }
         return given.first { entry in
             entry.credential.form == form && entry.owner == owner && entry.pattern.overlaps(pattern)
-                && (user ?? entry.credential.user) == entry.credential.user
+                && (user?.admits(entry.credential.account) ?? true)
                 && limits.allow(since: entry.since, lastUse: entry.since, now: now)
         }?.credential
     }
@@ -73,7 +73,7 @@ public struct SessionCache: Sendable {
     /// The space whose credential may be sent before any challenge; the longest matching path wins. NTLM and Negotiate log in
     /// connections, which is never done unasked.
     func preemptiveEntry(
-        at challenger: Challenger, path: String, user: String? = nil, owner: Partition? = nil, now: Duration
+        at challenger: Challenger, path: String, user: Account? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
         let candidates = list(at: challenger, of: owner)
         var best: (entry: SessionEntry, length: Int)?
@@ -84,7 +84,7 @@ public struct SessionCache: Sendable {
             guard candidates.count == 1 || isDefault(entry, for: user, among: candidates, now: now) else { continue }
             best = (entry, length)
         }
-        return best.flatMap { user == nil || $0.entry.credential.user == user ? $0.entry : nil }
+        return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
     }
 
     private func list(at challenger: Challenger, of owner: Partition?) -> [SessionEntry] {
@@ -93,16 +93,16 @@ public struct SessionCache: Sendable {
     }
 
     private func isDefault(
-        _ entry: SessionEntry, for user: String?, among list: [SessionEntry], now: Duration
+        _ entry: SessionEntry, for user: Account?, among list: [SessionEntry], now: Duration
     ) -> Bool {
         defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
     }
 
     private func defaultEntry(
-        of space: ProtectionSpace, user: String?, in list: [SessionEntry], now: Duration
+        of space: ProtectionSpace, user: Account?, in list: [SessionEntry], now: Duration
     ) -> SessionEntry? {
         let fitting = list.lazy.filter {
-            $0.space == space && (user ?? $0.credential.user) == $0.credential.user && limits.allow($0, now: now)
+            $0.space == space && (user?.admits($0.credential.account) ?? true) && limits.allow($0, now: now)
         }
         return fitting.first { $0.isPreferred } ?? fitting.first
     }
@@ -129,7 +129,7 @@ public struct SessionCache: Sendable {
         let challenger = Challenger(space)
         var list = entries[challenger] ?? []
         let index = list.firstIndex {
-            $0.space == space && $0.owner == owner && $0.credential.user == credential.user
+            $0.space == space && $0.owner == owner && $0.credential.account == credential.account
         }
         var isNews = true
         if let index, list[index].credential.isSame(as: credential), limits.allow(list[index], now: now) {
@@ -168,7 +168,7 @@ public struct SessionCache: Sendable {
         _ credential: LoginCredential, for pattern: SpacePattern, owner: Partition? = nil, now: Duration
     ) -> (number: Int, isNews: Bool) {
         let index = given.firstIndex {
-            $0.pattern == pattern && $0.owner == owner && $0.credential.user == credential.user
+            $0.pattern == pattern && $0.owner == owner && $0.credential.account == credential.account
         }
         if let index, given[index].credential.isSame(as: credential) { return (given[index].number, false) }
         lastNumber += 1

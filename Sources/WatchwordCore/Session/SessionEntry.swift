@@ -64,6 +64,7 @@ struct SessionListing: Sendable, Equatable {
     let number: Int
     let space: SpacePattern
     let user: String?
+    let domain: String?
     let owner: Partition?
     var isDefault: Bool
     /// `nil` for a credential that was not used yet.
@@ -73,6 +74,7 @@ struct SessionListing: Sendable, Equatable {
         number = entry.number
         space = SpacePattern(entry.space)
         user = entry.credential.shownUser
+        domain = entry.credential.account.domain
         owner = entry.owner
         isDefault = false
         lastUse = entry.lastUse
@@ -82,6 +84,7 @@ struct SessionListing: Sendable, Equatable {
         number = given.number
         space = given.pattern
         user = given.credential.shownUser
+        domain = given.credential.account.domain
         owner = given.owner
         isDefault = false
         lastUse = nil

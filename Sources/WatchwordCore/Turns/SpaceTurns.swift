@@ -17,7 +17,7 @@ struct SpaceTurns: Sendable {
         var space: ProtectionSpace
         var purpose: Purpose
         /// A fetch that names a user is not served by another user's credential.
-        var user: String?
+        var user: Account?
         /// Set where a fetch shares nothing with other clients.
         var client: Partition?
         /// What is stored is not for a fetch without storage, also where both are of one client.

@@ -4,28 +4,30 @@ public import JSONText
 /// configuration names the program and the host (`credentials.hand-out`).
 public struct CredentialGetParams: Sendable, Equatable {
     public var pattern: SpacePattern
-    /// `nil` for the default one.
-    public var user: String?
+    /// `nil` for the default one. Without a domain the user of every domain is meant.
+    public var account: Account?
     /// Where on the server it is needed: what was stored for a path is good at and below that.
     public var path: String
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
         pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
-        user = try members.string("user")
+        let domain = try members.string("domain")
+        account = try members.string("user").map { Account(user: $0, domain: domain) }
         path = try members.string("path") ?? "/"
         guard path.hasPrefix("/") else { throw members.wrong("path", "a path from \"/\" on") }
     }
 
-    public init(pattern: SpacePattern, user: String?, path: String = "/") {
+    public init(pattern: SpacePattern, account: Account?, path: String = "/") {
         self.pattern = pattern
-        self.user = user
+        self.account = account
         self.path = path
     }
 
     public var json: JSON {
         .object([
-            "protectionSpace": pattern.json, "user": user.map { .string($0) }, "path": .string(path),
+            "protectionSpace": pattern.json, "user": account.map { .string($0.user) },
+            "domain": account?.domain.map { .string($0) }, "path": .string(path),
         ])
     }
 }

@@ -29,6 +29,9 @@ public struct CredentialStoreParams: Sendable, Equatable {
         if credential.form == .token, credential.persistence == .permanent {
             throw members.wrong("credential.persistence", "forSession: tokens are not written into the keyring")
         }
+        if pattern.authenticationMethod == .ntlm, pattern.realm?.isEmpty == false {
+            throw members.wrong("protectionSpace.realm", "absent: NTLM has no realms")
+        }
         guard credential.persistence != .none else {
             throw members.wrong("credential.persistence", "forSession or permanent")
         }
@@ -117,6 +120,8 @@ public struct CredentialDescription: Sendable, Equatable {
     public var pattern: SpacePattern
     /// `nil` for a token.
     public var user: String?
+    /// The Windows domain, where one was given apart from the user.
+    public var domain: String?
     public var persistence: Persistence
     public var source: CredentialSource
     public var isDefault: Bool
@@ -124,12 +129,13 @@ public struct CredentialDescription: Sendable, Equatable {
     public var lastUsed: Duration?
 
     public init(
-        id: CredentialID, pattern: SpacePattern, user: String?, persistence: Persistence, source: CredentialSource,
-        isDefault: Bool, lastUsed: Duration?
+        id: CredentialID, pattern: SpacePattern, user: String?, domain: String?, persistence: Persistence,
+        source: CredentialSource, isDefault: Bool, lastUsed: Duration?
     ) {
         self.id = id
         self.pattern = pattern
         self.user = user
+        self.domain = domain
         self.persistence = persistence
         self.source = source
         self.isDefault = isDefault
@@ -139,7 +145,8 @@ public struct CredentialDescription: Sendable, Equatable {
     public var json: JSON {
         .object([
             "id": .string(id.text), "protectionSpace": pattern.json, "user": user.map { .string($0) } ?? .null,
-            "persistence": .string(persistence.rawValue), "source": .string(source.rawValue),
+            "domain": domain.map { .string($0) }, "persistence": .string(persistence.rawValue),
+            "source": .string(source.rawValue),
             "isDefault": .boolean(isDefault), "lastUsedMs": lastUsed.map { .integer($0.wholeMilliseconds) },
         ])
     }

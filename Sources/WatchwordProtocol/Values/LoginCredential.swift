@@ -49,9 +49,14 @@ public struct LoginCredential: Sendable, Equatable {
 
     /// Whether both send the same: how long they are kept does not matter.
     public func isSame(as other: LoginCredential) -> Bool {
-        form == other.form && user.utf8.elementsEqual(other.user.utf8)
-            && (domain ?? "").utf8.elementsEqual((other.domain ?? "").utf8) && secret == other.secret
+        form == other.form && account == other.account && secret == other.secret
     }
+
+    /// Whose password it is: two domains may have a user of the same name.
+    public var account: Account { Account(user: user, domain: domain) }
+
+    /// The account; `nil` where the form has none.
+    public var shownAccount: Account? { form == .password ? account : nil }
 
     /// The user as results and lists show it; `nil` where the form has none.
     public var shownUser: String? { form == .password ? user : nil }

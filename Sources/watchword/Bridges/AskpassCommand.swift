@@ -36,7 +36,7 @@ struct AskpassCommand: ParsableCommand {
     private func kept(_ asked: AskedServer) -> Bool {
         guard let connection = try? BrokerConnection(socket.location) else { return false }
         connection.callLimit = Patience.withTheBroker
-        let params = CredentialGetParams(pattern: asked.pattern, user: asked.user)
+        let params = CredentialGetParams(pattern: asked.pattern, account: asked.user.map { Account(user: $0) })
         guard let found = try? connection.call(.credentialGet, params.json)["credential"],
             let value = asked.wantsUser ? found["user"] : found["password"]
         else { return false }

@@ -142,7 +142,8 @@ private struct GitHelper {
 
     private func isAllowed(_ user: String) throws(ClientFailure) -> Bool {
         do throws(ClientFailure) {
-            _ = try connection.call(.credentialGet, CredentialGetParams(pattern: pattern, user: user).json)
+            _ = try connection.call(
+                .credentialGet, CredentialGetParams(pattern: pattern, account: Account(user: user)).json)
         } catch {
             guard case .refused(let refusal) = error else { throw error }
             return refusal.isNothing
@@ -152,7 +153,8 @@ private struct GitHelper {
 
     /// `nil` when there is none. That nothing is given out is git's business only where it was meant to be.
     private func handedOut(_ pattern: SpacePattern) throws(ClientFailure) -> JSON? {
-        let params = CredentialGetParams(pattern: pattern, user: description.user, path: description.path)
+        let params = CredentialGetParams(
+            pattern: pattern, account: description.user.map { Account(user: $0) }, path: description.path)
         do throws(ClientFailure) { return try connection.call(.credentialGet, params.json)["credential"] } catch {
             guard case .refused(let refusal) = error, refusal.isNothing else { throw error }
             return nil

@@ -33,10 +33,14 @@ struct CredentialsListCommand: ParsableCommand {
 
     private static func row(_ credential: JSON) -> [String] {
         [
-            id(credential["id"]?.string ?? ""), (credential["user"]?.string ?? "").shortened,
+            id(credential["id"]?.string ?? ""), user(credential).shortened,
             SpaceText.site(credential), SpaceText.realm(credential) ?? "(any)", SpaceText.scheme(credential) ?? "(any)",
             (credential["source"]?.string ?? "").shortened, credential["isDefault"]?.boolean == true ? "yes" : "",
         ]
+    }
+
+    private static func user(_ credential: JSON) -> String {
+        Account(user: credential["user"]?.string ?? "", domain: credential["domain"]?.string).text
     }
 
     /// Whole, however long: it is there to be copied.

@@ -31,6 +31,9 @@ struct CredentialsStoreCommand: ParsableCommand {
     @Option(name: .shortAndLong, help: ArgumentHelp("The user's name, without a password.", valueName: "name"))
     var user: String
 
+    @Option(help: ArgumentHelp("The Windows domain of the user, for NTLM.", valueName: "domain"))
+    var domain: String?
+
     @Option(help: ArgumentHelp("Only for this realm, in place of every one of the site.", valueName: "realm"))
     var realm: String?
 
@@ -65,7 +68,8 @@ struct CredentialsStoreCommand: ParsableCommand {
                 try passwordStdin
                 ? PasswordEntry.fromStandardInput() : PasswordEntry.atTerminal(for: user, interrupt: interrupt)
             let credential = LoginCredential(
-                user: user, password: password, persistence: keep == .keyring ? .permanent : .forSession)
+                user: user, password: password, domain: domain,
+                persistence: keep == .keyring ? .permanent : .forSession)
             let params = CredentialStoreParams(pattern: pattern, credential: credential)
             let result = try connection.call(.credentialStore, params.json)
             output.show(result, "Kept in the \(keep.rawValue) as \((result["id"]?.string ?? "").shortened).")

@@ -33,12 +33,12 @@ func checkKeyring(_ bytes: [UInt8]) throws {
     if case .credential(let credential, let id, let isExact) = found, let item = items.first(where: { $0.id == id }) {
         try hold(item.secret == credential.secret, "the secret of another item")
         try checkPlace(item.attributes, challenger)
-        let ours = KeyringAttributes.attributes(for: SpacePattern(space), user: credential.user)
+        let ours = KeyringAttributes.attributes(for: SpacePattern(space), credential.account)
         if isExact { try hold(ours.allSatisfy { item.attributes[$0] == $1 }, "what says less is taken for exact") }
     }
     for user in items.compactMap({ $0.attributes["user"] }) where !user.isEmpty {
         var stored = KeyringItem(id: "own", label: "", attributes: [:], secret: nil, isLocked: false, created: 0)
-        stored.attributes = KeyringAttributes.attributes(for: SpacePattern(space), user: user)
+        stored.attributes = KeyringAttributes.attributes(for: SpacePattern(space), Account(user: user))
         stored.secret = Secret(capacity: 0) { _ in 0 }
         guard case .credential(let own, "own", true) = find([stored]), own.user == user else {
             throw Broken(description: "what was stored for \(user) is not found")
@@ -73,7 +73,7 @@ private func checkPlace(_ attributes: [String: String], _ challenger: Challenger
 private func checkListing(_ items: [KeyringItem]) throws {
     for item in items {
         guard let stored = StoredItem(item) else { continue }
-        try hold((1...65_535).contains(stored.pattern.port) && !stored.user.isEmpty, "listed as \(stored)")
+        try hold((1...65_535).contains(stored.pattern.port) && !stored.account.user.isEmpty, "listed as \(stored)")
         var changed = stored.attributes(isDefault: true)
         changed["watchword-default"] = item.attributes["watchword-default"]
         try hold(changed == item.attributes, "making it the default changes more: \(changed)")
