@@ -4,28 +4,62 @@ internal import Glibc
 public import Logging
 public import NIOCore
 internal import NIOPosix
+internal import Synchronization
 
 /// Accepts connections on one event loop, and gives each that may talk to the broker a handler of its own.
 public struct BrokerServer: Sendable {
-    private let listener: any Channel
+    private let listener: NIOLoopBound<Listener>
 
-    /// Adopts the descriptor of `socket`. `service` is called on `loop` only.
+    /// Adopts `socket`. `service` is called on `loop` only.
+    ///
+    /// - Parameter onFailure: called, on `loop`, when no more connections can be accepted; those that are open continue.
     public static func start(
-        on loop: any EventLoop, socket: borrowing ListeningSocket, entrance: Entrance = .main,
+        on loop: any EventLoop, socket: consuming ListeningSocket, entrance: Entrance = .main,
         service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(),
-        census: ConnectionCensus = ConnectionCensus(), log: Logger
+        census: ConnectionCensus = ConnectionCensus(), log: Logger,
+        onFailure: @escaping @Sendable (SocketFailure) -> Void
+    ) async throws -> BrokerServer {
+        try await start(
+            on: loop, socket: socket, entrance: entrance, service: service, policy: policy, limits: limits,
+            listening: Listener.Limits(), census: census, log: log, onFailure: onFailure)
+    }
+
+    static func start(
+        on loop: any EventLoop, socket: consuming ListeningSocket, entrance: Entrance, service: any ConnectionService,
+        policy: PeerPolicy, limits: ServerLimits, listening: Listener.Limits, census: ConnectionCensus, log: Logger,
+        onFailure: @escaping @Sendable (SocketFailure) -> Void
     ) async throws -> BrokerServer {
         let wasListening = socket.wasListening
-        // Before the first connection is accepted, so that nothing comes without its sender.
-        guard watchword_ask_for_senders(socket.descriptor, 1) == 0 else {
-            throw SocketFailure.systemCall("setsockopt", path: "SO_PASSCRED", error: errno)
+        let admission: @Sendable (any Channel) throws -> Void = { channel in
+            var (peer, watch) = try admit(
+                channel, policy: policy, limits: limits, census: census, wasListening: wasListening, log: log)
+            peer.entrance = entrance
+            try channel.syncOptions?.setOption(.recvAllocator, value: WatchedBuffers(watch: watch, limits: limits))
+            let handler = ConnectionHandler(service: service, peer: peer, watch: watch, limits: limits, log: log)
+            try channel.pipeline.syncOperations.addHandler(handler)
         }
-        let bootstrap = ServerBootstrap(group: loop)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptGate(log: log))
-                }
-            }
+        let handover = Mutex<ListeningSocket?>(socket)
+        let listener = try await loop.submit {
+            guard let socket = handover.withLock({ $0.take() }) else { throw CancellationError() }
+            let listener = Listener(
+                socket, bootstrap: bootstrap(on: loop, limits, admission), loop: loop, limits: listening, log: log,
+                onFailure: onFailure)
+            return NIOLoopBound(listener, eventLoop: loop)
+        }.get()
+        try await loop.flatSubmit { listener.value.start() }.get()
+        return BrokerServer(listener: listener)
+    }
+
+    /// Removes the socket's file, if it was made here, and ends accepting. Connections that are open continue.
+    public func stop() async {
+        let listener = listener
+        try? await listener.eventLoop.submit { listener.value.stop() }.get()
+    }
+
+    private static func bootstrap(
+        on loop: any EventLoop, _ limits: ServerLimits, _ admission: @escaping @Sendable (any Channel) throws -> Void
+    ) -> ServerBootstrap {
+        ServerBootstrap(group: loop)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             // What one client sends at once keeps the others waiting for no longer than so few bytes of it take.
             .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -33,25 +67,8 @@ public struct BrokerServer: Sendable {
                 .writeBufferWaterMark, value: .init(low: limits.lowWaterMark, high: limits.highWaterMark)
             )
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    var (peer, watch) = try admit(
-                        channel, policy: policy, limits: limits, census: census, wasListening: wasListening, log: log)
-                    peer.entrance = entrance
-                    try channel.syncOptions?.setOption(
-                        .recvAllocator, value: WatchedBuffers(watch: watch, limits: limits))
-                    let handler = ConnectionHandler(
-                        service: service, peer: peer, watch: watch, limits: limits, log: log)
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                }
+                channel.eventLoop.makeCompletedFuture { try admission(channel) }
             }
-        let listener = try await bootstrap.withBoundSocket(socket.descriptor).get()
-        socket.setBacklog()
-        return BrokerServer(listener: listener)
-    }
-
-    /// Ends accepting. Connections that are open go on.
-    public func stop() async {
-        try? await listener.close().get()
     }
 
     /// Before one byte is read: close-on-exec, who it is, and whether there is room. What is thrown closes the connection.

@@ -4,15 +4,16 @@ public import WatchwordProtocol
 
 /// A Unix socket that listens, with the file that belongs to it.
 ///
-/// The descriptor goes over to the server that adopts it; the lock and the file stay with this value and its `fileRemoval`.
+/// Whoever uses the descriptor closes it; the lock and the file stay with this value.
 public struct ListeningSocket: ~Copyable, Sendable {
     /// Connections that the kernel keeps until they are accepted.
     private static let backlog: Int32 = 1024
 
     public let descriptor: Int32
-    private let file: OwnedFile?
+    /// `nil` for a socket without a path.
+    private let file: SocketFile?
     /// It is the service manager's: clients may have connected before this process was there.
-    var wasListening: Bool { file == nil }
+    let wasListening: Bool
 
     /// A socket of our own: private folder, lock, a stale file removed, mode 0600.
     public init(at location: SocketLocation) throws(SocketFailure) {
@@ -23,12 +24,9 @@ public struct ListeningSocket: ~Copyable, Sendable {
         let lock = try SocketLock(forSocket: location.path)
         try Self.removeStaleFile(location.path)
         let descriptor = try Self.bind(location.path)
-        self.init(descriptor: descriptor, file: OwnedFile(location.path, lock: lock))
-    }
-
-    private init(descriptor: Int32, file: OwnedFile?) {
         self.descriptor = descriptor
-        self.file = file
+        file = SocketFile(location.path, lock: lock)
+        wasListening = false
     }
 
     /// A socket of the service manager's (sd_listen_fds(3)). Its file is not ours to remove.
@@ -40,15 +38,23 @@ public struct ListeningSocket: ~Copyable, Sendable {
         guard watchword_set_close_on_exec(descriptor) == 0 else {
             throw .inheritedDescriptorNotUsable(reason: "close-on-exec cannot be set on it")
         }
-        self.init(descriptor: descriptor, file: nil)
+        let path = Self.path(of: descriptor)
+        if let path { try SocketFolder.check(inherited: SocketLocation.directory(of: path)) }
+        self.descriptor = descriptor
+        file = path.map { SocketFile(inherited: $0) }
+        wasListening = true
     }
 
     /// SwiftNIO calls listen(2) on a socket that it adopts, and takes away most of what it may keep.
     func setBacklog() { listen(descriptor, Self.backlog) }
 
-    /// Takes the file away, so that nobody connects any more; only if it is still the one that was made here. Whoever holds
-    /// the closure holds the lock.
-    public var fileRemoval: @Sendable () -> Void { { [file] in file?.remove() } }
+    /// Takes the file away, so that nobody connects any more; only if it is still the one that was made here.
+    func removeFile() { file?.remove() }
+
+    /// The path at which clients do not reach this socket any more, and whether it was made here; `nil` while they do.
+    var lostPath: (path: String, isOwn: Bool)? {
+        file.flatMap { $0.isInPlace ? nil : ($0.path, $0.isOwn) }
+    }
 
     /// Only a socket is removed, and only under the lock: whoever made it is gone.
     private static func removeStaleFile(_ path: String) throws(SocketFailure) {
@@ -95,6 +101,19 @@ public struct ListeningSocket: ~Copyable, Sendable {
         return descriptor
     }
 
+    /// The path that it was bound to; `nil` for a name in the abstract namespace (unix(7)).
+    private static func path(of descriptor: Int32) -> String? {
+        var address = sockaddr_un()
+        var length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        let start = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
+        guard status == 0, Int(length) > start else { return nil }
+        let bytes = withUnsafeBytes(of: &address) { Array($0[start..<Int(length)].prefix { $0 != 0 }) }
+        return bytes.first == UInt8(ascii: "/") ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+
     private static func withAddress(
         of path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
     ) -> Int32 {
@@ -106,35 +125,5 @@ public struct ListeningSocket: ~Copyable, Sendable {
                 body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-    }
-}
-
-/// The socket's file, known by its inode, and the lock that makes it ours.
-private final class OwnedFile: Sendable {
-    private let path: String
-    private let identity: FileIdentity?
-    private let lock: SocketLock
-
-    init(_ path: String, lock: consuming SocketLock) {
-        self.path = path
-        self.identity = FileIdentity(of: path)
-        self.lock = lock
-    }
-
-    func remove() {
-        guard let identity, identity == FileIdentity(of: path) else { return }
-        unlink(path)
-    }
-}
-
-private struct FileIdentity: Equatable {
-    let device: dev_t
-    let inode: ino_t
-
-    init?(of path: String) {
-        var status = stat()
-        guard lstat(path, &status) == 0 else { return nil }
-        device = status.st_dev
-        inode = status.st_ino
     }
 }

@@ -16,7 +16,10 @@ public struct SocketLocation: Sendable, Equatable {
     }
 
     /// The folder that holds the socket.
-    public var folder: String {
+    public var folder: String { Self.directory(of: path) }
+
+    /// The directory that holds what is at `path`: everything before its last slash.
+    public static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

@@ -14,7 +14,8 @@ struct Daemon: ParsableCommand {
         discussion: """
             Listens on a Unix socket for JSON-RPC requests. SIGTERM and SIGINT stop it gracefully; a second one at once. \
             SIGHUP reads the configuration anew; SIGUSR1 forgets all credentials of the session. \
-            Exit codes: 0 after a stop, 3 when another broker is running, 1 for everything else.
+            Exit codes: 0 after a stop, 3 when another broker is running, 4 when the service manager's socket was removed, 1 for \
+            everything else.
             """,
         version: WatchwordVersion.current)
 
@@ -95,6 +96,7 @@ struct Daemon: ParsableCommand {
             }
             manager.say(.stopping(status: "Ending what is still fetched."))
             try Blocking.run { await service.stop() }
+            if let failure = service.end.failure { throw StartFailure(failure) }
         } catch let failure as StartFailure {
             let line = Array("watchwordd: \(failure.text)\n".utf8)
             _ = write(STDERR_FILENO, line, line.count)

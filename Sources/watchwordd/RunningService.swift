@@ -24,7 +24,8 @@ struct RunningService {
     private let broker: Broker
     private let audit: AuditLog?
     private let servers: [BrokerServer]
-    private let removeFiles: [@Sendable () -> Void]
+    /// Why the service ends by itself, if it does.
+    let end: ServiceEnd
     /// Given at the start: wins over the configuration, also when that is read anew.
     private let challengeDeadline: Duration?
     private let log: Logger
@@ -50,7 +51,7 @@ struct RunningService {
     }
 
     private static func start(
-        _ options: Daemon, _ settings: Settings, manager: ServiceManager, socket: borrowing ListeningSocket,
+        _ options: Daemon, _ settings: Settings, manager: ServiceManager, socket: consuming ListeningSocket,
         restricted: SocketLocation, engine: TransferEngine, log: Logger
     ) async throws -> RunningService {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -69,23 +70,23 @@ struct RunningService {
             options: brokerOptions, log: log)
         let policy = PeerPolicy(uid: getuid())
         let census = ConnectionCensus()
+        let end = ServiceEnd()
         var servers = [
             try await BrokerServer.start(
-                on: loop, socket: socket, service: broker, policy: policy, census: census, log: log)
+                on: loop, socket: socket, service: broker, policy: policy, census: census, log: log, onFailure: end.fail
+            )
         ]
-        var removeFiles = [socket.fileRemoval]
         if let socket = try restrictedSocket(of: manager, at: restricted, log: log) {
             servers.append(
                 try await BrokerServer.start(
                     on: loop, socket: socket, entrance: .restricted, service: broker, policy: policy,
-                    census: census, log: log))
-            removeFiles.append(socket.fileRemoval)
+                    census: census, log: log, onFailure: end.fail))
         }
         manager.watch(loop, log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
         return RunningService(
             group: group, engine: engine, keyring: keyring, broker: broker, audit: audit, servers: servers,
-            removeFiles: removeFiles, challengeDeadline: challengeDeadline, log: log)
+            end: end, challengeDeadline: challengeDeadline, log: log)
     }
 
     /// A service manager makes the sockets that there are to be.
@@ -117,7 +118,6 @@ struct RunningService {
 
     /// In the order in which nothing is lost: no new clients, then no new requests, then no transfers.
     func stop() async {
-        for remove in removeFiles { remove() }
         for server in servers { await server.stop() }
         await broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace)
         engine.shutDown()

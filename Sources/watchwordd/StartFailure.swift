@@ -2,7 +2,7 @@ import ArgumentParser
 import BrokerSocket
 import WatchwordCore
 
-/// Why the daemon did not start, in one line, with its exit code.
+/// Why the daemon did not start, or ended by itself, in one line, with its exit code.
 struct StartFailure: Error {
     let text: String
     let exitCode: ExitCode
@@ -15,12 +15,17 @@ struct StartFailure: Error {
     /// Another broker is no accident: two helpers may start one at the same moment.
     static let alreadyRunning = ExitCode(3)
 
+    /// The service manager's socket is lost: starting the daemon again does not help.
+    static let socketLost = ExitCode(4)
+
     init(_ failure: SocketFailure) {
-        if case .alreadyRunning = failure {
-            self.init("\(failure)", exitCode: Self.alreadyRunning)
-        } else {
-            self.init("\(failure)")
-        }
+        let code: ExitCode =
+            switch failure {
+            case .alreadyRunning: Self.alreadyRunning
+            case .fileLost: Self.socketLost
+            default: .failure
+            }
+        self.init("\(failure)", exitCode: code)
     }
 
     init(_ failure: TransferFailure) { self.init(failure.detail) }

@@ -27,7 +27,7 @@ import WatchwordProtocol
         #expect(mode("\(folder.path)/deep") == 0o700)
         #expect(mode("\(folder.path)/deep/s") == 0o600)
         #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
-        socket.fileRemoval()
+        socket.removeFile()
         #expect(access("\(folder.path)/deep/s", F_OK) != 0)
         close(socket.descriptor)
     }
@@ -37,7 +37,7 @@ import WatchwordProtocol
         #expect(failure(folder.location()) == .alreadyRunning(path: folder.location().path, pid: Int(getpid())))
         #expect(access(folder.location().path, F_OK) == 0)
         close(first.descriptor)
-        first.fileRemoval()
+        first.removeFile()
     }
 
     @Test func aStaleFileIsReplaced() throws {
@@ -81,6 +81,27 @@ import WatchwordProtocol
         #expect(reason.contains("link"))
     }
 
+    /// Whoever can write there can put another directory in its place.
+    @Test func aDirectoryBelowOneThatOthersCanWriteToIsRefused() {
+        chmod(folder.path, 0o777)
+        #expect(
+            failure(folder.location("deep/s"))
+                == .folderReplaceable(folder: folder.path, reason: "can be written by other users (mode 0777)"))
+        #expect(access("\(folder.path)/deep", F_OK) != 0)
+        // As /tmp is, in which all these are.
+        chmod(folder.path, 0o1777)
+        #expect(failure(folder.location("deep/s")) == nil)
+    }
+
+    @Test func aDirectoryThatOthersCanWriteToIsRefusedForTheServiceManagersSocket() throws {
+        let own = try ListeningSocket(at: folder.location())
+        chmod(folder.path, 0o770)
+        #expect(throws: SocketFailure.self) { _ = try ListeningSocket(inherited: own.descriptor).descriptor }
+        chmod(folder.path, 0o755)
+        #expect(try ListeningSocket(inherited: own.descriptor).descriptor == own.descriptor)
+        close(own.descriptor)
+    }
+
     @Test func aPathThatDoesNotFitAnAddressIsRefused() {
         let long = folder.location(String(repeating: "x", count: 120))
         #expect(failure(long) == .pathTooLong(path: long.path, limit: 107))
@@ -90,7 +111,7 @@ import WatchwordProtocol
         let socket = try ListeningSocket(at: folder.location())
         unlink(folder.location().path)
         close(open(folder.location().path, O_CREAT | O_WRONLY, 0o600))
-        socket.fileRemoval()
+        socket.removeFile()
         #expect(access(folder.location().path, F_OK) == 0)
         close(socket.descriptor)
     }

@@ -126,16 +126,27 @@ func withServer(
     _ body: (SocketLocation, BrokerServer) async throws -> Void
 ) async throws {
     let folder = PrivateFolder()
-    let socket = try ListeningSocket(at: folder.location())
+    try await withServer(service, ListeningSocket(at: folder.location()), policy: policy, limits: limits) {
+        try await body(folder.location(), $0)
+    }
+}
+
+/// The same on a given socket.
+func withServer(
+    _ service: RecordingService, _ socket: consuming ListeningSocket, policy: PeerPolicy = PeerPolicy(uid: getuid()),
+    limits: ServerLimits = ServerLimits(), listening: Listener.Limits = Listener.Limits(),
+    onFailure: @escaping @Sendable (SocketFailure) -> Void = { Issue.record("\($0)") },
+    _ body: (BrokerServer) async throws -> Void
+) async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let server = try await BrokerServer.start(
-        on: group.next(), socket: socket, service: service, policy: policy, limits: limits,
-        log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
-    do { try await body(folder.location(), server) } catch {
+        on: group.next(), socket: socket, entrance: .main, service: service, policy: policy, limits: limits,
+        listening: listening, census: ConnectionCensus(),
+        log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), onFailure: onFailure)
+    do { try await body(server) } catch {
         try? await group.shutdownGracefully()
         throw error
     }
-    socket.fileRemoval()
     await server.stop()
     try await group.shutdownGracefully()
 }

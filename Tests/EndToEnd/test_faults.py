@@ -5,6 +5,7 @@ Every errno is one that the call may really end with. WATCHWORD_FAULTS=all makes
 """
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -24,7 +25,7 @@ WITHIN = 20
 # What the calls of each kind may end with. Not EAGAIN where something is taken: it is taken where the kernel says that there is
 # something, and SwiftNIO relies on that (by an assertion in debug builds).
 ERRORS = {
-    "accept": ["ECONNABORTED", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EINTR"],
+    "accept": ["ECONNABORTED", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EINTR", "EPERM", "EPROTO", "ENETDOWN"],
     "read": ["EINTR", "ECONNRESET", "ENOMEM", "ETIMEDOUT"],
     "write": ["EINTR", "EAGAIN", "EPIPE", "ECONNRESET", "ENOBUFS", "ENOMEM"],
     "read-file": ["EINTR", "EIO"],
@@ -184,6 +185,24 @@ def test_calls_fail_again_and_again(scene, kind):
             with scene.faults.failing(kind, every, error, every=True):
                 scene.check(scene.attempt(), (kind, every, error))
             scene.check_well((kind, every, error))
+
+
+def test_the_broker_ends_when_it_can_accept_nobody_for_a_minute(scene):
+    """So that whoever has started it starts it again. Its clock jumps between the failures."""
+    client = scene.stage.client(broker=scene.broker, delivery=None)
+    assert client.call("ping")["result"] == {}
+    with scene.faults.failing("accept", 1, "EPERM", every=True) as faults, socket.socket(socket.AF_UNIX) as waiting:
+        waiting.connect(scene.broker.socket)
+        for number in range(1, 7):
+            eventually(lambda: faults["failed"] >= number, lambda: scene.broker.log[-1500:])
+            assert client.call("ping")["result"] == {}, "who is there already is served"
+            scene.faults.sleep(9)
+        eventually(lambda: faults["failed"] >= 7 or not scene.is_alive, lambda: scene.broker.log[-1500:])
+        scene.faults.sleep(9)
+        assert scene.broker.process.wait(WITHIN) == 1
+    said = scene.broker.log.splitlines()[-1]
+    assert said.startswith("watchwordd: cannot accept connections: ") and "start the broker again" in said
+    client.close()
 
 
 def test_what_was_not_locked_is_locked_when_it_can_be(scene):

@@ -55,8 +55,8 @@ CONSENT = [
      "        case .unreadable: return .unknown\n        case .text(let text):\n", "        case .unreadable: break\n        case .text(let text):\n", "WatchwordProtocolTests.SubjectTests"),
     ("sender", SOCKET + "SenderWatch.swift",
      "count > 0 && (sender == pid ||", "count > 0 && (sender > 0 ||", "Tests/EndToEnd/test_consent.py"),
-    ("senders-mixed", SOCKET + "BrokerServer.swift",
-     "watchword_ask_for_senders(socket.descriptor, 1) == 0", "watchword_ask_for_senders(socket.descriptor, 0) == 0",
+    ("senders-mixed", SOCKET + "Listener.swift",
+     "watchword_ask_for_senders(listening, 1) == 0", "watchword_ask_for_senders(listening, 0) == 0",
      "Tests/EndToEnd/test_consent.py"),
 ]
 
