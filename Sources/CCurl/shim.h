@@ -2,10 +2,10 @@
 #define WATCHWORD_CCURL_SHIM_H
 
 #include <curl/curl.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 // libcurl's setters and getters are variadic, which Swift cannot call: one function for each type of argument.
 
@@ -99,16 +99,16 @@ static inline CURLMcode watchword_curl_multi_set_timer_function(
     return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, function);
 }
 
-// libcurl 7.88 opens sockets without close-on-exec.
-static int watchword_curl_close_on_exec(void *user, curl_socket_t socket, curlsocktype purpose) {
-    (void)user;
-    (void)purpose;
-    int flags = fcntl(socket, F_GETFD);
-    return flags < 0 || fcntl(socket, F_SETFD, flags | FD_CLOEXEC) < 0 ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK;
+// `function` is told the address of every connection before it is made, and opens the socket for it, or does not.
+static inline CURLcode watchword_curl_easy_set_socket_function(
+    CURL *easy, curl_opensocket_callback function, void *user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, user);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
-static inline CURLcode watchword_curl_easy_set_close_on_exec(CURL *easy) {
-    return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, watchword_curl_close_on_exec);
+// libcurl 7.88 opens sockets without close-on-exec.
+static inline curl_socket_t watchword_curl_socket(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 // Macros with casts, which Swift does not see.

@@ -86,8 +86,9 @@ struct EasyHandle {
         try check(code, CURLOPT_COPYPOSTFIELDS)
     }
 
-    func setCloseOnExec() throws(TransferFailure) {
-        try check(watchword_curl_easy_set_close_on_exec(pointer), CURLOPT_SOCKOPTFUNCTION)
+    /// `function` opens every socket of the transfer. `user` must live as long as the handle.
+    func set(socket function: curl_opensocket_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_socket_function(pointer, function, user), CURLOPT_OPENSOCKETFUNCTION)
     }
 
     /// Goes on after a callback has said that it has no room, or nothing to send. That callback may be called meanwhile.

@@ -46,7 +46,6 @@ extension EasyHandle {
         try set(CURLOPT_TCP_NODELAY, true)
         try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         try set(CURLOPT_MAXLIFETIME_CONN, EngineLimits.connectionLifetime)
-        try setCloseOnExec()
     }
 
     /// How a body comes: in which coding, and how fast or slow.

@@ -10,6 +10,9 @@ struct ResponseHeaders {
     /// The empty line after the fields was seen: what follows is a body, another response, or trailers.
     private(set) var isComplete = false
 
+    /// The last line was a status line.
+    private(set) var isAtStart = false
+
     /// Those that make a thousand bytes of one at most. libcurl undoes all of what it has read at once, and of Brotli and Zstandard,
     /// or of two codings on each other, one kilobyte may be gigabytes.
     static let codings = ["gzip", "deflate"]
@@ -27,6 +30,7 @@ struct ResponseHeaders {
         bytes += line.count
         guard bytes <= EngineLimits.headerBytes else { return false }
         let text = line.trimmed
+        isAtStart = false
         if text.starts(with: "HTTP/".utf8) && (isComplete || fields.isEmpty) {
             self = ResponseHeaders(status: Self.status(of: text), bytes: bytes)
         } else if text.isEmpty {
@@ -42,6 +46,7 @@ struct ResponseHeaders {
     private init(status: Int, bytes: Int) {
         self.status = status
         self.bytes = bytes
+        isAtStart = true
     }
 
     private mutating func appendField(_ line: UnsafeRawBufferPointer, _ text: Slice<UnsafeRawBufferPointer>) {

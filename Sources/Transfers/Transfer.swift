@@ -29,6 +29,7 @@ final class Transfer {
     private(set) var proxyTLS: TLSRecord?
 
     private(set) var headers = ResponseHeaders()
+    private(set) var ntlm: NTLMWatch
     /// How much libcurl has read of the body of a refused CONNECT, at least.
     private var refusalBytes = 0
     private(set) var body: [UInt8] = []
@@ -70,6 +71,7 @@ final class Transfer {
         }
         self.id = id
         self.request = request
+        ntlm = NTLMWatch(request)
         self.easy = easy
         self.lines = lines
         self.completion = completion
@@ -109,6 +111,11 @@ final class Transfer {
         try easy.set(CURLOPT_PRIVATE, pointer: owner)
         try easy.set(CURLOPT_WRITEDATA, pointer: owner)
         try easy.set(CURLOPT_HEADERDATA, pointer: owner)
+        try easy.set(
+            socket: { owner, _, address in
+                guard let address, Transfer.at(owner).mayConnect() else { return CURL_SOCKET_BAD }
+                return watchword_curl_socket(address)
+            }, owner)
         try easy.set(
             context: { _, context, owner in
                 guard let context else { return CURLE_SSL_CONNECT_ERROR }
@@ -268,12 +275,15 @@ final class Transfer {
         return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
     }
 
+    private func mayConnect() -> Bool { ntlm.connect() }
+
     private func record(header line: UnsafeRawBufferPointer) -> Bool {
         refusalBytes = 0
         guard headers.append(line) else {
             stopped = .headersTooLarge
             return false
         }
+        guard ntlm.receive(line, of: headers) else { return false }
         // A connection that was there before has its record from then.
         if originTLS == nil, request.url.origin.scheme == .https,
             let connection = watchword_curl_easy_get_ssl(easy.pointer),

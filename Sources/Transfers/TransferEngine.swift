@@ -224,6 +224,7 @@ public actor TransferEngine: TransferPort {
         }
         if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
         transfer.close()
+        if transfer.ntlm.isUnfinished(after: outcome) { pools.forget(transfer.request.identity) }
         if !pools.isEmpty { pools.closeUnused(at: .now) }
     }
 

@@ -17,6 +17,11 @@ extension Transfer {
 
     private func result(_ code: CURLcode) -> TransferPort.Outcome {
         if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
+        if let end = code == CURLE_OK || isRefusedTunnel ? ntlm.endOfTransfer : ntlm.end {
+            if let failure = TransferFailure(end, for: request) { return .failure(failure) }
+            // libcurl had to be stopped, and has dropped the body of the refusal.
+            if headers.isComplete { return .success(response(isFromProxy: end.target == .proxy)) }
+        }
         if code != CURLE_OK && isRefusedTunnel {
             guard headers.status == 407, easy.connectStatus == 407 else { return .failure(refusedTunnel) }
             // Of one that ends before its fields do nobody knows what else it would have offered.

@@ -68,6 +68,8 @@ public enum Limits {
     public static let challengesPerResponse = 32
     /// The authentication fields of one response together.
     public static let challengeHeaderBytes = 32 << 10
+    /// A server's NTLM challenge (type 2 message); libcurl makes no larger answer, which repeats most of it.
+    public static let ntlmChallengeBytes = 1024
 
     /// Time on the network for one fetch, unless it says otherwise, and at most. Waiting for an answer does not count.
     public static let defaultFetchTimeout = Duration.seconds(300)

@@ -179,6 +179,25 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
     }
 
+    /// Security rule N8: the error says why, unless somebody is asked about another scheme and leaves it at the response.
+    @Test(arguments: [TransferFailure.Cause.ntlmChallengeUnusable, .ntlmNotContinued])
+    func anAttemptByNTLMThatCannotBeMadeFailsWithItsReason(cause: TransferFailure.Cause) throws {
+        var run = try run()
+        run.schemes.ntlmHosts = [try HostPattern("h")]
+        let failure = TransferFailure(.malformedResponse, "why", cause: cause)
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch, "NTLM")
+        run.answer(fetch, user: "bob", "pw")
+        run.fail(fetch, failure)
+        #expect(run.failures[fetch] == FetchFailure(.notSupported, "why"))
+        let other = try run.fetch("https://h/") { $0.preemptive = false }
+        run.challenge(other, "NTLM, Basic realm=\"r\"")
+        run.answer(other, .reject)
+        run.answer(other, user: "bob", "pw")
+        run.fail(other, failure)
+        #expect(run.results[other] == nil && run.failures[other]?.kind == .notSupported)
+    }
+
     /// Between the answer and the failure something else was asked.
     @Test func norIsItLostBehindAQuestionOfTheProxy() throws {
         var run = try run(proxy: wayOut)

@@ -5,7 +5,7 @@ A guard is (name, file, exact text, replacement, tests). The text stands in its 
 `swift test`, or a file for pytest. A replacement has to compile without a warning.
 """
 
-from .connections import BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, SERVICE_MANAGER
+from .connections import BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, NTLM, SERVICE_MANAGER
 from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
@@ -16,4 +16,5 @@ GROUPS = {
     "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
     "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
     "credentials": CREDENTIALS,
+    "ntlm": NTLM,
 }

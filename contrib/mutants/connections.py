@@ -74,6 +74,26 @@ CONNECTIONS = [
      "return given.count <= 1 && given.allSatisfy", "return given.allSatisfy", "TransfersTests"),
 ]
 
+NTLM = [
+    ("ntlm-extended-security", CORE + "Challenge/NTLMChallenge.swift",
+     "guard flags & Self.extendedSecurity != 0 else", "guard flags >= 0 else", "WatchwordCoreTests.NTLMChallengeTests"),
+    ("ntlm-target-information", CORE + "Challenge/NTLMChallenge.swift",
+     "guard length > 0 else", "guard length >= 0 else", "WatchwordCoreTests.NTLMChallengeTests"),
+    ("ntlm-challenge-is-looked-at", TRANSFERS + "Transfer.swift",
+     "        guard ntlm.receive(line, of: headers) else { return false }\n", "        _ = ntlm.receive(line, of: headers)\n",
+     "TransfersTests.NTLMAttemptOnTheWireTests"),
+    ("ntlm-one-answer", CORE + "Challenge/NTLMAttempt.swift",
+     "case (.challenge, .answered), (.challenge, .refused): stage = .ended(.refused)",
+     "case (.challenge, .answered), (.challenge, .refused): stage = .challenged",
+     "WatchwordCoreTests.NTLMAttemptTests"),
+    ("ntlm-one-connection", TRANSFERS + "NTLMWatch.swift",
+     "for index in attempts.indices { _ = attempts[index].attempt.connect() }", "for _ in attempts.indices {}",
+     "TransfersTests.NTLMAttemptOnTheWireTests"),
+    ("ntlm-unfinished-connection", TRANSFERS + "TransferEngine.swift",
+     "        if transfer.ntlm.isUnfinished(after: outcome) { pools.forget(transfer.request.identity) }\n", "",
+     "TransfersTests.NTLMAttemptOnTheWireTests"),
+]
+
 KEYRING = [
     ("keyring-readable", CORE + "Keyring/StoredCredential.swift",
      "guard scheme != nil || !isReadable else { return nil }", "_ = isReadable", "WatchwordCoreTests.KeyringMatchTests"),

@@ -47,6 +47,7 @@ extension TransferFailure.Cause {
         case .noTicket: .cannotConnect
         case .serverProofWrong: .serverNotAuthentic
         case .charactersUnsupported: .invalidAnswer
+        case .ntlmChallengeUnusable, .ntlmNotContinued: .notSupported
         case .tooManyWaiting: .busy
         }
     }

@@ -59,7 +59,7 @@ extension FetchMachine {
             return choose(question, environment, &memory)
         case .proceed, .cancel, .useDefault:
             release(.proceed, slot(of: question), &memory)
-            return giveUp(question, environment, &memory)
+            return proceed(question, environment, &memory)
         }
     }
 

@@ -195,9 +195,12 @@ extension FetchMachine {
         _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         switch question.kind {
-        case .login: giveUp(question, environment, &memory)
-        case .serverTrust(let facts): verifyNormally(question, facts, environment, &memory)
-        case .clientCertificate: goOnWithoutCertificate(question, environment, &memory)
+        case .login:
+            var question = question
+            question.obstacle = nil
+            return giveUp(question, environment, &memory)
+        case .serverTrust(let facts): return verifyNormally(question, facts, environment, &memory)
+        case .clientCertificate: return goOnWithoutCertificate(question, environment, &memory)
         }
     }
 
@@ -211,6 +214,7 @@ extension FetchMachine {
         if case .clientCertificate = question.kind, question.problem == nil || !question.declined.isEmpty {
             return goOnWithoutCertificate(question, environment, &memory)
         }
+        if let obstacle = question.obstacle { return fail(obstacle, &memory) }
         switch question.outcome {
         case .response(let response): return finish(response, &memory)
         case .failure(let failure): return fail(failure, &memory)

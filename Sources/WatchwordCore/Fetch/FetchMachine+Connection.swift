@@ -154,7 +154,9 @@ extension FetchMachine {
             let offers = OfferList(socks: endpoint)
             return challenged(Question(.login(offers, .proxy), outcome), offers, .proxy, environment, &memory)
         case .noTicket, .charactersUnsupported:
-            return technicalFailure(environment, &memory)
+            return technicalFailure(nil, environment, &memory)
+        case .ntlmChallengeUnusable, .ntlmNotContinued:
+            return technicalFailure(FetchFailure(failure), environment, &memory)
         default:
             return nil
         }
@@ -170,10 +172,11 @@ extension FetchMachine {
 
     /// Rule 8 of the order of schemes (security rules, 6.7): a login that could not even be made leads to a question, and never
     /// silently to a weaker scheme.
+    /// - Parameter obstacle: the result where nobody is asked; `nil` for the response that challenged.
     private mutating func technicalFailure(
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ obstacle: FetchFailure?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep? {
-        guard let question = handshakeQuestion, let (attempt, side) = outgoing.handshake, !attempt.isAccepted,
+        guard var question = handshakeQuestion, let (attempt, side) = outgoing.handshake, !attempt.isAccepted,
             case .login(_, side) = question.kind
         else { return nil }
         outgoing[side] = nil
@@ -181,6 +184,7 @@ extension FetchMachine {
         let challenger = attempt.challenger
         targets[challenger, default: TargetRecord()].noteRejection(of: attempt.challenge, in: attempt.space)
         targets[challenger, default: TargetRecord()].asksBeforeWeaker = true
+        question.obstacle = obstacle
         return choose(question, environment, &memory)
     }
 }

@@ -31,6 +31,8 @@ struct Question: Sendable {
     var waited = Duration.zero
     /// Why what was tried last for a connection was of no use.
     var problem: Challenge.AnswerProblem?
+    /// Why the login that was tried could not be made. The fetch fails with it, unless somebody leaves it at the response.
+    var obstacle: FetchFailure?
     /// The client's own, from its last answer to a scheme of several rounds.
     var state: String?
 

@@ -127,6 +127,10 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case serverProofWrong
         /// NTLM: the user, the domain or the password holds characters beyond ISO 8859-1. Nothing was sent.
         case charactersUnsupported
+        /// NTLM: the challenge would have led to a response weaker than NTLMv2, or cannot be read. It was not answered.
+        case ntlmChallengeUnusable
+        /// NTLM: the login would have to begin again, because the connection ended or what was sent is ignored.
+        case ntlmNotContinued
         /// So many logins wait for a file, a token or a ticket that no more are begun.
         case tooManyWaiting
     }
