@@ -89,7 +89,7 @@ struct FetchOptions: ParsableArguments {
         case .file(let name): item.file = name
         case .remoteName:
             guard let name = RemoteName.of(url) else {
-                complain("-O finds no file name at the end of \(url.shortened). Give -o.")
+                complain("-O finds no file name at the end of \(DisplayURL.text(url)). Give -o.")
                 throw ExitCode(ExitStatus.writeError)
             }
             item.file = name

@@ -5,6 +5,7 @@ import WatchwordProtocol
 struct ShownCertificate {
     private let leaf: JSON
     private let problems: [String]
+    private let longHostNote: String?
     /// Of the public key, as the answer names it.
     let keyHash: String
 
@@ -14,6 +15,7 @@ struct ShownCertificate {
         guard let leaf = facts?["chain"]?.elements?.first, let keyHash = leaf["spkiSha256"]?.string else { return nil }
         self.leaf = leaf
         self.keyHash = keyHash
+        longHostNote = SpaceText.longHostNote(challenge)
         problems = (facts?["problems"]?.elements ?? []).compactMap(\.string)
     }
 
@@ -25,6 +27,7 @@ struct ShownCertificate {
 
     func text(site: String, problem: String?) -> String {
         var lines = ["", "\(site) shows a certificate that is not trusted:"]
+        if let longHostNote { lines.append(longHostNote) }
         lines += problems.map { "  \(Self.sentence($0))" }
         if let problem { lines.append("  \(problem)") }
         let rows = [
@@ -44,7 +47,7 @@ struct ShownCertificate {
 
     /// A certificate can have hundreds.
     private var names: String {
-        let names = (leaf["subjectAltNames"]?.elements ?? []).compactMap { $0.string?.shortened }
+        let names = (leaf["subjectAltNames"]?.elements ?? []).compactMap { $0.string.map(DisplayURL.host) }
         let rest = names.count > 10 ? ["and \(names.count - 10) more"] : []
         return names.isEmpty ? "no name at all" : (names.prefix(10) + rest).joined(separator: ", ")
     }

@@ -9,10 +9,16 @@ enum SpaceText {
         let (scheme, host) = (space?["protocol"]?.string ?? "", space?["host"]?.string ?? "")
         let port = space?["port"]?.integer ?? 0
         if isProxy(params) {
-            return "The proxy \(scheme == ProxyType.socks.rawValue ? "socks5h" : scheme)://\(host):\(port)".shortened
+            let scheme = scheme == ProxyType.socks.rawValue ? "socks5h" : scheme
+            return "The proxy \(DisplayURL.site(scheme: scheme, host: host, port: port, alwaysWithPort: true))"
         }
-        let isUsual = (scheme, port) == ("http", 80) || (scheme, port) == ("https", 443)
-        return "\(scheme)://\(host)\(isUsual ? "" : ":\(port)")".shortened
+        return DisplayURL.site(scheme: scheme, host: host, port: port)
+    }
+
+    /// A line about a host that is too long to be taken in at a glance: other names may stand at its beginning.
+    static func longHostNote(_ params: JSON) -> String? {
+        let host = params["protectionSpace"]?["host"]?.string ?? ""
+        return DisplayURL.end(ofHost: host).map { "  The host has a long name, which ends in \($0)" }
     }
 
     static func isProxy(_ params: JSON) -> Bool { params["protectionSpace"]?["isProxy"]?.boolean == true }

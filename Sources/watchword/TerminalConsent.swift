@@ -49,6 +49,7 @@ struct TerminalConsent {
             RequesterText.sentence(params)
                 + "  It wants to use the log-in \(place) for \(SpaceText.site(params))\(user).",
         ]
+        if let note = SpaceText.longHostNote(params) { lines.append(note) }
         if let realm = SpaceText.realm(params) { lines.append("  The server says: \(realm)") }
         if params["subject"]?["strength"]?.string != "strong" {
             lines.append("  Other programs of yours can take its name: say yes only to what you have just done.")

@@ -63,6 +63,7 @@ extension TerminalQuestion {
 
     private func certificateIntroduction(_ params: JSON) -> String {
         var lines = ["", "\(SpaceText.site(params)) asks for a client certificate."]
+        if let note = SpaceText.longHostNote(params) { lines.append(note) }
         let issuers = (params["protectionSpace"]?["distinguishedNames"]?.elements ?? []).compactMap {
             $0.string?.shortened
         }

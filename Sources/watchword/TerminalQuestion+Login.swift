@@ -62,6 +62,7 @@ extension TerminalQuestion {
     /// Who asks, for what, how safely, and how often it went wrong. What the server says is marked as its words.
     private func introduction(_ params: JSON) -> String {
         var lines = ["", "\(SpaceText.site(params)) asks for a log-in."]
+        if let note = SpaceText.longHostNote(params) { lines.append(note) }
         if let realm = SpaceText.realm(params) {
             lines.append("  The \(SpaceText.isProxy(params) ? "proxy" : "server") says: \(realm)")
         }

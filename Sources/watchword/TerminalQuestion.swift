@@ -80,7 +80,7 @@ final class TerminalQuestion {
 
     /// What was wrong with the last answer; `nil` for the first question.
     static func problem(_ params: JSON) -> String? {
-        if let problem = params["error"]?["message"]?.string { return problem.shortened }
+        if let problem = params["error"]?["message"]?.string { return problem.shortened(to: 300) }
         let failures = params["previousFailureCount"]?.integer ?? 0
         return failures > 0 ? "The server has refused the last answer (\(failures) failed so far)." : nil
     }

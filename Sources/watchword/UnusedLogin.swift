@@ -24,7 +24,7 @@ struct UnusedLogin {
         hasSessionThroughProxy = Self.values(of: "Proxy-Support", in: result).contains {
             $0.lowercased() == "session-based-authentication"
         }
-        site = Self.origin(result["url"]?.string ?? "")
+        site = DisplayURL.origin(result["url"]?.string ?? "")
         host = status == 401 ? "\"\(Self.host(site))\"" : Self.proxyHost(params)
     }
 
@@ -110,13 +110,6 @@ struct UnusedLogin {
         }
     }
 
-    /// Scheme, host and port, as `SpaceText` shows them: the broker writes URLs in one form.
-    private static func origin(_ url: String) -> String {
-        guard let separator = url.firstRange(of: "://") else { return url.shortened }
-        let rest = url[separator.upperBound...]
-        return String(url[..<(rest.firstIndex { "/?#".contains($0) } ?? url.endIndex)]).shortened
-    }
-
     private static func host(_ origin: String) -> String {
         let place = origin.firstRange(of: "://").map { origin[$0.upperBound...] } ?? origin[...]
         guard let colon = place.lastIndex(of: ":"), !place[colon...].contains("]") else { return String(place) }
@@ -125,6 +118,6 @@ struct UnusedLogin {
 
     private static func proxyHost(_ params: FetchRunParams) -> String {
         guard case .named(let proxy) = params.proxy else { return "the proxy's host" }
-        return "\"\(host(origin(proxy.url)))\""
+        return "\"\(host(DisplayURL.origin(proxy.url)))\""
     }
 }

@@ -8,7 +8,7 @@ enum Verbose {
         let text: String? =
             switch method {
             case BrokerMethodName.fetchRedirect.rawValue:
-                "status \(status): on to \(params?["to"]?.string?.shortened ?? "")"
+                "status \(status): on to \(params?["to"]?.string.map(DisplayURL.text) ?? "")"
             case BrokerMethodName.fetchHeaders.rawValue: "status \(status)"
             case BrokerMethodName.serverClosing.rawValue: "the broker is closing"
             default: nil

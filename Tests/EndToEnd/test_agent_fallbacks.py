@@ -132,6 +132,20 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
 
+def test_zenity_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started, desktop, site):
+    server, _ = site
+    started(stage.broker(), desktop, "--fallback", "zenity")
+    client = stage.client(delivery=None)
+    fetch = ask(client, f"http://pay_pal.{'a' * 63}.evil.localhost:{server.port}/")
+    name = desktop.hear("Log in to ")["name"]
+    desktop.picture("zenity-long")
+    assert f"Log in to pay_pal.{'a' * 63}.evil.localhost:{server.port}" in name.replace("\n", "")
+    assert max(map(len, name.split("\n"))) <= 80
+    desktop.has_keyboard("Watchword")
+    desktop.key("Escape")
+    assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
+
+
 def test_zenity_asks_for_consent(stage, started, desktop, guest):
     broker = stage.broker()
     started(broker, desktop, "--fallback", "zenity")
@@ -206,6 +220,21 @@ def test_pinentry_asks_at_the_terminal(stage, started, screen):
     screen.expect("Staff %41 xxx")
     screen.type("bob\r")
     screen.expect("Password of bob")
+    screen.type(password + "\r")
+    assert answered(client, fetch) == 200
+
+
+def test_pinentry_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started, screen):
+    """A description of more than 1,000 bytes ended it."""
+    password = stage.secret()
+    server = stage.server(basic_server("my_bob", password, "\u00f0" * 400))
+    stage.allow(password, server)
+    started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
+    client = stage.client(delivery=None)
+    fetch = ask(client, f"http://pay_pal.{'a' * 63}.{'b' * 63}.{'c' * 63}.evil.localhost:{server.port}/{'%25' * 400}")
+    screen.expect("Log in to pay_pal.aaa")
+    screen.type("my_bob\r")
+    screen.expect("Password of my_bob")
     screen.type(password + "\r")
     assert answered(client, fetch) == 200
 

@@ -18,6 +18,8 @@ WINDOWS = {
     "certificate": ("auth.challenge/client-certificate", KEEPING), "trust": ("auth.challenge/server-trust-changed", KEEPING),
     "proxy": ("auth.challenge/proxy", KEEPING), "consent": ("auth.confirm/sandbox", {"allows": ["once", "session", "always"]})}
 SCREEN = (1024, 600)
+#: 253 characters, the most that a name has.
+LONG_HOST = "www.mybank.example-login." + ".".join(letter * 63 for letter in "abc") + "." + "d" * 23 + ".evil.example"
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +36,12 @@ def show(screen):
         "/usr/bin/python3", str(pathlib.Path(__file__).parent / "rig" / "agent_windows.py"), stdin=subprocess.PIPE,
         stdout=subprocess.PIPE)
 
-    def one(kind):
+    def one(kind, row=None, **more):
         name, changes = WINDOWS[kind]
         example = json.loads((EXAMPLES / f"{name}.json").read_text())
-        message = {"id": 1, "method": example["method"], "params": {**example["params"], **changes}}
+        params = {**example["params"], **changes}
+        params["protectionSpace"] = {**params["protectionSpace"], **more.pop("space", {})}
+        message = {"row": row} if row else {"id": 1, "method": example["method"], "params": {**params, **more}}
         shower.stdin.write(json.dumps(message).encode() + b"\n")
         shower.stdin.flush()
         assert is_ready(shower.stdout, 20), screen.log("python3")
@@ -77,3 +81,24 @@ def test_what_is_below_is_reached_by_tab(screen, show):
 def test_an_underscore_in_a_name_marks_no_key(screen, show):
     titles = [title for _, title in show("log-in")["keys"]]
     assert "Use the Stored Log-In of bob_the_builder" in titles
+
+
+@pytest.mark.parametrize("kind", WINDOWS)
+def test_a_long_host_is_whole_without_hyphens_and_makes_no_window_wider(screen, show, kind):
+    long = {
+        "url": f"https://{LONG_HOST}/{'x' * 3000}", "space": {"host": LONG_HOST, "realm": "Realm_" * 50},
+        "requester": {"name": "My Bank " * 20, "pid": 4711, "subject": "exe:/opt/" + "very_long/" * 60 + "prog", "restricted": True}}
+    if "proposedCredential" in WINDOWS[kind][1]:
+        long["proposedCredential"] = {**PROPOSED["proposedCredential"], "user": "bob_" * 40}
+    window = show(kind, **long)
+    screen.hear(LONG_HOST)
+    screen.picture(f"long-{kind}")
+    assert window["cut"] == [] and window["hyphenated"] == []
+    assert window["width"] <= 560 and window["height"] <= SCREEN[1] - 40, window
+
+
+def test_a_long_host_is_whole_among_the_saved_ones(screen, show):
+    window = show("log-in", row=[f"https://{LONG_HOST}", "“bob”, kept in the keyring"])
+    screen.hear(LONG_HOST)
+    screen.picture("long-row")
+    assert window["cut"] == [] and window["hyphenated"] == []

@@ -64,3 +64,31 @@ import WatchwordProtocol
         #expect(try #require(said).pattern?.host == "git.example")
     }
 }
+
+/// The question of another program, as `watchword askpass` shows it.
+@Suite struct AskpassPromptTests {
+    @Test func fingerprintAndLastWordsAreAlwaysThere() {
+        let host = String(repeating: "a", count: 63) + "." + String(repeating: "b", count: 63) + ".evil.example"
+        let lines = [
+            "The authenticity of host '\(host) (2001:db8::1)' can't be established.",
+            "ED25519 key fingerprint is SHA256:uNiVztksCsDhcc0u9e8BrrJXt3R1sUN4Vk0yLZz1vvc.",
+            "This key is not known by any other names.",
+            "Are you sure you want to continue connecting (yes/no/[fingerprint])? ",
+        ]
+        #expect(AskpassCommand.prompt(lines.joined(separator: "\n")) == lines.joined(separator: "\n"))
+    }
+
+    @Test func nothingActsOnTheTerminalAndNothingIsEndless() {
+        #expect(AskpassCommand.prompt("a\u{1B}[2J\r\nb\u{202E}:") == "a\u{FFFD}[2J\nb\u{FFFD}: ")
+        #expect(AskpassCommand.prompt("") == "Password: ")
+        let endless = AskpassCommand.prompt("first\n" + String(repeating: "\n", count: 100_000) + "last? ")
+        #expect(endless.hasPrefix("first\n") && endless.hasSuffix("\nlast? ") && endless.count < 100)
+    }
+}
+
+@Suite struct TextTableTests {
+    @Test func aVeryWideCellMovesItsOwnLineOnly() {
+        let wide = String(repeating: "x", count: 253)
+        #expect(TextTable.text([["A", "B"], [wide, "1"], ["no", "2"]]) == "A   B\n\(wide)  1\nno  2")
+    }
+}

@@ -10,6 +10,7 @@ from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 from .waiting import WAITING
+from .helper import DISPLAY
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
@@ -17,4 +18,5 @@ GROUPS = {
     "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
     "credentials": CREDENTIALS,
     "ntlm": NTLM,
+    "credentials": CREDENTIALS, "display": DISPLAY,
 }

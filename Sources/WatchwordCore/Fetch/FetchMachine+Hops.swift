@@ -232,7 +232,7 @@ extension FetchMachine {
 
     private mutating func tooManyRedirects(_ memory: inout CredentialMemory) -> FetchStep {
         let text =
-            "More than \(plan.maxRedirects) redirects, the last at \(hop.url.text.shortened). Allow more with maxRedirects."
+            "More than \(plan.maxRedirects) redirects, the last at \(DisplayURL.text(hop.url.text)). Allow more with maxRedirects."
         return fail(FetchFailure(.tooManyRedirects, text), &memory)
     }
 }

@@ -107,24 +107,3 @@ extension JSON.Kind {
         }
     }
 }
-
-extension String {
-    /// For an error: the first characters of text that came from outside, and nothing that could move a terminal's cursor
-    /// or turn the direction of its text.
-    public var shortened: String { shortened(to: 80) }
-
-    /// The same with another number of characters.
-    public func shortened(to limit: Int) -> String {
-        let safe = unicodeScalars.prefix(limit).map { $0.actsOnATerminal ? "\u{FFFD}" : Character($0) }
-        return String(safe) + (unicodeScalars.count > limit ? "…" : "")
-    }
-}
-
-extension Unicode.Scalar {
-    fileprivate var actsOnATerminal: Bool {
-        switch properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: true
-        default: false
-        }
-    }
-}

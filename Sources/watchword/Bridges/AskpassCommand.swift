@@ -19,6 +19,9 @@ struct AskpassCommand: ParsableCommand {
               SSH_ASKPASS=watchword-askpass SSH_ASKPASS_REQUIRE=force ssh host
             """)
 
+    /// Characters of a line, and lines, that are shown; the middle of more is left out. A host with a user takes 300.
+    private static let (longestLine, mostLines) = (1000, 40)
+
     @OptionGroup var socket: SocketOption
 
     @Argument(help: "The question, as the other program words it.")
@@ -51,7 +54,7 @@ struct AskpassCommand: ParsableCommand {
         // ssh asks so before it trusts a host (ssh(1), SSH_ASKPASS_PROMPT).
         let isConfirmation = getenv("SSH_ASKPASS_PROMPT").map { String(cString: $0) } == "confirm"
         let isShown = isConfirmation || text.lowercased().hasPrefix("username") || text.contains("(yes/no")
-        let prompt = text.isEmpty ? "Password: " : text.shortened(to: 300) + (text.hasSuffix(" ") ? "" : " ")
+        let prompt = Self.prompt(text)
         let interrupt = watchword_interrupt_descriptor()
         switch terminal.readLine(prompt, echo: isShown, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
         case .text(let line):
@@ -63,6 +66,16 @@ struct AskpassCommand: ParsableCommand {
             terminal.show("\n")
             throw ExitCode(ExitStatus.refused)
         }
+    }
+
+    /// The question, line by line as the other program has laid it out: ssh shows a fingerprint in one of them.
+    static func prompt(_ text: String) -> String {
+        if text.isEmpty { return "Password: " }
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        let shown = lines.map { String($0).shortened(to: longestLine) }
+        let (first, last) = (shown.prefix(mostLines / 2), shown.dropFirst(mostLines / 2).suffix(mostLines / 2))
+        let middle = shown.count > mostLines ? ["…"] : []
+        return (first + middle + last).joined(separator: "\n") + (text.hasSuffix(" ") ? "" : " ")
     }
 
     private static func write(_ value: Secret) {

@@ -9,7 +9,7 @@ enum ProxyCheck {
     static func finding(_ status: JSON?) -> Finding {
         let name = "Proxy"
         if let proxy = status?["proxy"]?.string {
-            return .good(name, "The broker goes through \(proxy.shortened(to: 300)).")
+            return .good(name, "The broker goes through \(DisplayURL.text(proxy)).")
         }
         // Not its value, which may hold a password.
         guard let variable = variables.first(where: { !(Environment.text($0) ?? "").isEmpty }) else {

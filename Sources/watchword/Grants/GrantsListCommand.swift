@@ -25,7 +25,7 @@ struct GrantsListCommand: ParsableCommand {
 
     private static func row(_ grant: JSON) -> [String] {
         [
-            (grant["id"]?.string ?? "").shortened, (grant["subject"]?["id"]?.string ?? "").shortened,
+            (grant["id"]?.string ?? "").shortened, (grant["subject"]?["id"]?.string ?? "").shortened(to: 300),
             words(grant["allow"]?.string), (grant["user"]?.string ?? "").shortened, SpaceText.site(grant),
             SpaceText.realm(grant) ?? "", SpaceText.scheme(grant) ?? "",
         ]

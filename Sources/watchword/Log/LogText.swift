@@ -50,11 +50,13 @@ enum LogText {
     }
 
     private static func site(_ event: JSON) -> String {
-        guard event["protectionSpace"] != nil else { return event["origin"]?.string?.shortened ?? "a server" }
+        guard event["protectionSpace"] != nil else {
+            return event["origin"]?.string.map(DisplayURL.origin) ?? "a server"
+        }
         let parts = [SpaceText.realm(event).map { "\"\($0)\"" }, SpaceText.scheme(event)].compactMap(\.self)
         let space = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
         guard SpaceText.isProxy(event) else { return SpaceText.site(event) + space }
-        let way = event["origin"]?.string.map { " on the way to \($0.shortened)" } ?? ""
+        let way = event["origin"]?.string.map { " on the way to \(DisplayURL.origin($0))" } ?? ""
         return "t\(SpaceText.site(event).dropFirst())\(space)\(way)"
     }
 
@@ -115,7 +117,9 @@ enum LogText {
         }
     }
 
-    private static func scope(_ event: JSON) -> String { event["origin"]?.string.map { " for \($0.shortened)" } ?? "" }
+    private static func scope(_ event: JSON) -> String {
+        event["origin"]?.string.map { " for \(DisplayURL.origin($0))" } ?? ""
+    }
 
     private static func count(_ event: JSON) -> String { event["count"]?.integer.map { ", \($0) log-ins" } ?? "" }
 

@@ -96,15 +96,4 @@ struct MembersTests {
                 == #"params has the unknown member "typo"; it takes known, other"#)
         #expect(problem { try members.refuseMembers(otherThan: ["typo", "known"]) } == nil)
     }
-
-    @Test(arguments: [
-        ("plain", "plain"), ("a\u{1B}[2Jb\n", "a\u{FFFD}[2Jb\u{FFFD}"), ("\u{7F}\u{9B}", "\u{FFFD}\u{FFFD}"),
-        ("é𝄞", "é𝄞"),
-        (String(repeating: "x", count: 80), String(repeating: "x", count: 80)),
-        (String(repeating: "x", count: 81), String(repeating: "x", count: 80) + "…"),
-        ("a\u{202E}b\u{2066}\u{200F}", "a\u{FFFD}b\u{FFFD}\u{FFFD}"), ("a\u{2028}b\u{2029}", "a\u{FFFD}b\u{FFFD}"),
-    ])
-    func textFromOutsideIsMadeSafeForATerminal(text: String, shown: String) {
-        #expect(text.shortened == shown)
-    }
 }

@@ -5,7 +5,7 @@ import json
 import pathlib
 from typing import Any, Iterable, Optional
 
-from . import texts
+from . import escaping, texts
 from .escaping import PATH_LIMIT, quoted, shown
 from .question import Space
 
@@ -94,7 +94,7 @@ def site(event: Event) -> str:
     """The server or the proxy."""
     space = event.get("protectionSpace")
     if not isinstance(space, dict):
-        return shown(event.get("origin"), PATH_LIMIT) or "a server"
+        return escaping.url(event.get("origin")) or "a server"
     port = space.get("port")
     return texts.place(Space(
         str(space.get("protocol")), str(space.get("host")), port if isinstance(port, int) else 0, None, "",

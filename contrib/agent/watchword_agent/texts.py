@@ -1,8 +1,9 @@
-"""What is said about a question, in words: no widgets. Everything that others have written is escaped and short."""
+"""What is said about a question, in words: no widgets. Everything that others have written is escaped and, but for hosts, short."""
 import datetime
 import ipaddress
 from typing import Optional
 
+from . import escaping
 from .escaping import PATH_LIMIT, ordinal, quoted, shown
 from .question import Certificate, Kind, Question, Requester, Space
 
@@ -34,9 +35,15 @@ _PROBLEMS = {
 
 def site(space: Space) -> str:
     """The host, with its port where that is not the usual one."""
-    host = f"[{space.host}]" if ":" in space.host else space.host
+    host = escaping.host(f"[{space.host}]" if ":" in space.host else space.host)
     is_usual = not space.is_proxy and _USUAL_PORTS.get(space.protocol) == space.port
-    return shown(host if is_usual else f"{host}:{space.port}", PATH_LIMIT)
+    return host if is_usual else f"{host}:{space.port}"
+
+
+def long_host(space: Space) -> Optional[str]:
+    """The end of a host that is too long to be taken in at a glance: other names may stand at its beginning."""
+    end = escaping.host_end(space.host)
+    return f"The host has a long name, which ends in {end}" if end else None
 
 
 def address(space: Space) -> str:
@@ -148,7 +155,7 @@ def program_place(requester: Requester) -> str:
 
 def fetch(question: Question) -> str:
     """What the program wants to do."""
-    return f"{shown(question.http_method, 20)} {shown(question.origin_url, PATH_LIMIT)}"
+    return f"{shown(question.http_method, 20)} {escaping.url(question.origin_url)}"
 
 
 def problems(question: Question) -> list[str]:
@@ -177,7 +184,7 @@ def is_grave(question: Question) -> bool:
 
 def names(certificate: Certificate) -> str:
     """For whom it was issued."""
-    found = [shown(name.partition(":")[2] or name) for name in certificate.names[:LIST_LIMIT]]
+    found = [escaping.host(name.partition(":")[2] or name) for name in certificate.names[:LIST_LIMIT]]
     rest = len(certificate.names) - LIST_LIMIT
     return ", ".join(found + ([f"and {rest} more"] if rest > 0 else [])) or "no name at all"
 
@@ -232,8 +239,8 @@ def _capital(text: str) -> str:
 
 
 def user(question: Question) -> str:
-    """The user who is proposed."""
-    return shown(question.proposed_user or "")
+    """The user who is proposed, for a button: there it must not make the window wider."""
+    return shown(question.proposed_user or "", 30)
 
 
 def place(space: Space) -> str:

@@ -2,6 +2,7 @@
 import os
 from typing import Optional, Sequence
 
+from ..escaping import shown
 from ..secret import Secret
 from .dialogue import Stopper, Unavailable, one_line, run
 
@@ -17,9 +18,13 @@ class Askpass:
         if not os.access(self._program, os.X_OK):
             raise Unavailable(f"SSH_ASKPASS names {self._program}, which cannot be run")
 
+    def has_room(self, text: str) -> bool:
+        """The argument of a program has room for far more."""
+        return True
+
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
         """With a proposal: whether that is good."""
-        if initial and self._confirm(f"{text}\n\n{prompt}: {initial}?"):
+        if initial and self._confirm(f"{text}\n\n{prompt}: {shown(initial)}?"):
             return initial
         typed = self.secret(text, prompt)
         return None if typed is None else typed.text()

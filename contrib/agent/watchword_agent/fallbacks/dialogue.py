@@ -2,6 +2,7 @@
 import os
 import selectors
 import subprocess
+import textwrap
 from typing import Optional, Protocol, Sequence
 
 from ..secret import Secret, wipe
@@ -19,7 +20,11 @@ class Withdrawn(Exception):
 
 
 class Dialogue(Protocol):
-    """Blocks; runs on a thread of its own. None means that the person has cancelled."""
+    """Blocks; runs on a thread of its own. None means that the person has cancelled. `initial` is exactly what is proposed, and
+    escaped where it is shown."""
+
+    def has_room(self, text: str) -> bool:
+        """Whether `text` can be shown whole, and a prompt with it."""
 
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
         """Something that may be seen."""
@@ -107,6 +112,12 @@ def end(process: "subprocess.Popen[bytes]") -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(2)
+
+
+def wrapped(text: str, columns: int) -> str:
+    """With lines that are not longer, for helpers that break none: a window would be wider than the screen, and hide their ends."""
+    lines = [textwrap.wrap(line, columns, break_on_hyphens=False) or [""] for line in text.split("\n")]
+    return "\n".join(part for line in lines for part in line)
 
 
 def one_line(output: bytearray) -> Secret:

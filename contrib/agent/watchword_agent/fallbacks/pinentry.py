@@ -2,14 +2,18 @@
 import os
 import shutil
 import subprocess
-import textwrap
 from typing import Optional, Sequence
 
+from ..escaping import shown
 from ..secret import Secret, wipe
-from .dialogue import Stopper, Unavailable, end, read_some
+from .dialogue import Stopper, Unavailable, end, read_some, wrapped
 
 _CANCELLED = {"83886179", "83886194"}  # GPG_ERR_CANCELED and GPG_ERR_NOT_CONFIRMED, of the source pinentry
+# pinentry-curses cannot ask where a line is wider than the terminal.
 _COLUMNS = 68
+# ASSUAN_LINELENGTH less the end of the line: pinentry exits when one is longer. Of a description so much is left for the prompt
+# and the choices behind it.
+_LINE_BYTES, _RESERVED_BYTES = 1000, 260
 _CANNOT = "pinentry cannot ask"
 
 
@@ -25,10 +29,15 @@ class Pinentry:
         if not (self._terminal or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             raise Unavailable("there is neither a display nor a terminal (GPG_TTY) for pinentry")
 
+    def has_room(self, text: str) -> bool:
+        """Whether it fits into one line of Assuan."""
+        return len(_encoded(wrapped(text, _COLUMNS)).encode()) <= _LINE_BYTES - len("SETDESC ") - _RESERVED_BYTES
+
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
         """pinentry has only fields that show nothing; with a proposal it is asked whether that is good."""
         if initial:
-            chosen = self._confirm(f"{text}\n\n{prompt}: {initial}", f"As {initial}", "Cancel", "Another")
+            name = shown(initial, 40)
+            chosen = self._confirm(f"{text}\n\n{prompt}: {name}", f"As {name}", "Cancel", "Another")
             if chosen != "NOTOK":
                 return initial if chosen == "OK" else None
         typed = self._get(text, f"{prompt} (not shown)")
@@ -48,13 +57,17 @@ class Pinentry:
     # Assuan
 
     def _get(self, text: str, prompt: str) -> Optional[Secret]:
-        commands = [f"SETDESC {_encoded(_wrapped(text))}", f"SETPROMPT {_encoded(prompt)}:", "SETOK OK", "SETCANCEL Cancel"]
+        # Some pinentries read underscores of a prompt as marks of keys, others do not: the name of a user stands in the text.
+        word, _, name = prompt.partition(" of ")
+        text = f"{text}\n\n{prompt}:" if name else text
+        commands = [_command("SETDESC", wrapped(text, _COLUMNS)), _command("SETPROMPT", f"{word}:"), "SETOK OK", "SETCANCEL Cancel"]
         return self._talk(commands, "GETPIN")[1]
 
     def _confirm(self, text: str, yes: str, refusal: str, other: str) -> str:
-        commands = [f"SETDESC {_encoded(_wrapped(text))}", f"SETOK {_encoded(yes)}", f"SETCANCEL {_encoded(refusal)}"]
+        commands = [
+            _command("SETDESC", wrapped(text, _COLUMNS)), _command("SETOK", _button(yes)), _command("SETCANCEL", _button(refusal))]
         if other:
-            commands.append(f"SETNOTOK {_encoded(other)}")
+            commands.append(_command("SETNOTOK", _button(other)))
         return self._talk(commands, "CONFIRM")[0]
 
     def _talk(self, commands: list[str], last: str) -> tuple[str, Optional[Secret]]:
@@ -116,14 +129,25 @@ class Pinentry:
         return line
 
 
-def _wrapped(text: str) -> str:
-    """pinentry-curses does not break lines, and cannot ask where one is wider than the terminal."""
-    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, _COLUMNS) or [""])
+def _command(name: str, text: str) -> str:
+    """One line of Assuan. What has no room is cut at its end: the host stands at the beginning."""
+    room = _LINE_BYTES - len(name) - 1
+    encoded = [_encoded(character) for character in text]
+    if sum(len(piece.encode()) for piece in encoded) > room:
+        while sum(len(piece.encode()) for piece in encoded) > room - len("…".encode()):
+            encoded.pop()
+        encoded.append("…")
+    return f"{name} {''.join(encoded)}"
 
 
 def _encoded(text: str) -> str:
-    """Assuan's: what would end the line, and the sign of the encoding itself. An underscore is the mark of a key in buttons."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace("_", "__")
+    """What would end the line, and the sign of the encoding itself."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _button(text: str) -> str:
+    """In a button, and nowhere else, an underscore is the mark of a key."""
+    return text.replace("_", "__")
 
 
 def _decoded(line: bytearray) -> Secret:

@@ -4,6 +4,7 @@ import os
 import termios
 from typing import Iterator, Optional, Sequence
 
+from ..escaping import shown
 from ..secret import Secret, wipe
 from .dialogue import Stopper, Unavailable, Withdrawn, one_line, read_some
 
@@ -26,10 +27,14 @@ class Terminal:
         """The terminal is closed when nobody asks any more."""
         os.close(self._file)
 
+    def has_room(self, text: str) -> bool:
+        """A terminal scrolls."""
+        return True
+
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
         """Nothing but Enter takes the proposal."""
         self._introduce(text)
-        typed = self._read(f"{prompt}{f' [{initial}]' if initial else ''}: ", is_secret=False)
+        typed = self._read(f"{prompt}{f' [{shown(initial)}]' if initial else ''}: ", is_secret=False)
         return None if typed is None else typed.text().strip() or initial
 
     def secret(self, text: str, prompt: str) -> Optional[Secret]:

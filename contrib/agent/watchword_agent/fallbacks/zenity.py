@@ -4,10 +4,11 @@ import shutil
 from typing import Optional, Sequence
 
 from ..secret import Secret
-from .dialogue import Stopper, Unavailable, one_line, run
+from .dialogue import Stopper, Unavailable, one_line, run, wrapped
 
 _CANCELLED = 1
 _TITLE = "Watchword"
+_COLUMNS = 80
 
 
 class Zenity:
@@ -21,14 +22,18 @@ class Zenity:
         if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             raise Unavailable("there is no display (DISPLAY, WAYLAND_DISPLAY)")
 
+    def has_room(self, text: str) -> bool:
+        """A window grows."""
+        return True
+
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
         """A field."""
-        typed = self._run("--entry", f"--text={_plain(text)}\n\n{_plain(prompt)}:", f"--entry-text={initial}")
+        typed = self._run("--entry", f"--text={_beside_a_field(text, prompt)}", f"--entry-text={initial}")
         return None if typed is None else typed.text()
 
     def secret(self, text: str, prompt: str) -> Optional[Secret]:
         """A field that shows dots."""
-        return self._run("--entry", "--hide-text", f"--text={_plain(text)}\n\n{_plain(prompt)}:")
+        return self._run("--entry", "--hide-text", f"--text={_beside_a_field(text, prompt)}")
 
     def choose(self, text: str, choices: Sequence[tuple[str, str]], refusal: str) -> Optional[str]:
         """One choice is yes or no, of which no is the default; several are a list."""
@@ -57,8 +62,13 @@ class Zenity:
 
 
 def _plain(text: str) -> str:
-    """zenity undoes escapes with backslashes, and takes an underscore for the mark of a key."""
-    return text.replace("\\", "\\\\")
+    """zenity undoes escapes with backslashes."""
+    return wrapped(text, _COLUMNS).replace("\\", "\\\\")
+
+
+def _beside_a_field(text: str, prompt: str) -> str:
+    """What stands above a field is its label: there, and nowhere else, an underscore is the mark of a key."""
+    return _plain(f"{text}\n\n{prompt}:").replace("_", "__")
 
 
 def _markup(text: str) -> str:

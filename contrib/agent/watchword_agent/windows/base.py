@@ -145,6 +145,9 @@ class QuestionWindow(Adw.Window):
         self.add(icon)
         heading = parts.label(texts.heading(question), "title-2", align=Gtk.Align.CENTER)
         self.add(heading)
+        end = texts.long_host(question.space)
+        if end and question.kind is not Kind.CONSENT:
+            self.add(parts.label(end, "heading", align=Gtk.Align.CENTER))
         self.update_property([Gtk.AccessibleProperty.DESCRIPTION], [texts.heading(question)])
 
     def _fit(self) -> None:

@@ -16,7 +16,7 @@ class ConsentWindow(base.QuestionWindow):
         self.add_notice(
             texts.strength(question), "dim-label" if is_certain else "warning",
             "emblem-ok-symbolic" if is_certain else "dialog-warning-symbolic")
-        rows = [("Log-in", texts.wanted(question)), ("At", texts.place(question.space))]
+        rows = [("Log-in", texts.wanted(question)), ("At", "\n".join(filter(None, [texts.place(question.space), texts.long_host(question.space)])))]
         if question.space.realm:
             rows.append(("It says", texts.quoted(question.space.realm)))
         self.add(parts.facts(*rows, ("For", texts.fetch(question)), ("Scheme", texts.scheme(question.space))))

@@ -13,9 +13,27 @@ def label(text: str, *classes: str, align: Gtk.Align = Gtk.Align.START, selectab
         label=text, wrap=True, wrap_mode=Pango.WrapMode.WORD_CHAR, halign=align, xalign=.5 if align is Gtk.Align.CENTER else 0,
         justify=Gtk.Justification.CENTER if align is Gtk.Align.CENTER else Gtk.Justification.LEFT, selectable=selectable,
         natural_wrap_mode=Gtk.NaturalWrapMode.NONE, max_width_chars=50, use_markup=False, use_underline=False)
+    made.set_attributes(_no_hyphens())
     for one in classes:
         made.add_css_class(one)
     return made
+
+
+def _no_hyphens() -> Pango.AttrList:
+    """Where a host is broken into lines, a hyphen would look like one of its own."""
+    attributes = Pango.AttrList()
+    attributes.insert(Pango.attr_insert_hyphens_new(False))
+    return attributes
+
+
+def break_plainly(widget: Gtk.Widget) -> None:
+    """The same for the labels in a widget that another library makes."""
+    if isinstance(widget, Gtk.Label):
+        widget.set_attributes(_no_hyphens())
+    child = widget.get_first_child()
+    while child:
+        break_plainly(child)
+        child = child.get_next_sibling()
 
 
 def name(widget: Gtk.Widget, text: str) -> None:

@@ -108,6 +108,7 @@ class SavedWindow(Adw.Window):
             if response == "forget":
                 self._broker.call("credential/forget", {"id": identifier}, self._forgotten)
 
+        parts.break_plainly(dialog)
         dialog.connect("response", responded)
         dialog.present()
 
@@ -166,6 +167,7 @@ class SavedWindow(Adw.Window):
 
 
 def _row(title: str, subtitle: str) -> Adw.ActionRow:
-    row = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=2, subtitle_lines=2, activatable=False)
+    row = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=0, subtitle_lines=0, activatable=False)
+    parts.break_plainly(row)
     parts.name(row, f"{title}: {subtitle}")
     return row

@@ -1,0 +1,107 @@
+"""What the agent shows of hosts, URLs and names, in its windows and in the programs that ask in their place."""
+import subprocess
+
+import pytest
+
+from test_agent import message, question
+from test_agent_looks import LONG_HOST
+
+from watchword_agent import escaping, texts
+from watchword_agent.fallbacks import conversation, pinentry, zenity
+
+KINDS = [
+    "auth.challenge/ntlm", "auth.challenge/proxy", "auth.challenge/bearer", "auth.challenge/client-certificate",
+    "auth.challenge/server-trust-changed", "auth.confirm/sandbox"]
+
+
+class Roomy:
+    """A dialogue that shows everything."""
+
+    def has_room(self, text):
+        return True
+
+
+def hostile(name):
+    """A question in which everything that others have written is as long as can be."""
+    params = message(name)["params"]
+    names = {"host": LONG_HOST, "realm": "\U0001f511" * 500, "distinguishedNames": ["\u00e4" * 300] * 20}
+    return question(
+        name, url=f"https://{LONG_HOST}/" + "x" * 4000, protectionSpace={**params["protectionSpace"], **names},
+        requester={"name": "n" * 300, "pid": 2**22, "subject": "exe:/" + "\u00e4/" * 500 + "prog", "restricted": True},
+        error={"kind": "k" * 300}, previousFailureCount=20, downgrade=True)
+
+
+@pytest.fixture
+def pinentry_here(tmp_path, monkeypatch):
+    """One that would ask at a terminal, and is not started."""
+    (tmp_path / "pinentry").write_text("#!/bin/sh\n")
+    (tmp_path / "pinentry").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("GPG_TTY", "/dev/tty")
+    return pinentry.Pinentry(None)
+
+
+def test_a_host_is_shown_whole_and_only_paths_are_shortened():
+    assert escaping.host(LONG_HOST) == LONG_HOST and len(LONG_HOST) == 253
+    shown = escaping.url(f"https://bob:pw@{LONG_HOST}:8443/" + "x" * 4000 + "?last")
+    assert shown.startswith(f"https://{LONG_HOST}:8443/xxx") and shown.endswith("x?last") and len(shown) < 480 and "x…x" in shown
+
+
+@pytest.mark.parametrize("url, shown", [
+    ("https://mybank.example@evil.example\\@x", "https://evil.example\\@x"), ("https://a\u202eb/\x1b", "https://a‹U+202E›b/‹U+001B›"),
+    ("http://[::1]:8080/a?b#c", "http://[::1]:8080/a?b#c"), ("no URL", "no URL"), (None, ""),
+    ("https://" + "mybank.example." * 400 + "evil.example/", "https://…" + ("mybank.example." * 20 + "evil.example")[-259:] + "/")])
+def test_user_and_password_are_left_out_and_nothing_acts(url, shown):
+    assert escaping.url(url) == shown
+
+
+@pytest.mark.parametrize("host, end", [
+    ("short.example", None), ("a" * 50 + ".www.evil.example", "www.evil.example"), ("a" * 63 + ".evil.example", "evil.example"),
+    (LONG_HOST, "d" * 23 + ".evil.example"), ("www." + "a" * 63 + ".evil.example", "evil.example")])
+def test_the_end_of_a_long_host_is_shown_again(host, end):
+    assert escaping.host_end(host) == end
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_question_shows_the_whole_host(name):
+    asked = hostile(name)
+    said = conversation.introduction(asked, Roomy())
+    assert LONG_HOST in texts.place(asked.space) and LONG_HOST in said
+    assert LONG_HOST in texts.heading(asked) or name == "auth.confirm/sandbox"
+    assert f"which ends in {'d' * 23}.evil.example" in said
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_pinentry_has_room_for_every_question(pinentry_here, name):
+    """The host is whole there, and nowhere is a part of it."""
+    said = conversation.introduction(hostile(name), pinentry_here)
+    assert pinentry_here.has_room(said) and LONG_HOST in said
+    assert "mybank" not in said.replace(LONG_HOST, "")
+    usual = question(name)
+    assert conversation.introduction(usual, pinentry_here) == conversation.introduction(usual, Roomy())
+
+
+@pytest.mark.parametrize("text", ["%" * 2000, "\n" * 2000, "\U0001f511" * 500, "a" + "\u00e4" * 700])
+def test_a_line_for_pinentry_is_never_too_long_and_never_cut_inside_a_character(text):
+    line = pinentry._command("SETDESC", text)
+    assert 990 < len(line.encode()) <= 1000 and line.endswith("…")
+    assert "%" not in line.replace("%25", "").replace("%0A", "")
+
+
+def test_only_the_buttons_of_pinentry_have_marks_of_keys():
+    assert pinentry._command("SETDESC", "my_host 100%\n") == "SETDESC my_host 100%25%0A"
+    assert pinentry._button("my_host") == "my__host"
+
+
+def test_zenity_reads_no_underscore_as_a_mark_and_has_no_line_that_is_wider_than_the_screen():
+    assert zenity._beside_a_field("pay_pal.example", "User") == "pay__pal.example\n\nUser:"
+    assert zenity._plain("pay_pal.example") == "pay_pal.example"
+    lines = zenity._plain(f"Log in to {LONG_HOST}").split("\n")
+    assert max(map(len, lines)) <= 80 and "".join(lines).endswith(LONG_HOST)
+
+
+@pytest.mark.skipif(not pinentry.shutil.which("pinentry-curses"), reason="pinentry-curses is not installed")
+def test_the_real_pinentry_takes_the_longest_line():
+    line = pinentry._command("SETDESC", "\n" * 2000)
+    said = subprocess.run(["pinentry-curses"], input=f"{line}\nBYE\n".encode(), capture_output=True, timeout=20)
+    assert said.stdout.count(b"OK") == 3, said

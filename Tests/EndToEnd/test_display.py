@@ -1,0 +1,62 @@
+"""What a person reads at a terminal: the end of a host says whose it is, and is never hidden."""
+import json
+
+from rig.broker import program
+from rig.scripted import ScriptedServer, basic_server, response
+from rig.terminal import Shell, Terminal
+
+#: 253 characters; libcurl takes names below localhost for this machine.
+HOST = "www.mybank.example-login." + ".".join(letter * 63 for letter in "abc") + "." + "d" * 21 + ".evil.localhost"
+
+
+def one_line(text):
+    """What is shown, as though the terminal had no edge."""
+    return text.decode().replace("\r\n", "\n")
+
+
+def test_a_long_host_is_whole_in_the_question_and_in_the_lists(stage):
+    assert len(HOST) == 253
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    site = f"http://{HOST}:{server.port}"
+    shell = Shell(stage.broker())
+    terminal = shell.at_terminal("fetch", f"{site}/{'x' * 500}")
+    terminal.expect("User: ")
+    asked = one_line(terminal.shown)
+    assert f"{site} asks for a log-in." in asked and f"\n  The host has a long name, which ends in {'d' * 21}.evil.localhost\n" in asked
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0
+    assert f"  {site}  " in shell.run("credentials", "list").stdout.decode()
+    assert f"used a log-in for {site} " in shell.run("log").stdout.decode()
+
+
+def test_redirects_are_shown_with_the_whole_host(stage):
+    place = f"http://{HOST}"
+    server = stage.server(ScriptedServer(lambda request: response(
+        302, b"", f"Location: {place}:{request.header('host').rpartition(':')[2]}/{'x' * 500}last")
+        if "/start" in request.target else response(200, b"there")))
+    done = Shell(stage.broker()).run("fetch", "-v", "-L", f"{server.url}/start")
+    assert done.stdout == b"there", done
+    line = next(line for line in done.stderr.decode().splitlines() if "on to " in line)
+    assert f"{place}:{server.port}/xxx" in line and line.endswith("xlast") and "…" in line
+
+
+def test_the_doctor_shows_the_whole_proxy(stage):
+    broker = stage.configured(f'[proxy]\nurl = "http://{HOST}:3128"\n')
+    found = json.loads(Shell(broker).run("doctor", "--json").stdout)["findings"]
+    assert any(f"http://{HOST}:3128." in one["text"] for one in found), found
+
+
+def test_askpass_shows_the_fingerprint_in_its_line(stage, tmp_path):
+    text = (f"The authenticity of host '{HOST} (127.0.0.1)' can't be established.\n"
+            "ED25519 key fingerprint is SHA256:uNiVztksCsDhcc0u9e8BrrJXt3R1sUN4Vk0yLZz1vvc.\n"
+            "This key is not known by any other names.\nAre you sure you want to continue connecting (yes/no/[fingerprint])? ")
+    environment = Shell(stage.broker()).environment
+    terminal = Terminal(program("watchword"), "askpass", text, environment=environment)
+    terminal.expect("(yes/no/[fingerprint])? ")
+    assert one_line(terminal.shown) == text
+    terminal.type("no\n")
+    assert terminal.end() == 0

@@ -1,0 +1,22 @@
+"""The programs that people see and start: the helper, the agent, the installer."""
+
+from .paths import AGENT, PROTOCOL
+
+DISPLAY = [
+    ("display-host-end", PROTOCOL + "Values/DisplayURL.swift",
+     "isCut ? scalars.suffix(hostLimit) : scalars[...]", "isCut ? scalars.prefix(hostLimit) : scalars[...]",
+     "WatchwordProtocolTests.DisplayURLTests"),
+    ("display-host-whole", PROTOCOL + "Values/DisplayURL.swift",
+     "hostLimit = 259", "hostLimit = 80", "WatchwordProtocolTests.DisplayURLTests"),
+    ("display-text-end", PROTOCOL + "Values/DisplayText.swift",
+     "unicodeScalars.dropFirst(count - end))", "unicodeScalars.dropFirst(count))", "WatchwordProtocolTests.DisplayTextTests"),
+    ("agent-host-whole", AGENT + "escaping.py", "pieces[-HOST_LIMIT:]", "pieces[:HOST_LIMIT]",
+     "Tests/EndToEnd/test_agent_texts.py"),
+    ("agent-zenity-mnemonic", AGENT + "fallbacks/zenity.py", '.replace("_", "__")', '.replace("_", "_")',
+     "Tests/EndToEnd/test_agent_texts.py"),
+    ("agent-pinentry-line", AGENT + "fallbacks/pinentry.py", "_LINE_BYTES, _RESERVED_BYTES = 1000, 260",
+     "_LINE_BYTES, _RESERVED_BYTES = 1010, 260", "Tests/EndToEnd/test_agent_texts.py"),
+    ("agent-saved-host", AGENT + "windows/saved.py", "subtitle=subtitle, title_lines=0", "subtitle=subtitle, title_lines=2", "Tests/EndToEnd/test_agent_looks.py"),
+    ("agent-hyphens", AGENT + "windows/parts.py", "    made.set_attributes(_no_hyphens())\n", "",
+     "Tests/EndToEnd/test_agent_looks.py"),
+]
