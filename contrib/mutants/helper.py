@@ -1,6 +1,6 @@
 """The programs that people see and start: the helper, the agent, the installer."""
 
-from .paths import AGENT, PROTOCOL
+from .paths import AGENT, HELPER, PROTOCOL
 
 DISPLAY = [
     ("display-host-end", PROTOCOL + "Values/DisplayURL.swift",
@@ -19,4 +19,19 @@ DISPLAY = [
     ("agent-saved-host", AGENT + "windows/saved.py", "subtitle=subtitle, title_lines=0", "subtitle=subtitle, title_lines=2", "Tests/EndToEnd/test_agent_looks.py"),
     ("agent-hyphens", AGENT + "windows/parts.py", "    made.set_attributes(_no_hyphens())\n", "",
      "Tests/EndToEnd/test_agent_looks.py"),
+]
+
+PLANTED_FILES = [
+    ("part-link", HELPER + "Transfer/FoundFile.swift", "flags | O_NOFOLLOW | O_NONBLOCK", "flags | O_NONBLOCK",
+     "Tests/EndToEnd/test_helper_planted.py"),
+    ("part-owner", HELPER + "Transfer/FoundFile.swift", "if owner != user {", "if owner != user && owner == 0 {",
+     "watchwordTests.FoundFileTests"),
+    ("part-hard-link", HELPER + "Transfer/FoundFile.swift", "return links == 1 ?", "return links >= 1 ?",
+     "watchwordTests.FoundFileTests"),
+    ("planted-link", HELPER + "Transfer/ResponseOutput.swift", "FoundFile(facts).isTrusted(by: geteuid())",
+     "FoundFile(facts).isTrusted(by: facts.st_uid)", "Tests/EndToEnd/test_helper_planted.py"),
+    ("planted-pipe", HELPER + "Transfer/SpecialFile.swift", "!file.isTrusted(by: geteuid())", "!file.isTrusted(by: file.owner)",
+     "watchwordTests.FoundFileTests"),
+    ("planted-file", HELPER + "Transfer/ReplacedFile.swift", "owner != geteuid() && owner != folder.st_uid",
+     "owner != geteuid() && owner == folder.st_uid", "Tests/EndToEnd/test_helper_planted.py"),
 ]

@@ -9,6 +9,7 @@ final class PartialFile {
     let path: String
     let final: String
     let descriptor: Int32
+    private let replaced: ReplacedFile?
     /// What was there before.
     let sizeBytes: Int
     /// For `If-Range`; `nil` where it cannot be known whether the rest would fit.
@@ -20,37 +21,38 @@ final class PartialFile {
     init?(for name: String, createsFolders: Bool) throws {
         if ResponseOutput.isSpecial(name) { return nil }
         if createsFolders { try ResponseOutput.createFolders(of: name) }
-        final = ResponseOutput.target(of: name)
+        final = try ResponseOutput.target(of: name)
         path = final + ".part"
-        guard access(final, F_OK) != 0 || access(final, W_OK) == 0 else { throw ResponseOutput.notWritable(name) }
+        replaced = try ReplacedFile(final)
         (descriptor, sizeBytes) = try Self.open(path)
-        ResponseOutput.setOwner(of: descriptor, as: final)
-        validator = Self.read(path + ".validator")
+        do { validator = try Self.read(path + ".validator") } catch {
+            close(descriptor)
+            throw error
+        }
+        replaced?.restrict(descriptor)
     }
 
     /// Locked: nobody else writes to it.
     private static func open(_ path: String) throws -> (descriptor: Int32, sizeBytes: Int) {
         while true {
-            let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
-            guard descriptor >= 0 else { throw ResponseOutput.notWritable(path) }
+            guard let (descriptor, facts) = try FoundFile.open(path, O_RDWR | O_CREAT) else { continue }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 close(descriptor)
                 complain("The file \(path) is being written by another fetch.")
                 throw ExitCode(ExitStatus.writeError)
             }
             // Between the two calls another fetch may have given it its final name.
-            var (facts, named) = (stat(), stat())
-            let isKnown = fstat(descriptor, &facts) == 0
-            if isKnown, stat(path, &named) == 0, facts.st_ino == named.st_ino, facts.st_dev == named.st_dev {
-                return (descriptor, Int(facts.st_size))
+            var (now, named) = (stat(), stat())
+            let isKnown = fstat(descriptor, &now) == 0 && lstat(path, &named) == 0
+            if isKnown, facts.st_ino == named.st_ino, facts.st_dev == named.st_dev {
+                return (descriptor, Int(now.st_size))
             }
             close(descriptor)
         }
     }
 
-    private static func read(_ path: String) -> String? {
-        let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
+    private static func read(_ path: String) throws -> String? {
+        guard let (file, _) = try FoundFile.open(path, O_RDONLY) else { return nil }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: longestValidator)
         let count = Glibc.read(file, &bytes, bytes.count)
@@ -78,6 +80,7 @@ final class PartialFile {
 
     /// Gives it its final name. It is locked until then.
     func finish() throws {
+        replaced?.apply(to: descriptor)
         guard rename(path, final) == 0 else { throw ResponseOutput.notWritable(final) }
         unlink(validatorPath)
         close(descriptor)

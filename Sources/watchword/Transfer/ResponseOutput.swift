@@ -6,7 +6,7 @@ final class ResponseOutput {
     private enum Place {
         /// Standard output, or what is no regular file: a device, a pipe.
         case stream
-        case file(temporary: String, final: String)
+        case file(temporary: String, final: String, replaced: ReplacedFile?)
         /// It takes care of itself.
         case part(PartialFile)
         case memory
@@ -25,28 +25,24 @@ final class ResponseOutput {
     /// For `-o` and `-O`.
     convenience init(file name: String, createsFolders: Bool) throws {
         if createsFolders { try Self.createFolders(of: name) }
+        let final = try Self.target(of: name)
         if Self.isSpecial(name) {
             // Giving its name to another file would take a device away.
-            let descriptor = open(name, O_WRONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw Self.notWritable(name) }
+            let descriptor = try SpecialFile.open(name)
             self.init(.stream, descriptor)
             return
         }
-        let final = Self.target(of: name)
-        let isNew = access(final, F_OK) != 0
-        guard isNew || access(final, W_OK) == 0 else { throw Self.notWritable(name) }
+        let replaced = try ReplacedFile(final)
         var template = Array((Self.shortened(final) + ".XXXXXX").utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw Self.notWritable(name) }
-        if isNew {
+        if replaced == nil {
             let mask = umask(0)
             umask(mask)
             fchmod(descriptor, 0o666 & ~mask)
-        } else {
-            Self.setOwner(of: descriptor, as: final)
         }
         let temporary = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        self.init(.file(temporary: temporary, final: final), descriptor)
+        self.init(.file(temporary: temporary, final: final, replaced: replaced), descriptor)
     }
 
     /// For `-C`: a file that stays where it is until it is complete.
@@ -58,15 +54,19 @@ final class ResponseOutput {
         return stat(name, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG
     }
 
-    /// The file itself, where `name` is a symbolic link to one; also to one that is not there yet.
-    static func target(of name: String) -> String {
-        if let path = realpath(name, nil) {
-            defer { free(path) }
-            return String(cString: path)
-        }
+    /// The file itself, where `name` is a symbolic link to one; also to one that is not there yet. What is written beside it and
+    /// takes its place would pass by the kernel's own protection (proc(5), protected_symlinks): another user's link is refused.
+    static func target(of name: String) throws -> String {
         var name = name
         for _ in 0..<40 {
-            var link = [CChar](repeating: 0, count: Int(PATH_MAX))
+            var (link, facts) = ([CChar](repeating: 0, count: Int(PATH_MAX)), stat())
+            guard lstat(name, &facts) == 0, facts.st_mode & S_IFMT == S_IFLNK else { break }
+            guard FoundFile(facts).isTrusted(by: geteuid()) else {
+                complain(
+                    "cannot write \(name): it is a symbolic link of user \(facts.st_uid); remove it, or choose another file"
+                )
+                throw ExitCode(ExitStatus.writeError)
+            }
             let count = readlink(name, &link, link.count)
             guard count > 0 else { break }
             let next = String(decoding: link[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -76,7 +76,7 @@ final class ResponseOutput {
     }
 
     /// With the slash at its end.
-    private static func folder(of name: String) -> Substring {
+    static func folder(of name: String) -> Substring {
         name.lastIndex(of: "/").map { name[...$0] } ?? ""
     }
 
@@ -86,14 +86,6 @@ final class ResponseOutput {
         var last = name[folder.endIndex...]
         while last.utf8.count + 7 > Int(NAME_MAX) { last.removeLast() }
         return String(folder + last)
-    }
-
-    /// As though the file that is replaced were written to: it belongs to whom it belonged to, and who may read it stays as it was.
-    static func setOwner(of descriptor: Int32, as name: String) {
-        var facts = stat()
-        guard stat(name, &facts) == 0 else { return }
-        _ = fchown(descriptor, facts.st_uid, facts.st_gid)
-        fchmod(descriptor, facts.st_mode & 0o777)
     }
 
     func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
@@ -115,7 +107,8 @@ final class ResponseOutput {
     /// Gives the file its name.
     func finish() throws {
         if case .part(let part) = place { return try part.finish() }
-        guard case .file(let temporary, let final) = place else { return closeStream() }
+        guard case .file(let temporary, let final, let replaced) = place else { return closeStream() }
+        replaced?.apply(to: descriptor)
         let isWritten = close(descriptor) == 0
         descriptor = -1
         guard isWritten, rename(temporary, final) == 0 else {
@@ -127,7 +120,7 @@ final class ResponseOutput {
 
     /// Leaves no half file behind.
     func discard() {
-        guard case .file(let temporary, _) = place, descriptor >= 0 else { return closeStream() }
+        guard case .file(let temporary, _, _) = place, descriptor >= 0 else { return closeStream() }
         close(descriptor)
         descriptor = -1
         unlink(temporary)

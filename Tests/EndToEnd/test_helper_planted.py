@@ -1,0 +1,152 @@
+"""Files that somebody else has put where `watchword fetch` writes: what is not the user's own is neither followed nor continued."""
+import os
+import stat
+import subprocess
+
+import pytest
+
+from rig.scripted import response
+from rig.terminal import Shell
+from test_helper_downloads import Ranges
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs files of several users")
+SOMEBODY = 65534
+
+
+@pytest.fixture
+def shell(stage):
+    return Shell(stage.broker())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """As /tmp is."""
+    made = tmp_path / "for-all"
+    made.mkdir()
+    made.chmod(0o1777)
+    return made
+
+
+def begin(folder, content=b"planted", tag=b'"v1"'):
+    """A part and its validator, as -C leaves them."""
+    (folder / "f.part").write_bytes(content)
+    (folder / "f.part.validator").write_bytes(tag)
+
+
+def refused(stage, shell, folder, name="f.part", reason=""):
+    """Nothing is asked for, and everything stays as it was."""
+    def state():
+        return {path.name: (path.lstat().st_mode, path.lstat().st_uid, path.read_bytes() if path.is_file() else None)
+                for path in sorted(folder.iterdir())}
+
+    before, server = state(), stage.server(Ranges(b"planted and more"))
+    done = shell.run("fetch", "-C", "-", "-o", str(folder / "f"), server.url)
+    assert done.returncode == 23 and not server.requests, done
+    said = f"watchword: cannot continue {folder}/{name}: {reason}; remove it, or give -o in a directory of your own\n"
+    assert done.stderr.decode() == said and state() == before
+    return True
+
+
+def test_a_part_of_ones_own_is_continued(stage, shell, folder):
+    begin(folder)
+    server = stage.server(Ranges(b"planted and more"))
+    assert shell.run("fetch", "-C", "-", "-o", str(folder / "f"), server.url).returncode == 0
+    assert (folder / "f").read_bytes() == b"planted and more" and server.requests[0].header("Range") == "bytes=7-"
+
+
+def test_a_symbolic_link_is_not_followed(stage, shell, folder, tmp_path):
+    (tmp_path / "precious").write_bytes(b"precious")
+    for name, target in [("f.part", "precious"), ("f.part", "not there"), ("f.part.validator", "precious")]:
+        begin(folder)
+        (folder / name).unlink()
+        (folder / name).symlink_to(tmp_path / target)
+        assert refused(stage, shell, folder, name, "it is a symbolic link")
+        (folder / name).unlink()
+    assert (tmp_path / "precious").read_bytes() == b"precious" and not (tmp_path / "not there").exists()
+
+
+def test_a_hard_link_and_a_pipe_are_not_continued(stage, shell, folder, tmp_path):
+    begin(folder)
+    os.link(folder / "f.part", tmp_path / "other")
+    assert refused(stage, shell, folder, reason="it has 2 hard links")
+    (tmp_path / "other").unlink()
+    os.link(folder / "f.part.validator", tmp_path / "other")
+    assert refused(stage, shell, folder, "f.part.validator", "it has 2 hard links")
+    for name in ("f.part", "f.part.validator"):
+        begin(folder)
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        assert refused(stage, shell, folder, name, "it is not a regular file")
+        (folder / name).unlink()
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("name", ["f.part", "f.part.validator"])
+def test_a_part_of_another_user_is_not_continued(stage, shell, folder, name):
+    begin(folder)
+    os.chown(folder / name, SOMEBODY, SOMEBODY)
+    assert refused(stage, shell, folder, name, f"it belongs to user {SOMEBODY}, not to user 0")
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("more", [["-o"], ["-C", "-", "-o"], ["-o", "/dev/null", "-D"]])
+def test_a_link_of_another_user_leads_nowhere(stage, shell, folder, tmp_path, more):
+    (tmp_path / "precious").write_bytes(b"precious")
+    for target in ("precious", "not there", "/dev/null"):
+        (folder / "f").symlink_to(tmp_path / target)
+        os.chown(folder / "f", SOMEBODY, SOMEBODY, follow_symlinks=False)
+        done = shell.run("fetch", *more, str(folder / "f"), stage.server(Ranges(b"body")).url)
+        said = f"watchword: cannot write {folder}/f: it is a symbolic link of user {SOMEBODY}; remove it, or choose another file\n"
+        assert done.returncode == 23 and done.stderr.decode() == said, done
+        (folder / "f").unlink()
+    assert (tmp_path / "precious").read_bytes() == b"precious" and not (tmp_path / "not there").exists()
+    assert sorted(path.name for path in folder.iterdir()) == []
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("more", [["-o"], ["-C", "-", "-o"]])
+def test_a_file_of_another_user_in_a_folder_for_all_is_not_written(stage, shell, folder, tmp_path, more):
+    url = stage.server(Ranges(b"body")).url
+    (folder / "f").write_bytes(b"planted")
+    os.chown(folder / "f", SOMEBODY, SOMEBODY)
+    done = shell.run("fetch", *more, str(folder / "f"), url)
+    said = f"watchword: cannot write {folder}/f: it belongs to user {SOMEBODY}; remove it, or choose another file\n"
+    assert done.returncode == 23 and done.stderr.decode() == said, done
+    assert (folder / "f").read_bytes() == b"planted" and [path.name for path in folder.iterdir()] == ["f"]
+    # In that user's own folder it is replaced, and stays theirs, and nobody else's to read.
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", SOMEBODY, SOMEBODY)
+    (tmp_path / "theirs/f").write_bytes(b"old")
+    (tmp_path / "theirs/f").chmod(0o640)
+    os.chown(tmp_path / "theirs/f", SOMEBODY, SOMEBODY)
+    assert shell.run("fetch", *more, str(tmp_path / "theirs/f"), url).returncode == 0
+    facts = (tmp_path / "theirs/f").stat()
+    assert (tmp_path / "theirs/f").read_bytes() == b"body"
+    assert (facts.st_uid, facts.st_gid, stat.S_IMODE(facts.st_mode)) == (SOMEBODY, SOMEBODY, 0o640)
+
+
+@ROOT_ONLY
+def test_a_pipe_of_another_user_gets_nothing(stage, shell, folder):
+    """Not even opened: whoever waits at the other end would get what is fetched."""
+    os.mkfifo(folder / "f")
+    os.chown(folder / "f", SOMEBODY, SOMEBODY)
+    for more in [["-o"], ["-C", "-", "-o"]]:
+        done = shell.run("fetch", *more, str(folder / "f"), stage.server(Ranges(b"body")).url)
+        assert done.returncode == 23 and b"it is a pipe of user 65534" in done.stderr, done
+
+
+@ROOT_ONLY
+def test_a_nameless_pipe_that_another_user_has_made_is_written_to(stage, shell):
+    readable, writable = os.pipe()
+    os.fchown(writable, SOMEBODY, SOMEBODY)
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&3', "sh", *shell_command(), "-o", "/dev/stdout", stage.server(lambda request: response(200, b"body")).url],
+        env=shell.environment, preexec_fn=lambda: os.dup2(writable, 3), pass_fds=[3], timeout=20, capture_output=True)
+    os.close(writable)
+    assert done.returncode == 0 and os.read(readable, 100) == b"body", done
+    os.close(readable)
+
+
+def shell_command():
+    from rig.broker import program
+    return [program("watchword"), "fetch"]
