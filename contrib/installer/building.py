@@ -1,5 +1,7 @@
 """The programs: built here, or taken from where they are."""
+import os
 import pathlib
+import stat
 import subprocess
 
 from . import layout
@@ -18,7 +20,18 @@ def binaries(kind, folder=None):
     if missing:
         raise SystemExit(f"{' and '.join(missing)} cannot be found in {found}. Build first, or name another folder with "
                          "--binaries.")
+    for name in layout.PROGRAMS:
+        _check(found / name)
     return _stripped(found) if kind == "release" else found
+
+
+def _check(program):
+    """Root runs the helper, for the completions, and installs both for everybody."""
+    for path in (program, program.parent):
+        facts = path.stat()
+        if os.geteuid() == 0 and facts.st_mode & stat.S_IWOTH and not facts.st_mode & stat.S_ISVTX:
+            raise SystemExit(f"{path} can be changed by other users (mode {stat.S_IMODE(facts.st_mode):04o}). Look whether one "
+                             f"has, and run: chmod o-w '{path}'")
 
 
 def _stripped(folder):

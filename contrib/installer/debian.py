@@ -49,7 +49,7 @@ def build(binaries, output, is_release):
     with tempfile.TemporaryDirectory(prefix="watchword-deb-") as folder:
         root = pathlib.Path(folder) / "root"
         files = entries(binaries)
-        Installation(root, "/.list").install(files)
+        Installation(root, "/.list", ["/"]).install(files)
         (root / ".list").unlink()
         root.chmod(0o755)
         (root / "DEBIAN").mkdir(mode=0o755)

@@ -4,12 +4,15 @@ import os
 import pathlib
 import re
 import subprocess
+import unicodedata
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTRIB = ROOT / "contrib"
 PROGRAMS = ["watchwordd", "watchword"]
 # Other names of the helper, under which git and others find it.
 LINKS = ["git-credential-watchword", "watchword-askpass"]
+# Specifiers and quotes of systemd.unit(5), what the Desktop Entry Specification reserves in Exec, and the marks of shells.
+_MARKS = set("%\"'\\$`><~|&;*?#()[]{}!^")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,11 +37,31 @@ class Folders:
     def of(prefix, home=None):
         """`home` is given for an installation for one user."""
         if home is not None:
-            configuration = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+            configuration = os.environ.get("XDG_CONFIG_HOME", "")
+            # XDG Base Directory Specification: a path that is relative is ignored.
+            configuration = configuration.rstrip("/") if os.path.isabs(configuration) else f"{home}/.config"
             return Folders(prefix, f"{configuration}/systemd/user", f"{prefix}/share/zsh/site-functions", f"{configuration}/autostart")
         return Folders(prefix, f"{prefix}/lib/systemd/user",
                        f"{prefix}/share/zsh/" + ("vendor-completions" if prefix == "/usr" else "site-functions"),
                        "/etc/xdg/autostart")
+
+    @property
+    def all(self):
+        """All that is installed is in one of them."""
+        return [self.prefix, self.units, self.zsh, self.autostart]
+
+    def problem(self):
+        """Why nothing can be installed there; None where it can. Units, entries of the desktop and shells read the paths, each
+        with marks of its own."""
+        for path in self.all:
+            if os.path.normpath(path) != path or path in ("/", "//") or path.startswith("//"):
+                return f"{path!r} is no folder to install into: give the absolute path of one below /"
+            for character in path:
+                if character in _MARKS or unicodedata.category(character)[0] in "CZ":
+                    name = unicodedata.name(character, f"U+{ord(character):04X}")
+                    return (f"{path!r} has the character {character!r} ({name}), which means something else in units, entries of "
+                            "the desktop or lists; choose another --prefix")
+        return None
 
     @property
     def programs(self):

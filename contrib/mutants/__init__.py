@@ -10,7 +10,7 @@ from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 from .waiting import WAITING
-from .helper import DISPLAY, PLANTED_FILES
+from .helper import DISPLAY, INSTALLATION, PLANTED_FILES
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
@@ -19,5 +19,5 @@ GROUPS = {
     "credentials": CREDENTIALS,
     "ntlm": NTLM,
     "credentials": CREDENTIALS, "display": DISPLAY,
-    "planted-files": PLANTED_FILES,
+    "planted-files": PLANTED_FILES, "installation": INSTALLATION,
 }

@@ -1,6 +1,6 @@
 """The programs that people see and start: the helper, the agent, the installer."""
 
-from .paths import AGENT, HELPER, PROTOCOL
+from .paths import AGENT, HELPER, INSTALLER, PROTOCOL
 
 DISPLAY = [
     ("display-host-end", PROTOCOL + "Values/DisplayURL.swift",
@@ -34,4 +34,25 @@ PLANTED_FILES = [
      "watchwordTests.FoundFileTests"),
     ("planted-file", HELPER + "Transfer/ReplacedFile.swift", "owner != geteuid() && owner != folder.st_uid",
      "owner != geteuid() && owner == folder.st_uid", "Tests/EndToEnd/test_helper_planted.py"),
+]
+
+INSTALLATION = [
+    ("install-list-paths", INSTALLER + "installation.py", "if os.path.normpath(path) != path or ", "if ",
+     "Tests/EndToEnd/test_install_trust.py"),
+    ("install-list-roots", INSTALLER + "installation.py", "return any(path.startswith(root) or", "return True or any(path.startswith(root) or",
+     "Tests/EndToEnd/test_install_trust.py"),
+    ("install-list-owner", INSTALLER + "tree.py", "            self._check_owner(facts, self.full(path))\n", "",
+     "Tests/EndToEnd/test_install_trust.py"),
+    ("install-list-names", INSTALLER + "tree.py", " or facts.st_nlink != 1", "", "Tests/EndToEnd/test_install_trust.py"),
+    ("install-folder-link", INSTALLER + "tree.py", " or self.user == 0 and is_inside:", ":", "Tests/EndToEnd/test_install_trust.py"),
+    ("install-folder-owner", INSTALLER + "tree.py", "            self._check_owner(facts, path)\n        elif", "            pass\n        elif",
+     "Tests/EndToEnd/test_install_trust.py"),
+    ("install-set-aside", INSTALLER + "tree.py", "if not _is_there(name + ending, folder)", "if name",
+     "Tests/EndToEnd/test_install_trust.py"),
+    ("install-mode", INSTALLER + "installation.py", '"surrogateescape"), 0o644)', '"surrogateescape"), 0o666)',
+     "Tests/EndToEnd/test_install_trust.py"),
+    ("install-prefix", INSTALLER + "layout.py", 'unicodedata.category(character)[0] in "CZ"', 'character == "\\0"',
+     "Tests/EndToEnd/test_install_trust.py"),
+    ("install-binaries", INSTALLER + "building.py", "os.geteuid() == 0 and facts.st_mode & stat.S_IWOTH", "os.geteuid() < 0",
+     "Tests/EndToEnd/test_install_trust.py"),
 ]
