@@ -50,7 +50,8 @@ def test_a_host_is_shown_whole_and_only_paths_are_shortened():
 @pytest.mark.parametrize("url, shown", [
     ("https://mybank.example@evil.example\\@x", "https://evil.example\\@x"), ("https://a\u202eb/\x1b", "https://a‹U+202E›b/‹U+001B›"),
     ("http://[::1]:8080/a?b#c", "http://[::1]:8080/a?b#c"), ("no URL", "no URL"), (None, ""),
-    ("https://" + "mybank.example." * 400 + "evil.example/", "https://…" + ("mybank.example." * 20 + "evil.example")[-259:] + "/")])
+    ("https://" + "mybank.example." * 400 + "evil.example/", "https://…" + ("mybank.example." * 20 + "evil.example")[-259:] + "/")],
+    ids=["user", "marks", "address", "text", "nothing", "long"])
 def test_user_and_password_are_left_out_and_nothing_acts(url, shown):
     assert escaping.url(url) == shown
 
@@ -81,7 +82,8 @@ def test_pinentry_has_room_for_every_question(pinentry_here, name):
     assert conversation.introduction(usual, pinentry_here) == conversation.introduction(usual, Roomy())
 
 
-@pytest.mark.parametrize("text", ["%" * 2000, "\n" * 2000, "\U0001f511" * 500, "a" + "\u00e4" * 700])
+@pytest.mark.parametrize("text", ["%" * 2000, "\n" * 2000, "\U0001f511" * 500, "a" + "\u00e4" * 700],
+                         ids=["percent", "lines", "keys", "letters"])
 def test_a_line_for_pinentry_is_never_too_long_and_never_cut_inside_a_character(text):
     line = pinentry._command("SETDESC", text)
     assert 990 < len(line.encode()) <= 1000 and line.endswith("…")
