@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -104,6 +105,31 @@ static inline CURLcode watchword_curl_easy_set_socket_function(
     CURL *easy, curl_opensocket_callback function, void *user) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, user);
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
+}
+
+// Copies the address in network order, and returns how many bytes it has: 4, 16, or 0 for another family.
+static inline size_t watchword_curl_address(const struct curl_sockaddr *address, unsigned char *bytes) {
+    if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
+        memcpy(bytes, &((const struct sockaddr_in *)(const void *)&address->addr)->sin_addr, 4);
+        return 4;
+    }
+    if (address->family == AF_INET6 && address->addrlen >= sizeof(struct sockaddr_in6)) {
+        memcpy(bytes, &((const struct sockaddr_in6 *)(const void *)&address->addr)->sin6_addr, 16);
+        return 16;
+    }
+    return 0;
+}
+
+// Of an address of one of the two families.
+static inline int watchword_curl_port(const struct curl_sockaddr *address) {
+    return ntohs(((const struct sockaddr_in *)(const void *)&address->addr)->sin_port);
+}
+
+// `function` is told which connection a request is about to go over, be it new or from before, and may refuse.
+static inline CURLcode watchword_curl_easy_set_request_function(
+    CURL *easy, curl_prereq_callback function, void *user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, user);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
 }
 
 // libcurl 7.88 opens sockets without close-on-exec.

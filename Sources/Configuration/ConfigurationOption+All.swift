@@ -24,7 +24,10 @@ extension ConfigurationOption {
             "The only hosts that may be fetched from. Without this option that is every host, with an empty list none."),
         .hosts(
             "fetch.deny", \.deniedHosts,
-            "Hosts that are never fetched from, also where fetch.allow has them."),
+            "Hosts that are never fetched from, also where fetch.allow has them. No connection is made to an address in this "
+                + "list, be it the address of a server or of a proxy, whatever name leads to it; 127.0.0.1, [::1] and "
+                + "localhost stand for all loopback addresses. A name in this list stands for that name alone. What is "
+                + "fetched through a proxy is checked by name only, as the proxy looks up the address."),
         .proxyURL(
             "proxy.url", \.proxyURL,
             "The proxy for all fetches, which also looks up all names; with https it is spoken to over TLS, with socks5h by "

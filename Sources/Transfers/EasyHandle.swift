@@ -86,6 +86,11 @@ struct EasyHandle {
         try check(code, CURLOPT_COPYPOSTFIELDS)
     }
 
+    /// `function` is asked before every request. `user` must live as long as the handle.
+    func set(request function: curl_prereq_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_request_function(pointer, function, user), CURLOPT_PREREQFUNCTION)
+    }
+
     /// `function` opens every socket of the transfer. `user` must live as long as the handle.
     func set(socket function: curl_opensocket_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
         try check(watchword_curl_easy_set_socket_function(pointer, function, user), CURLOPT_OPENSOCKETFUNCTION)

@@ -30,6 +30,7 @@ final class Transfer {
 
     private(set) var headers = ResponseHeaders()
     private(set) var ntlm: NTLMWatch
+    private(set) var gate: ConnectionGate
     /// How much libcurl has read of the body of a refused CONNECT, at least.
     private var refusalBytes = 0
     private(set) var body: [UInt8] = []
@@ -72,6 +73,7 @@ final class Transfer {
         self.id = id
         self.request = request
         ntlm = NTLMWatch(request)
+        gate = ConnectionGate(request.deniedAddresses)
         self.easy = easy
         self.lines = lines
         self.completion = completion
@@ -113,7 +115,7 @@ final class Transfer {
         try easy.set(CURLOPT_HEADERDATA, pointer: owner)
         try easy.set(
             socket: { owner, _, address in
-                guard let address, Transfer.at(owner).mayConnect() else { return CURL_SOCKET_BAD }
+                guard let address, Transfer.at(owner).mayConnect(to: address) else { return CURL_SOCKET_BAD }
                 return watchword_curl_socket(address)
             }, owner)
         try easy.set(
@@ -121,6 +123,13 @@ final class Transfer {
                 guard let context else { return CURLE_SSL_CONNECT_ERROR }
                 return Transfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
             }, owner)
+        if !gate.isOpen {
+            try easy.set(
+                request: { owner, address, _, port, _ in
+                    let isAdmitted = Transfer.at(owner).maySend(to: address, port: port)
+                    return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                }, owner)
+        }
         if source != nil {
             try easy.set(CURLOPT_READDATA, pointer: owner)
             try easy.set(CURLOPT_READFUNCTION) { bytes, _, count, owner in
@@ -275,7 +284,13 @@ final class Transfer {
         return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
     }
 
-    private func mayConnect() -> Bool { ntlm.connect() }
+    private func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
+        gate.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && ntlm.connect()
+    }
+
+    private func maySend(to address: UnsafePointer<CChar>?, port: Int32) -> Bool {
+        gate.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port))
+    }
 
     private func record(header line: UnsafeRawBufferPointer) -> Bool {
         refusalBytes = 0

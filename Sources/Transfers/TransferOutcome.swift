@@ -17,6 +17,7 @@ extension Transfer {
 
     private func result(_ code: CURLcode) -> TransferPort.Outcome {
         if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
+        if code != CURLE_OK, let failure = gate.failure(for: request) { return .failure(failure) }
         if let end = code == CURLE_OK || isRefusedTunnel ? ntlm.endOfTransfer : ntlm.end {
             if let failure = TransferFailure(end, for: request) { return .failure(failure) }
             // libcurl had to be stopped, and has dropped the body of the refusal.

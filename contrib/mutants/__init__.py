@@ -5,7 +5,7 @@ A guard is (name, file, exact text, replacement, tests). The text stands in its 
 `swift test`, or a file for pytest. A replacement has to compile without a warning.
 """
 
-from .connections import BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, NTLM, SERVICE_MANAGER
+from .connections import ADDRESSES, BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, NTLM, SERVICE_MANAGER
 from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
@@ -20,4 +20,5 @@ GROUPS = {
     "ntlm": NTLM,
     "credentials": CREDENTIALS, "display": DISPLAY,
     "planted-files": PLANTED_FILES, "installation": INSTALLATION,
+    "addresses": ADDRESSES,
 }

@@ -94,6 +94,23 @@ NTLM = [
      "TransfersTests.NTLMAttemptOnTheWireTests"),
 ]
 
+ADDRESSES = [
+    ("address-loopback", CORE + "Fetch/AddressRules.swift",
+     " || $0.isThisMachine && rule.address.isThisMachine }", " }", "WatchwordCoreTests.AddressRulesTests"),
+    ("address-of-a-name", CORE + "Fetch/HostRules.swift",
+     "return NetworkAddress(host: host).map { addresses.denies($0, port: port) } ?? false", "return false",
+     "WatchwordCoreTests.AddressRulesTests"),
+    ("address-of-a-proxy", FETCH + "FetchMachine+Hops.swift",
+     "            if let route { try environment.hosts.check(route) }\n", "            if let route, route.endpoint.host.isEmpty { try environment.hosts.check(route) }\n",
+     "Tests/EndToEnd/test_denied_addresses.py"),
+    ("address-after-resolution", TRANSFERS + "Transfer.swift",
+     "gate.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && ntlm.connect()",
+     "address.pointee.family >= 0 && ntlm.connect()", "TransfersTests.ConnectionGateTests"),
+    ("address-of-a-connection-from-before", TRANSFERS + "Transfer.swift",
+     "return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT", "return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_OK",
+     "TransfersTests.ConnectionGateTests"),
+]
+
 KEYRING = [
     ("keyring-readable", CORE + "Keyring/StoredCredential.swift",
      "guard scheme != nil || !isReadable else { return nil }", "_ = isReadable", "WatchwordCoreTests.KeyringMatchTests"),

@@ -48,6 +48,7 @@ extension TransferFailure.Cause {
         case .serverProofWrong: .serverNotAuthentic
         case .charactersUnsupported: .invalidAnswer
         case .ntlmChallengeUnusable, .ntlmNotContinued: .notSupported
+        case .addressDenied: .denied
         case .tooManyWaiting: .busy
         }
     }

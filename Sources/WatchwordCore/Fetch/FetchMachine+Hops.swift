@@ -12,6 +12,11 @@ extension FetchMachine {
         if route != before { outgoing.proxy = nil }
         outgoing.server = nil
         handshakeQuestion = nil
+        do throws(FetchFailure) {
+            if let route { try environment.hosts.check(route) }
+        } catch {
+            return fail(error, &memory)
+        }
         enterConnection(from: previous, memory, now: environment.now)
         return startHop(environment, &memory, events: events)
     }
@@ -64,6 +69,7 @@ extension FetchMachine {
         var request = TransferRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
             timeout: timeout, maxBodyBytes: plan.maxBodyBytes)
+        request.deniedAddresses = environment.hosts.addresses
         request.delivery = plan.delivery
         request.decompresses = plan.decompresses
         request.maxBytesPerSecond = plan.maxBytesPerSecond

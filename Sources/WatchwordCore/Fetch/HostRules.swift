@@ -1,6 +1,6 @@
 public import WatchwordProtocol
 
-/// From which hosts anything may be fetched.
+/// The hosts that may be fetched from, and to which connections may be made.
 public struct HostRules: Sendable, Equatable {
     /// `nil` allows all.
     public var allowed: [HostPattern]?
@@ -14,14 +14,32 @@ public struct HostRules: Sendable, Equatable {
 
     /// - Throws: `FetchFailure` of kind `denied`.
     public func check(_ origin: Origin) throws(FetchFailure) {
-        guard !allow(origin) else { return }
+        guard denies(origin.host, origin.port) || !allows(origin.host, origin.port) else { return }
         throw FetchFailure(
             .denied, "The configuration does not allow fetches from \(origin.text) (fetch.allow, fetch.deny).")
     }
 
-    private func allow(_ origin: Origin) -> Bool {
-        func matches(_ pattern: HostPattern) -> Bool { pattern.matches(host: origin.host, port: origin.port) }
-        return !denied.contains(where: matches) && (allowed?.contains(where: matches) ?? true)
+    /// A proxy that the configuration names need not be among the hosts that may be fetched from.
+    /// - Throws: `FetchFailure` of kind `denied`.
+    func check(_ route: ProxyRoute) throws(FetchFailure) {
+        let endpoint = route.endpoint
+        guard denies(endpoint.host, endpoint.port) || route.isNamedByFetch && !allows(endpoint.host, endpoint.port)
+        else { return }
+        throw FetchFailure(
+            .denied, "the configuration does not allow the proxy \(endpoint.text) (fetch.allow, fetch.deny)")
+    }
+
+    /// What is checked after name resolution.
+    var addresses: AddressRules { AddressRules(denied: denied) }
+
+    private func denies(_ host: String, _ port: Int) -> Bool {
+        if denied.contains(where: { $0.matches(host: host, port: port) }) { return true }
+        // Whoever resolves the name, or does not: a remote proxy resolves it out of sight.
+        return NetworkAddress(host: host).map { addresses.denies($0, port: port) } ?? false
+    }
+
+    private func allows(_ host: String, _ port: Int) -> Bool {
+        allowed?.contains { $0.matches(host: host, port: port) } ?? true
     }
 }
 

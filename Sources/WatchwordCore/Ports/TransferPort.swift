@@ -12,6 +12,8 @@ public struct TransferRequest: Sendable, Equatable {
     public var body: RequestBody?
     /// The proxy that it goes through; `nil` for none.
     public var proxy: ProxyRequest?
+    /// Addresses to which no connection is made, and over none that is there already anything sent.
+    public var deniedAddresses = AddressRules()
     /// For the whole exchange, name resolution and connecting included.
     public var timeout: Duration
     /// A larger response, after decoding, ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
@@ -121,6 +123,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case clientCertificateRefused
         /// The server does not go on without a certificate.
         case clientCertificateRequired
+        /// The only addresses of the server or the proxy are among `TransferRequest.deniedAddresses`. Nothing was sent.
+        case addressDenied
         /// Negotiate: there is no Kerberos ticket for the service, and none can be had. Nothing was sent.
         case noTicket
         /// Negotiate: the answer to the ticket is not from the service that the ticket is for.

@@ -49,6 +49,12 @@ public struct HostPattern: Sendable, Hashable {
         text.utf8.contains(UInt8(ascii: "@")) ? "This text" : "\"\(text.shortened)\""
     }
 
+    /// The address that is meant, where it is one; 127.0.0.1 for `localhost`.
+    package var address: NetworkAddress? {
+        let isAddress = scope == .host && HostName.isAddress(name) || scope != .below && name == "localhost"
+        return isAddress ? NetworkAddress(host: name) : nil
+    }
+
     /// Whether `host`, a name or an address (IPv6 in brackets), is meant at `port`.
     public func matches(host: String, port: Int) -> Bool {
         guard self.port == nil || self.port == port, let host = HostName.canonical(host) else { return false }

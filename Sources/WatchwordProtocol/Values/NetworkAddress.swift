@@ -1,0 +1,73 @@
+internal import Glibc
+
+/// An IPv4 or IPv6 address in the one form in which addresses are compared, whatever the way in which it was written.
+///
+/// A zone (`fe80::1%eth0`) is not part of it: a rule for an address holds on every interface.
+public struct NetworkAddress: Sendable, Hashable {
+    /// 4 bytes or 16, in network order; 4 for an IPv4-mapped IPv6 address.
+    public let bytes: [UInt8]
+
+    /// - Parameter bytes: 4 or 16, in network order; `nil` for another count.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        self.bytes = bytes.starts(with: Self.mappedPrefix) ? Array(bytes[12...]) : bytes
+    }
+
+    /// The address that `text` spells, with or without brackets and zone. Names have none.
+    public init?(_ text: String) {
+        var inner = Substring(text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text)
+        if let zone = inner.firstIndex(of: "%") { inner = inner[..<zone] }
+        // A NUL byte would end the text for the C function.
+        guard inner.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
+        var (short, long) = (in_addr(), in6_addr())
+        if inet_pton(AF_INET, String(inner), &short) == 1 {
+            self.init(bytes: withUnsafeBytes(of: short) { Array($0) })
+        } else if inet_pton(AF_INET6, String(inner), &long) == 1 {
+            self.init(bytes: withUnsafeBytes(of: long) { Array($0) })
+        } else {
+            return nil
+        }
+    }
+
+    /// The address that a host of a URL stands for without a resolver: its own, or 127.0.0.1 for `localhost` and the names
+    /// below it (RFC 6761 section 6.3). `nil` for any other name.
+    package init?(host: String) {
+        guard let host = HostName.canonical(host) else { return nil }
+        self.init(host == "localhost" || host.hasSuffix(".localhost") ? "127.0.0.1" : host)
+    }
+
+    /// This address, and the IPv4 address that it leads to: IPv4-compatible (RFC 4291 section 2.5.5.1), NAT64 (RFC 6052
+    /// section 2.1), 6to4 (RFC 3056).
+    package var reached: [NetworkAddress] {
+        guard bytes.count == 16 else { return [self] }
+        let embedded: ArraySlice<UInt8>? =
+            if bytes.starts(with: Self.nat64Prefix) {
+                bytes[12...]
+            } else if bytes.starts(with: [0x20, 0x02]) {
+                bytes[2..<6]
+            } else if bytes[..<12].allSatisfy({ $0 == 0 }), bytes[12...].contains(where: { $0 > 1 }) {
+                bytes[12...]
+            } else {
+                nil
+            }
+        return [self] + (embedded.flatMap { NetworkAddress(bytes: Array($0)) }.map { [$0] } ?? [])
+    }
+
+    /// A loopback address, or the unspecified one, by which Linux connects to this machine, too.
+    package var isThisMachine: Bool {
+        bytes.count == 4 ? bytes[0] == 127 || bytes[0] == 0 : bytes[..<15].allSatisfy { $0 == 0 } && bytes[15] <= 1
+    }
+
+    private static let mappedPrefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+    private static let nat64Prefix: [UInt8] = [0x00, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0]
+}
+
+extension NetworkAddress: CustomStringConvertible {
+    /// As `inet_ntop(3)` writes it, without brackets.
+    public var description: String {
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let family = bytes.count == 4 ? AF_INET : AF_INET6
+        guard inet_ntop(family, bytes, &buffer, socklen_t(buffer.count)) != nil else { return "" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
