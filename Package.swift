@@ -8,6 +8,12 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// The dynamic linker finds all functions before `main`. Its lazy resolver saves vector registers on the stack, and they may hold
+/// a part of a password.
+let boundAtStart: [LinkerSetting] = [
+    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"])
+]
+
 let package = Package(
     name: "watchword",
     products: [
@@ -87,7 +93,8 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: strict
+            swiftSettings: strict,
+            linkerSettings: boundAtStart
         ),
         .executableTarget(
             name: "watchword",

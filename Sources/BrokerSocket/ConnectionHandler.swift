@@ -55,6 +55,7 @@ final class ConnectionHandler: ChannelInboundHandler {
             // A message may hold a password. Nobody reads these bytes again: the next read overwrites them.
             watchword_wipe(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
         }
+        watchword_clear_stack()
     }
 
     /// What it has sent is not looked at.

@@ -1,4 +1,5 @@
 public import Broker
+internal import CPlatform
 public import NIOCore
 
 /// A SwiftNIO event loop as the broker's own.
@@ -9,5 +10,11 @@ public struct EventLoopAdapter: BrokerLoop {
 
     public var executor: any SerialExecutor { loop.executor }
 
-    public func post(_ call: @escaping @Sendable () -> Void) { loop.execute(call) }
+    public func post(_ call: @escaping @Sendable () -> Void) {
+        loop.execute {
+            call()
+            // What has come, or ended, may have been a login.
+            watchword_clear_stack()
+        }
+    }
 }

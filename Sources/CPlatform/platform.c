@@ -29,6 +29,39 @@ int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid) {
     return 0;
 }
 
+// All of these are the caller's to save, so that nobody misses what is in them. memcpy leaves parts of what it has copied there,
+// and the dynamic linker's lazy resolver, in libraries that are not bound at start, writes them to the stack later.
+static void clear_vector_registers(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) {
+        __asm__ volatile(
+            "vpxord %zmm16, %zmm16, %zmm16\n vpxord %zmm17, %zmm17, %zmm17\n vpxord %zmm18, %zmm18, %zmm18\n"
+            "vpxord %zmm19, %zmm19, %zmm19\n vpxord %zmm20, %zmm20, %zmm20\n vpxord %zmm21, %zmm21, %zmm21\n"
+            "vpxord %zmm22, %zmm22, %zmm22\n vpxord %zmm23, %zmm23, %zmm23\n vpxord %zmm24, %zmm24, %zmm24\n"
+            "vpxord %zmm25, %zmm25, %zmm25\n vpxord %zmm26, %zmm26, %zmm26\n vpxord %zmm27, %zmm27, %zmm27\n"
+            "vpxord %zmm28, %zmm28, %zmm28\n vpxord %zmm29, %zmm29, %zmm29\n vpxord %zmm30, %zmm30, %zmm30\n"
+            "vpxord %zmm31, %zmm31, %zmm31\n");
+    }
+    if (__builtin_cpu_supports("avx")) {
+        __asm__ volatile(
+            "vzeroall" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+            "xmm12", "xmm13", "xmm14", "xmm15");
+    }
+#elif defined(__aarch64__)
+    __asm__ volatile(
+        "movi v0.2d, #0\n movi v1.2d, #0\n movi v2.2d, #0\n movi v3.2d, #0\n movi v4.2d, #0\n movi v5.2d, #0\n"
+        "movi v6.2d, #0\n movi v7.2d, #0\n movi v16.2d, #0\n movi v17.2d, #0\n movi v18.2d, #0\n movi v19.2d, #0\n" ::
+            : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19");
+#endif
+}
+
+__attribute__((noinline)) void watchword_clear_stack(void) {
+    char area[WATCHWORD_CLEARED_STACK];
+    watchword_wipe(area, sizeof area);
+    clear_vector_registers();
+}
+
 int watchword_set_close_on_exec(int descriptor) {
     int flags = fcntl(descriptor, F_GETFD);
     if (flags < 0 || fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) < 0) return errno;

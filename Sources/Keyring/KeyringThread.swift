@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import CSecret
 internal import Glibc
 internal import Synchronization
@@ -100,6 +101,7 @@ final class KeyringThread: Sendable {
             }
             if let job {
                 if !job.call.isOver { job.run(worker) }
+                watchword_clear_stack()
             } else if isStopping {
                 break
             } else {

@@ -24,6 +24,8 @@ enum EngineLimits {
     static let connectionLifetime = 3600
     /// The connections of an identity that nobody uses are closed after this time.
     static let identityIdleSeconds = 300
+    /// The same where libcurl keeps a password together with the connection.
+    static let loginIdleSeconds = 15
     /// Of a chain that is shown, and of the issuers that a server accepts: more are left out.
     static let shownCertificates = 20
     static let shownIssuers = 256

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import CPlatform
 internal import Glibc
 internal import Synchronization
 internal import WatchwordCore
@@ -111,6 +112,7 @@ final class EngineThread: SerialExecutor {
             }
             if hasEnded { break }
             if isPolling {
+                watchword_clear_stack()
                 sleep()
                 mailbox.withLock { $0.isPolling = false }
             }

@@ -24,7 +24,8 @@ struct PoolTable {
             if request.trust == .ask || pool.marks == marks { return pool }
             forget(request.identity)
         }
-        let pool = try IdentityPool(marks: marks, idleTime: idleTime)
+        let limit = request.leavesPassword ? min(idleTime, .seconds(EngineLimits.loginIdleSeconds)) : idleTime
+        let pool = try IdentityPool(marks: marks, idleTime: limit)
         pools[request.identity] = pool
         return pool
     }

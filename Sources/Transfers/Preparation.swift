@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import Glibc
 internal import WatchwordCore
 
@@ -112,6 +113,8 @@ enum DetachedThread {
             { argument in
                 guard let argument else { return nil }
                 Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+                // The stack of a thread that has ended stays, for the next one.
+                watchword_clear_stack()
                 return nil
             }, body.toOpaque())
         guard status == 0 else {

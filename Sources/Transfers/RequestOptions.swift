@@ -95,6 +95,9 @@ extension EasyHandle {
 extension TransferRequest {
     var handshakes: [Handshake] { [handshake, proxyHandshake].compactMap { $0 } }
 
+    /// libcurl keeps a password together with the connections of this request.
+    var leavesPassword: Bool { handshakes.contains { $0.scheme == .ntlm } || proxy?.password != nil }
+
     /// What would mark connections that others use, or log in twice, is a mistake of the caller's.
     func checkCombination() throws(TransferFailure) {
         let marksConnections =

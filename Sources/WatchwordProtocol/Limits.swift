@@ -84,6 +84,8 @@ public enum Limits {
     /// Identities of connections at once: logins by NTLM or Negotiate, client certificates, trust exceptions; the one unused
     /// for longest goes first.
     public static let connectionIdentities = 64
+    /// How long the broker keeps an identity with a password or passphrase in it after its last request.
+    public static let secretIdentityIdle: Duration = .seconds(60)
     /// Trust exceptions, and client certificates, that are remembered for the session.
     public static let rememberedDecisions = 256
     /// What is remembered of consents, given and refused.

@@ -53,6 +53,20 @@ import WatchwordProtocol
         }
     }
 
+    @Test func throughAProxyThePortIsTheProxys() async throws {
+        let proxy = ScriptedServer([okay, okay, .hold])
+        defer { proxy.stop() }
+        try await withEngine { engine in
+            var request = try denying("127.0.0.1:80") { TransfersTests.request("http://o.invalid/") }
+            request.proxy = ProxyRequest(kind: .http, host: "127.0.0.1", port: proxy.port)
+            #expect(await engine.exchange(request).text == "ok")
+            #expect(await engine.exchange(request).text == "ok")
+            request.deniedAddresses = AddressRules(denied: [try HostPattern("127.0.0.1:\(proxy.port)")])
+            #expect(await engine.exchange(request).failure?.cause == .addressDenied)
+        }
+        #expect(proxy.heard.count == 1)
+    }
+
     /// The configuration has changed between the two.
     @Test(arguments: [ConnectionIdentity.none, .number(1)])
     func aConnectionFromBeforeIsNoWayAround(identity: ConnectionIdentity) async throws {

@@ -21,9 +21,16 @@ import WatchwordProtocol
         return fetch
     }
 
+    /// With a credential of its own, which the session keeps.
+    private func logInWithItsOwn(_ run: inout TableRun, _ user: String, client: Int = 1) throws -> FetchID {
+        let fetch = try run.fetch("https://h/", client: client) { $0.credential = login(user, "pw") }
+        run.challenge(fetch, "NTLM")
+        return fetch
+    }
+
     @Test func n1TheConnectionBelongsToTheLogin() throws {
         var run = try run()
-        let bob = try logIn(&run)
+        let bob = try logInWithItsOwn(&run, "bob")
         #expect(run.last(bob)?.handshake?.scheme == .ntlm)
         #expect(run.last(bob)?.handshake?.user == "bob")
         #expect(run.last(bob)?.authorization == nil)
@@ -31,10 +38,10 @@ import WatchwordProtocol
         #expect(identity != .none)
         run.respond(bob, 200)
         #expect(run.closed.isEmpty)
-        let same = try logIn(&run, client: 2)
+        let same = try logInWithItsOwn(&run, "bob", client: 2)
         #expect(run.identity(same) == identity)
         run.respond(same, 200)
-        let carol = try logIn(&run, "carol")
+        let carol = try logInWithItsOwn(&run, "carol")
         #expect(run.identity(carol) != identity)
         let anonymous = try run.fetch("https://h/")
         #expect(run.identity(anonymous) == ConnectionIdentity.none)
@@ -97,10 +104,10 @@ import WatchwordProtocol
         var run = try run()
         var ids: [ConnectionIdentity] = []
         for number in 0...Limits.connectionIdentities {
-            let fetch = try logIn(&run, "user\(number)")
+            let fetch = try logInWithItsOwn(&run, "user\(number)")
             ids.append(try #require(run.identity(fetch)))
             run.respond(fetch, 200)
-            if number > 0 { run.respond(try logIn(&run, "user0"), 200) }
+            if number > 0 { run.respond(try logInWithItsOwn(&run, "user0"), 200) }
         }
         #expect(Set(ids).count == Limits.connectionIdentities + 1)
         #expect(run.closed == [ids[1]])
@@ -196,6 +203,33 @@ import WatchwordProtocol
         run.answer(other, user: "bob", "pw")
         run.fail(other, failure)
         #expect(run.results[other] == nil && run.failures[other]?.kind == .notSupported)
+    }
+
+    @Test(arguments: [Persistence.none, .forSession])
+    func aConnectionDoesNotOutliveACredentialThatIsNotKept(persistence: Persistence) throws {
+        var run = try run()
+        run.schemes.ntlmHosts = [try HostPattern("h")]
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch, "NTLM")
+        run.answer(fetch, user: "bob", "pw", persistence)
+        let identity = try #require(run.last(fetch)?.identity)
+        #expect(identity != .none && run.closed.isEmpty)
+        run.respond(fetch, 200)
+        #expect(run.results[fetch]?.response.status == 200)
+        #expect(run.closed == (persistence == .none ? [identity] : []))
+    }
+
+    @Test func aConnectionThatNobodyUsesKeepsNoPassword() throws {
+        var run = try run()
+        let fetch = try logInWithItsOwn(&run, "bob")
+        let identity = try #require(run.identity(fetch))
+        run.respond(fetch, 200)
+        run.now += Limits.secretIdentityIdle - .seconds(1)
+        run.tick()
+        #expect(run.closed.isEmpty)
+        run.now += .seconds(1)
+        run.tick()
+        #expect(run.closed == [identity])
     }
 
     /// Between the answer and the failure something else was asked.

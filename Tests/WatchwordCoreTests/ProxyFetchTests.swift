@@ -48,7 +48,7 @@ import WatchwordProtocol
         var run = TableRun(proxy: wayOut)
         func identity(_ user: String?) throws -> ConnectionIdentity? {
             let fetch = try run.fetch("https://h/") { params in
-                params.proxy = named(user.map { LoginCredential(user: $0, password: secret("pw"), persistence: .none) })
+                params.proxy = named(user.map { LoginCredential(user: $0, password: secret("pw")) })
             }
             if user != nil { run.challengeFromProxy(fetch) }
             #expect(run.last(fetch)?.proxyLogin == user.map { basic($0, "pw") })

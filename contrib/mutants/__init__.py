@@ -16,9 +16,6 @@ GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
     "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
     "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
-    "credentials": CREDENTIALS,
-    "ntlm": NTLM,
-    "credentials": CREDENTIALS, "display": DISPLAY,
-    "planted-files": PLANTED_FILES, "installation": INSTALLATION,
-    "addresses": ADDRESSES,
+    "credentials": CREDENTIALS, "display": DISPLAY, "planted-files": PLANTED_FILES, "installation": INSTALLATION,
+    "ntlm": NTLM, "addresses": ADDRESSES,
 }

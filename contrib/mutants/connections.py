@@ -193,6 +193,14 @@ MESSAGES = [
 ]
 
 MEMORY = [
+    ("memory-stack", "Sources/CPlatform/platform.c", "    watchword_wipe(area, sizeof area);\n",
+     "    __asm__ volatile(\"\" : : \"r\"(area) : \"memory\");\n", "CPlatformTests.StackTests"),
+    ("memory-bound-at-start", "Package.swift", '"-Xlinker", "now"', '"-Xlinker", "lazy"', "Tests/EndToEnd/test_memory_fragments.py"),
+    ("memory-of-an-idle-login", CORE + "Connection/ConnectionIdentities.swift",
+     "now - entries[index].lastUse >= Limits.secretIdentityIdle", "now - entries[index].lastUse >= Limits.secretIdentityIdle * 2",
+     "WatchwordCoreTests.HandshakeFetchTests"),
+    ("memory-of-a-login-connection", FETCH + "FetchMachine+Asking.swift",
+     "$0.trust?.fetch == id || $0.holdsTransientSecret", "$0.trust?.fetch == id", "WatchwordCoreTests.HandshakeFetchTests"),
     ("secret-wipe", PROTOCOL + "Values/SecretMemory.swift",
      "        watchword_wipe(bytes.baseAddress, bytes.count)\n", "", "WatchwordProtocolTests.Secret"),
     ("secret-equality", PROTOCOL + "Values/Secret.swift",

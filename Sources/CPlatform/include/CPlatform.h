@@ -9,6 +9,13 @@
 /// Overwrites `length` bytes at `block` in a way that the compiler may not remove.
 void watchword_wipe(void *block, size_t length);
 
+/// How much of the stack `watchword_clear_stack` overwrites, in bytes: deeper than libcurl, OpenSSL and the broker's own calls go.
+enum { WATCHWORD_CLEARED_STACK = 64 << 10 };
+
+/// Overwrites the part of the calling thread's stack that functions have used which have returned since: spilled registers and
+/// local buffers may hold parts of a secret. Clears the vector registers as well. To be called where the stack is shallow.
+void watchword_clear_stack(void);
+
 /// Who is at the other end of a connected Unix socket (SO_PEERCRED, unix(7)). Returns 0, or an error number.
 int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid);
 

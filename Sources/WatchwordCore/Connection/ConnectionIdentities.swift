@@ -32,6 +32,19 @@ struct ConnectionMarks: Sendable, Equatable {
     }
 
     var isEmpty: Bool { self == ConnectionMarks() }
+
+    /// A password or a passphrase that is not to be remembered. It would stay as long as the connections do.
+    var holdsTransientSecret: Bool {
+        logins.contains { $0.persistence == .none }
+            || certificate.map { $0.persistence == .none && $0.passphrase != nil } ?? false
+    }
+
+    /// A password, or a passphrase.
+    var holdsSecret: Bool { !logins.isEmpty || certificate?.passphrase != nil }
+
+    private var logins: [LoginCredential] {
+        [tunnel, handshake].compactMap(\.?.credential).filter { $0.form != .tickets }
+    }
 }
 
 /// The numbers under which the adapter keeps connections apart. Bounded: the identity unused for longest is forgotten.
@@ -39,6 +52,7 @@ struct ConnectionIdentities: Sendable {
     private struct Entry: Sendable {
         let marks: ConnectionMarks
         let number: Int
+        var lastUse: Duration
     }
 
     /// The one used last at the end.
@@ -48,13 +62,14 @@ struct ConnectionIdentities: Sendable {
 
     var count: Int { entries.count }
 
-    mutating func identity(for marks: ConnectionMarks) -> ConnectionIdentity {
+    mutating func identity(for marks: ConnectionMarks, now: Duration) -> ConnectionIdentity {
         guard !marks.isEmpty else { return .none }
         if let index = entries.firstIndex(where: { $0.marks == marks }) {
             entries.append(entries.remove(at: index))
+            entries[entries.count - 1].lastUse = now
         } else {
             lastNumber += 1
-            entries.append(Entry(marks: marks, number: lastNumber))
+            entries.append(Entry(marks: marks, number: lastNumber, lastUse: now))
             if entries.count > Limits.connectionIdentities { drop(at: 0) }
         }
         return .number(lastUsed)
@@ -65,6 +80,14 @@ struct ConnectionIdentities: Sendable {
     /// Nobody gets the connections of those that are meant any more.
     mutating func forget(where isMeant: (ConnectionMarks) -> Bool) {
         for index in entries.indices.reversed() where isMeant(entries[index].marks) { drop(at: index) }
+    }
+
+    /// Forgets the identities that hold a secret and were not used for `Limits.secretIdentityIdle`.
+    mutating func expire(now: Duration) {
+        for index in entries.indices.reversed()
+        where entries[index].marks.holdsSecret && now - entries[index].lastUse >= Limits.secretIdentityIdle {
+            drop(at: index)
+        }
     }
 
     private mutating func drop(at index: Int) { forgotten.append(.number(entries.remove(at: index).number)) }

@@ -212,6 +212,6 @@ extension FetchMachine {
         leaveQueue(&memory)
         memory.turns.endTrials(by: id)
         releaseAll(&memory)
-        memory.identities.forget { $0.trust?.fetch == id }
+        memory.identities.forget { $0.trust?.fetch == id || $0.holdsTransientSecret }
     }
 }

@@ -80,7 +80,7 @@ extension FetchMachine {
             for: target, environment, nonces: &memory.session.nonces)
         request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
         if hop.url.origin.scheme == .https { secure(&request) }
-        request.identity = memory.identities.identity(for: marks(request))
+        request.identity = memory.identities.identity(for: marks(request), now: environment.now)
         return FetchStep(.transfer(request))
     }
 

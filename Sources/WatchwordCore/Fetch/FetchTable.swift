@@ -170,10 +170,13 @@ public struct FetchTable: Sendable {
     public mutating func tick(_ environment: FetchEnvironment) -> [Order] {
         memory.session.expire(now: environment.now)
         memory.decisions.expire(memory.session.limits, now: environment.now)
-        guard memory.turns.waitingCount > 0 else { return [] }
-        return machines.keys.sorted { $0.number < $1.number }.flatMap { id in
-            run(id, environment, machines[id]?.tick(environment, &memory))
-        }
+        memory.identities.expire(now: environment.now)
+        let expired = takeOrders()
+        guard memory.turns.waitingCount > 0 else { return expired }
+        return expired
+            + machines.keys.sorted { $0.number < $1.number }.flatMap { id in
+                run(id, environment, machines[id]?.tick(environment, &memory))
+            }
     }
 
     /// What came up besides the fetches, such as a credential that was forgotten by hand.

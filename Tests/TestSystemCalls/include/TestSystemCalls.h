@@ -1,6 +1,8 @@
 #ifndef WATCHWORD_TEST_SYSTEM_CALLS_H
 #define WATCHWORD_TEST_SYSTEM_CALLS_H
 
+#include "TestStack.h"
+
 /// The name of the call with this index, out of those that a broker never makes; NULL behind the last.
 const char *watchword_test_call_name(int index);
 
