@@ -2,18 +2,29 @@ internal import Glibc
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-extension ClientCertificate.Material {
+/// The bytes of a certificate or key, and how far the file is exposed that they were read from.
+struct CertificateFile {
+    let bytes: Secret
+    private let exposure: KeyFileExposure?
+
+    /// Reads a file on the calling thread.
     /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable`.
-    func bytes() throws(TransferFailure) -> Secret {
-        switch self {
-        case .bytes(let bytes): return bytes
-        case .file(let path): return try Self.read(path)
+    init(_ material: ClientCertificate.Material) throws(TransferFailure) {
+        switch material {
+        case .bytes(let bytes): (self.bytes, exposure) = (bytes, nil)
+        case .file(let path): (bytes, exposure) = try Self.read(path)
         case .token: throw LoadedCertificate.failure("A token holds no file.", .clientCertificateUnreadable)
         }
     }
 
+    /// To be called when a key was found in it.
+    /// - Throws: `TransferFailure` with cause `clientKeyExposed` when others can get at the file.
+    func requirePrivate() throws(TransferFailure) {
+        if let exposure { throw LoadedCertificate.failure(exposure.text, .clientKeyExposed) }
+    }
+
     /// Only regular files of a sensible size: a pipe would hold up the engine.
-    private static func read(_ path: String) throws(TransferFailure) -> Secret {
+    private static func read(_ path: String) throws(TransferFailure) -> (Secret, KeyFileExposure?) {
         let unreadable = LoadedCertificate.failure(
             "The file \(path.shortened) cannot be read, or is too large.", .clientCertificateUnreadable)
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -35,6 +46,7 @@ extension ClientCertificate.Material {
             return count
         }
         guard isWhole else { throw unreadable }
-        return bytes
+        let exposure = KeyFileExposure(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path)
+        return (bytes, exposure)
     }
 }

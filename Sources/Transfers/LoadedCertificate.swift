@@ -18,23 +18,18 @@ final class LoadedCertificate: @unchecked Sendable {
     init(_ given: ClientCertificate, tokenModule: String? = nil) throws(TransferFailure) {
         ERR_clear_error()
         defer { ERR_clear_error() }
+        var file: CertificateFile?
         if case .token(let uri) = given.certificate {
             certificate = try TokenURI(uri, module: tokenModule).certificate()
-            try readKey(given.privateKey ?? given.certificate, given.passphrase, tokenModule)
         } else {
-            let bytes = try given.certificate.bytes()
-            if bytes.withUnsafeBytes({ $0.first == 0x30 }) {
-                try readPKCS12(bytes, given.passphrase)
-            } else {
-                try readCertificates(bytes)
-                try readKey(given.privateKey ?? .bytes(bytes), given.passphrase, tokenModule)
-            }
-        }
-        if X509_check_private_key(certificate, key) != 1 {
-            throw Self.failure("The private key does not belong to the client certificate.", .clientKeyMismatch)
+            file = try readCertificate(given)
         }
         content = try contentNow()
         if let expected = given.expectedContent, expected != content { throw Self.changed }
+        if key == nil { try readKey(given, file, tokenModule) }
+        if X509_check_private_key(certificate, key) != 1 {
+            throw Self.failure("The private key does not belong to the client certificate.", .clientKeyMismatch)
+        }
     }
 
     deinit {
@@ -75,21 +70,39 @@ final class LoadedCertificate: @unchecked Sendable {
         }
     }
 
-    private func readKey(
-        _ material: ClientCertificate.Material, _ passphrase: Secret?, _ tokenModule: String?
-    ) throws(TransferFailure) {
-        if case .token(let uri) = material {
-            key = try TokenURI(uri, module: tokenModule).key(passphrase)
-            return
+    /// Reads a certificate from a file or PEM text, and its key too if that is PKCS#12.
+    private func readCertificate(_ given: ClientCertificate) throws(TransferFailure) -> CertificateFile {
+        let file = try CertificateFile(given.certificate)
+        if file.bytes.withUnsafeBytes({ $0.first == 0x30 }) {
+            try file.requirePrivate()
+            try readPKCS12(file.bytes, given.passphrase)
+        } else {
+            try readCertificates(file.bytes)
         }
-        let bytes = try material.bytes()
-        let input = try Self.input(bytes)
+        return file
+    }
+
+    /// - Parameter file: that of the certificate, which holds the key unless another one is given.
+    private func readKey(
+        _ given: ClientCertificate, _ file: CertificateFile?, _ tokenModule: String?
+    ) throws(TransferFailure) {
+        switch given.privateKey ?? given.certificate {
+        case .token(let uri): key = try TokenURI(uri, module: tokenModule).key(given.passphrase)
+        case let material:
+            if given.privateKey == nil, let file { return try readKey(file, given.passphrase) }
+            try readKey(try CertificateFile(material), given.passphrase)
+        }
+    }
+
+    private func readKey(_ file: CertificateFile, _ passphrase: Secret?) throws(TransferFailure) {
+        let input = try Self.input(file.bytes)
         defer { BIO_free_all(input) }
         try Self.check(rounds: watchword_rounds_of_pem(input))
         _ = BIO_ctrl(input, BIO_CTRL_RESET, 0, nil)
         ERR_clear_error()
         let source = Passphrase(passphrase)
         key = source.lend { PEM_read_bio_PrivateKey(input, nil, $0, $1) }
+        if key != nil || source.wasAsked { try file.requirePrivate() }
         guard key == nil else { return }
         throw source.wasAsked
             ? Self.wrongPassphrase

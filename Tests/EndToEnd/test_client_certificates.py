@@ -196,6 +196,29 @@ def test_nobody_else_is_served_as_the_owner_of_the_certificate(stage, broker, ce
     assert 'SUCCESS "CN=Bob Client"' in server.wait_for_log('SUCCESS "CN=Bob Client"')
 
 
+@pytest.mark.parametrize("form", [
+    {}, {"key": "client-locked.key", "passphrase": PASSPHRASE}, {"certificate": "client-both.pem", "key": None},
+    {"certificate": "client.p12", "key": None, "passphrase": PASSPHRASE}], ids=["key", "locked", "both", "p12"])
+def test_a_key_that_others_can_read_is_not_used(stage, broker, certificates, tls_server, tmp_path, form):
+    server = tls_server(client_authority=certificates / "ca.pem")
+    credential = shown(certificates, **form)["credential"]
+    name = "privateKey" if "privateKey" in credential else "certificate"
+    file = tmp_path / "copy"
+    file.write_bytes(pathlib.Path(credential[name]).read_bytes())
+    credential[name] = str(file)
+    client, asked = asking(stage, broker, lambda challenge: {"action": "credential", "credential": credential})
+    for mode in [0o644, 0o640, 0o602]:
+        file.chmod(mode)
+        reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": credential})
+        assert reply["error"]["data"]["kind"] == "clientCertificateRejected"
+        assert f"chmod 600 '{file}'" in reply["error"]["message"], reply
+    client.fetch(server.url)
+    assert asked[1]["error"]["kind"] == "keyExposed"
+    assert not server.peers
+    file.chmod(0o600)
+    assert stage.client(broker=broker).fetch(server.url, tls={"certificate": credential})["result"]["status"] == 200
+
+
 @pytest.fixture
 def replaceable(certificates, tmp_path):
     """The file `client.pem`, and a function that puts the certificate and key of another client into it."""
@@ -317,6 +340,8 @@ def test_a_file_that_takes_too_long_to_open_is_not_opened(stage, broker, certifi
         text = base64.encodebytes(made.replace(few, many)).decode()
         (tmp_path / "key").write_text(f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{text}-----END ENCRYPTED PRIVATE KEY-----\n")
         own = {"type": "certificate", "certificate": str(certificates / "client.pem"), "privateKey": str(tmp_path / "key")}
+    for file in tmp_path.iterdir():
+        file.chmod(0o600)
     server = tls_server(client_authority=certificates / "ca.pem")
     begin = time.monotonic()
     reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": {**own, "passphrase": PASSPHRASE}})

@@ -40,8 +40,8 @@ extension TransferFailure.Cause {
     fileprivate var kind: ErrorKind {
         switch self {
         case .proxyUnreachable, .proxyRefused, .proxyLoginRefused, .proxyLoginTooLong, .proxyTLSFailed: .proxyFailed
-        case .clientCertificateUnreadable, .clientCertificateChanged, .clientKeyPassphraseWrong, .clientKeyMismatch,
-            .clientCertificateRefused, .clientCertificateRequired:
+        case .clientCertificateUnreadable, .clientCertificateChanged, .clientKeyExposed, .clientKeyPassphraseWrong,
+            .clientKeyMismatch, .clientCertificateRefused, .clientCertificateRequired:
             .clientCertificateRejected
         // It may work later, unchanged: after a kinit, or when the KDC answers.
         case .noTicket: .cannotConnect

@@ -145,6 +145,8 @@ extension FetchMachine {
             return certificateFailed(failure, .certificateNotUsable, environment, &memory)
         case .clientCertificateChanged:
             return certificateFailed(failure, .certificateChanged, environment, &memory)
+        case .clientKeyExposed:
+            return certificateFailed(failure, .keyExposed, environment, &memory)
         case .clientKeyPassphraseWrong:
             return certificateFailed(failure, .passphraseWrong, environment, &memory)
         case .clientCertificateRefused:

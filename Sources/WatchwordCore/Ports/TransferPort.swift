@@ -117,6 +117,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         /// The passphrase of the key is wrong, or missing.
         case clientKeyPassphraseWrong
         case clientKeyMismatch
+        /// Others can get at the file that holds the key. Nothing was sent.
+        case clientKeyExposed
         /// A file or a token holds another certificate than the one that was accepted. Nothing was sent.
         case clientCertificateChanged
         /// The server has looked at the certificate and ended the connection.

@@ -143,6 +143,8 @@ public struct Challenge: Sendable, Equatable {
         case connectionNotSecure
         /// There is no key, or it cannot be read, or it is not the certificate's.
         case certificateNotUsable
+        /// Other users can read or change the file of the key.
+        case keyExposed
         /// The file or token holds another certificate than the one that was accepted for the session.
         case certificateChanged
         /// The passphrase of the key, or the PIN of the token, is wrong or missing.
@@ -160,6 +162,7 @@ public struct Challenge: Sendable, Equatable {
             case .credentialOfWrongType: "This kind of credential does not answer this challenge."
             case .connectionNotSecure: "A token is sent over https only."
             case .certificateNotUsable: "The certificate or its key cannot be read, or they do not belong together."
+            case .keyExposed: "Other users can read or change the private key file. Run \"chmod 600\" on it."
             case .certificateChanged: "The file or token holds another certificate than the one accepted before."
             case .passphraseWrong: "The passphrase of the key, or the PIN of the token, is wrong or missing."
             case .certificateRefused: "The server has refused the client certificate."

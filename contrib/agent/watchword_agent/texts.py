@@ -26,6 +26,7 @@ _PROBLEMS = {
     "credentialOfWrongType": "That answer was not of the kind that is asked for.",
     "connectionNotSecure": "A token cannot be sent here: everybody on the way could use it.",
     "certificateNotUsable": "The certificate or its key cannot be read, or they do not belong together.",
+    "keyExposed": "Other users can read or change the private key file. Run “chmod 600” on it.",
     "certificateChanged": "The file or token holds another certificate than the one accepted before.",
     "passphraseWrong": "The passphrase or PIN is wrong or missing.",
     "certificateRefused": "The server has refused that certificate.",
