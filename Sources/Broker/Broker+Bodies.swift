@@ -192,7 +192,7 @@ extension Broker {
             fetch.holding?.grow(by: bytes.count)
             perform(table.given(.bytes(bytes), for: id, environment))
         case .attached(let attached)?:
-            let stream = makeStream(attached, keepsCopy: false)
+            let stream = makeStream(attached, keepsCopy: false, for: connection)
             fetch.source = stream.source
             if let token = fetch.steps?.token { tokens[token]?.freeSides.insert(.request) }
             perform(table.given(.stream(stream), for: id, environment))

@@ -70,7 +70,8 @@ extension Broker {
         dropOpenBody(of: fetch)
         let id = fetch.id
         var request = request
-        request.allowance = fetch.owner.flatMap { connections[$0.connection]?.holdings.responses }
+        let holdings = fetch.owner.flatMap { connections[$0.connection]?.holdings }
+        (request.allowance, request.disk) = (holdings?.responses, holdings?.disk)
         let transfer = transfers.start(request) { [self, loop] outcome in
             loop.post { self.assumeIsolated { $0.transferEnded(outcome, of: id) } }
         }

@@ -57,7 +57,7 @@ extension Broker {
         }
         noteSuspension()
         plan.givesBodyAgain = connection.subscription?.asksNeedBody ?? false
-        let stream = params.attachedBody.map { makeStream($0, keepsCopy: !plan.givesBodyAgain) }
+        let stream = params.attachedBody.map { makeStream($0, keepsCopy: !plan.givesBodyAgain, for: connection) }
         if let stream { plan.body = .stream(stream) }
         let id = table.add(plan, of: connection.id.tag, subjectNow(of: connection))
         var delivery = plan.subscription?.delivery ?? .none
@@ -74,9 +74,10 @@ extension Broker {
 }
 
 extension Broker {
-    func makeStream(_ body: AttachedBody, keepsCopy: Bool) -> RequestStream {
-        RequestStream(
-            source: transfers.makeSource(size: body.sizeBytes, keepsCopy: keepsCopy), size: body.sizeBytes)
+    func makeStream(_ body: AttachedBody, keepsCopy: Bool, for connection: ClientConnection) -> RequestStream {
+        let source = transfers.makeSource(
+            size: body.sizeBytes, keepsCopy: keepsCopy, disk: connection.holdings.disk)
+        return RequestStream(source: source, size: body.sizeBytes)
     }
 }
 

@@ -11,6 +11,8 @@ struct Holdings {
     let requests: Allowance
     /// Bytes of responses that are not answered.
     let responses: Allowance
+    /// Bytes in temporary files.
+    let disk: Allowance
     /// Bytes of messages that are not complete.
     let messages: Allowance
     /// Bytes that the client has not read.
@@ -24,6 +26,7 @@ struct Holdings {
         bodies = allowance(\.bodies, wider?.bodies)
         requests = allowance(\.requestBytes, wider?.requests)
         responses = allowance(\.responseBytes, wider?.responses)
+        disk = allowance(\.diskBytes, wider?.disk)
         messages = allowance(\.messageBytes, wider?.messages)
         replies = allowance(\.replyBytes, wider?.replies)
     }

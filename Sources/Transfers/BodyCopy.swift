@@ -1,39 +1,71 @@
 internal import CPlatform
 internal import Glibc
+internal import WatchwordCore
 
 /// A body that is kept: of a request, for the case that it has to be sent again, or of a response that waits for an answer. In
 /// memory while it is small, then in a file that has no name any more.
 ///
 /// Lost, and then of no use, when there is no more room for it. Lives on the engine's thread.
 struct BodyCopy: ~Copyable {
+    /// Why a copy was lost.
+    enum Loss: Equatable {
+        case tooLarge
+        /// Files of the same client, or of all clients, use the whole quota.
+        case quota(Allowance.Shortage)
+        /// The disk is full, or nearly so, or cannot be written.
+        case noSpace
+    }
+
     /// Not where the system keeps files in memory.
     private static let folder = "/var/tmp"
 
     private var memory: [UInt8] = []
     private var file: Int32 = -1
     private(set) var count = 0
-    private(set) var isLost = false
+    private(set) var loss: Loss?
     private let limit: Int
+    /// The quota for what is in files, and the part of it that this copy uses.
+    private let disk: Allowance?
+    private var share: Allowance.Share?
     /// What is larger is in a file.
     private let memoryBytes: Int
 
-    init(limit: Int = EngineLimits.bodyCopyBytes, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes) {
+    /// - Parameter disk: the quota for what is in a file; `nil` for none.
+    init(
+        limit: Int = .max, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes, disk: Allowance? = nil
+    ) {
         self.limit = limit
         self.memoryBytes = memoryBytes
+        self.disk = disk
+        share = disk.map { Allowance.Share(of: $0) }
     }
 
     deinit { if file >= 0 { close(file) } }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        guard !isLost else { return }
+        guard loss == nil else { return }
         if file < 0 && count + bytes.count <= memoryBytes {
             memory += bytes
             count += bytes.count
             return
         }
-        guard count + bytes.count <= limit, moveToFile(), write(bytes) else { return lose() }
+        let growth = file < 0 ? count + bytes.count : bytes.count
+        guard count + bytes.count <= limit else { return lose(.tooLarge) }
+        if let shortage = disk?.shortage(for: growth) { return lose(.quota(shortage)) }
+        guard DiskReserve.allows(growth, in: Self.folder) else { return lose(.noSpace) }
+        // What was written before a failure counts, too, until the file is closed.
+        share?.grow(by: growth)
+        guard moveToFile(), write(bytes) else { return lose(.noSpace) }
         count += bytes.count
     }
+
+    /// Gives up a copy that will not have room, before any of it is written.
+    mutating func expect(_ size: Int) {
+        guard loss == nil, size > memoryBytes, let shortage = disk?.shortage(for: size) else { return }
+        lose(.quota(shortage))
+    }
+
+    var isLost: Bool { loss != nil }
 
     /// The bytes from `offset` on, as many as fit. 0 when the copy does not reach that far, or cannot be read.
     func read(from offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
@@ -48,8 +80,9 @@ struct BodyCopy: ~Copyable {
         return max(0, pread(file, buffer.baseAddress, wanted, off_t(offset)))
     }
 
-    mutating func lose() {
-        isLost = true
+    private mutating func lose(_ reason: Loss) {
+        loss = reason
+        share = nil
         memory = []
         if file >= 0 { close(file) }
         file = -1

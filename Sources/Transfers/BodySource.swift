@@ -16,7 +16,7 @@ final class BodySource {
     /// `nil` when nobody knows.
     let size: Int?
     private let keepsCopy: Bool
-    private var copy = BodyCopy()
+    private var copy: BodyCopy
     private var socket: BodySocket?
     private var hasEnded = false
     /// Whoever wrote it has gone, and has not said that this was all.
@@ -29,9 +29,15 @@ final class BodySource {
     var isPaused = false
     private var lastProgress = ContinuousClock.now
 
-    init(size: Int?, keepsCopy: Bool) {
+    /// - Parameter disk: the quota for a copy that is in a file; `nil` for none.
+    /// - Parameter memoryBytes: a larger copy is in a file.
+    init(
+        size: Int?, keepsCopy: Bool, disk: Allowance? = nil, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes
+    ) {
         self.size = size
         self.keepsCopy = keepsCopy
+        copy = BodyCopy(memoryBytes: memoryBytes, disk: disk)
+        if let size { copy.expect(size) }
     }
 
     func attach(_ socket: consuming BodySocket) {

@@ -9,13 +9,20 @@ final class BodyStore {
     private var fed = 0
 
     /// - Parameter inMemory: as long as it is small.
-    init(start: [UInt8], inMemory: Bool) {
+    /// - Parameter disk: the quota for what is in a file; `nil` for none.
+    init(start: [UInt8], inMemory: Bool, disk: Allowance? = nil) {
         copy = BodyCopy(
-            limit: EngineLimits.wholeBodyBytes, memoryBytes: inMemory ? EngineLimits.bodyCopyMemoryBytes : 0)
+            limit: EngineLimits.wholeBodyBytes, memoryBytes: inMemory ? EngineLimits.bodyCopyMemoryBytes : 0, disk: disk
+        )
         start.withUnsafeBytes { copy.append($0) }
     }
 
     var count: Int { copy.count }
+
+    /// The quota that has no room for the body.
+    var shortage: Allowance.Shortage? {
+        if case .quota(let shortage)? = copy.loss { shortage } else { nil }
+    }
 
     /// `false` when it is too large, or there is no room for it.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {

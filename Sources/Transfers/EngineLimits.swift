@@ -41,9 +41,11 @@ enum EngineLimits {
     static let wholeBodyBytes = 64 << 20
     /// What is kept of a body that nobody takes; then the server has to wait.
     static let bodyBufferBytes = 1 << 20
-    /// The copy of a request's body that may have to be sent again: in memory, and in all.
+    /// The copy of a request's body that may have to be sent again, in memory; the rest is in a file, within the client's quota.
     static let bodyCopyMemoryBytes = 1 << 20
-    static let bodyCopyBytes = 64 << 30
+    /// Left free by temporary files: one part in so many of the file system, but no more than so many bytes.
+    static let diskReserveShare = 50
+    static let diskReserveBytes = 256 << 20
     /// A larger body, or one of unknown size, is announced before it is sent, so that a challenge comes first.
     static let announcedBodyBytes = 1 << 20
     /// How long a body waits for whoever reads it, or writes it.

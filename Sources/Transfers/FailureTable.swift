@@ -41,7 +41,7 @@ extension TransferFailure.Kind {
         case .malformedResponse: "\(origin.text) sent something that is not HTTP."
         case .headersTooLarge: "The header of the response of \(origin.text) is too large."
         case .requestBodyGone: "\(origin.text) has to be sent the request again, and its body is gone."
-        case .bodyTooLarge, .requestBodyIncomplete, .cancelled, .outOfMemory, .internalError:
+        case .bodyTooLarge, .requestBodyIncomplete, .cancelled, .quotaExceeded, .outOfMemory, .internalError:
             "The transfer from \(origin.text) failed."
         }
     }

@@ -202,7 +202,7 @@ final class Transfer {
             guard flow.append(bytes) else { return .none }
         } else if let store {
             guard store.append(bytes) else {
-                stopped = .outOfMemory
+                stopped = store.shortage != nil ? .quotaExceeded : .outOfMemory
                 return .stop
             }
         } else {
@@ -229,7 +229,7 @@ final class Transfer {
         let hasRoom = request.allowance?.hasRoom(for: count) ?? true
         guard body.count + count > limit || !hasRoom else { return }
         if isFinal { return startFlow() }
-        store = BodyStore(start: body, inMemory: hasRoom)
+        store = BodyStore(start: body, inMemory: hasRoom, disk: request.disk)
         dropBody()
     }
 

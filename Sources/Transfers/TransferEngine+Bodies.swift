@@ -39,9 +39,9 @@ extension TransferEngine {
         return id
     }
 
-    public nonisolated func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
+    public nonisolated func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID {
         let id = BodySourceID(value: nextID().value)
-        _ = post { $0.sources[id] = BodySource(size: size, keepsCopy: keepsCopy) }
+        _ = post { $0.sources[id] = BodySource(size: size, keepsCopy: keepsCopy, disk: disk) }
         return id
     }
 

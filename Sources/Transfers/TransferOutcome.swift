@@ -150,6 +150,8 @@ extension Transfer {
             "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
         case .outOfMemory:
             "There is no room on the disk for the body of a response of \(request.url.origin.text)."
+        case .quotaExceeded:
+            "no room for the body of the response of \(request.url.origin.text): \(store?.shortage?.diskText ?? "")"
         default:
             "The response of \(request.url.origin.text) is larger than \(largestBody) bytes."
         }

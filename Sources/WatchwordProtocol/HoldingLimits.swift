@@ -11,7 +11,7 @@ public struct HoldingLimit: Sendable {
     }
 }
 
-/// What clients may hold of the broker at once: what one program leaves undone is not to fill the memory of all. Sizes are in
+/// What clients may hold of the broker at once: what one program leaves undone is not to fill the memory or the disk of all. Sizes are in
 /// bytes. A test reaches each one.
 public struct HoldingLimits: Sendable {
     /// Fetches that are not answered. What one connection may have of them is for its requests in flight to say.
@@ -23,6 +23,8 @@ public struct HoldingLimits: Sendable {
     public var requestBytes = HoldingLimit(connection: 32 << 20, program: 64 << 20, everybody: 256 << 20)
     /// What has come for fetches that are not answered; beyond it bodies come as handles, and wait.
     public var responseBytes = HoldingLimit(connection: 32 << 20, program: 64 << 20, everybody: 256 << 20)
+    /// What is in temporary files: the bodies of responses that wait for an answer, and copies of requests' bodies.
+    public var diskBytes = HoldingLimit(connection: 256 << 20, program: 512 << 20, everybody: 2 << 30)
     /// Messages of which not all has come. What one connection may have of them is for its framing to say, which skips the rest.
     public var messageBytes = HoldingLimit(connection: .max, program: 64 << 20, everybody: 256 << 20)
     /// What waits for clients that do not read.

@@ -163,6 +163,23 @@ import WatchwordProtocol
         #expect(ofSecond.hasRoom(for: 1000))
     }
 
+    @Test(arguments: Crowd.allCases)
+    func disk(crowd: Crowd) throws {
+        let stage = Stage { $0.holdingLimits.diskBytes = crowd.limit(1000) }
+        let (first, second) = clients(crowd, stage)
+        _ = first.fetch()
+        let ofFirst = try #require(stage.transfers.requests.last?.disk)
+        let attach = #"{"url":"http://h/","method":"PUT","body":{"type":"attach"}}"#
+        _ = second.call("fetch/start", attach)
+        let source = try #require(stage.transfers.sources.keys.max { $0.value < $1.value })
+        let ofSecond = try #require(stage.transfers.disk(of: source))
+        ofFirst.take(600)
+        #expect(ofSecond.hasRoom(for: 400) && !ofSecond.hasRoom(for: 401))
+        ofFirst.giveBack(600)
+        #expect(ofSecond.hasRoom(for: 1000))
+        #expect(stage.transfers.requests.last?.disk === ofSecond)
+    }
+
     // MARK: Where things could be forgotten
 
     /// A fetch between its halves belongs to no connection.

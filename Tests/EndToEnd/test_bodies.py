@@ -11,7 +11,7 @@ import pytest
 
 from rig.bodies import Download, digest_of, eventually, read_parts, sha256
 from rig.broker import ROOT
-from rig.client import password_answer
+from rig.client import Client, password_answer
 from rig.scripted import DigestCheck, basic_server, response
 from rig.streams import BLOCK, StreamServer, chunked, head, repeated
 
@@ -148,6 +148,27 @@ def test_nor_does_a_redirect_with_one(stage):
     assert broker.peak_kilobytes - before < 8 << 10
     folder = f"/proc/{broker.process.pid}/fd"
     eventually(lambda: not any("/var/tmp/" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder)), "it is kept")
+
+
+@pytest.mark.parametrize("kind", ["main", "restricted"])
+def test_what_one_connection_keeps_on_disk_has_a_quota(stage, kind):
+    """Five bodies of 60 MiB do not fit into 256 MiB. What is read or cancelled makes room, and so does the end of the client."""
+    server, wanted = refusing(60, 401, 'WWW-Authenticate: Basic realm="Staff"')
+    stage.server(server)
+    broker = stage.broker()
+    path = broker.socket if kind == "main" else os.path.join(os.path.dirname(broker.socket), "restricted.sock")
+    client = Client(path)
+    stage.clients.append(client)
+    results = [client.fetch(server.url + "/", auth={"interaction": "none"}) for _ in range(5)]
+    assert [reply.get("result", {}).get("status") for reply in results] == [401] * 4 + [None]
+    error = results[4]["error"]
+    assert error["data"]["kind"] == "busy" and f"this connection may keep {256 << 20} bytes" in error["message"], error
+    assert 240 << 20 <= broker.temporary_bytes <= 256 << 20
+    assert client.call("fetch/cancel", {"fetchId": results[0]["result"]["fetchId"]})
+    eventually(lambda: broker.temporary_bytes <= 180 << 20, "the body is kept")
+    assert client.fetch(server.url + "/", auth={"interaction": "none"})["result"]["status"] == 401
+    client.close()
+    eventually(lambda: broker.temporary_bytes == 0, "the bodies are kept")
 
 
 def test_what_is_larger_is_too_large(stage):

@@ -141,6 +141,25 @@ def test_it_arrives_whole(stage, asks, size, again):
     server.shutdown()
 
 
+def test_the_copy_of_an_upload_has_a_quota(stage):
+    """Without a size, the copy grows with the body; it is given up at 256 MiB, and the body still arrives once."""
+    count = 300 << 20
+    server = UploadServer("after")
+    client = stage.client(answer=lambda params: password_answer("bob", "secret", persistence="none"))
+    broker = stage.brokers[0]
+    upload = Download(client, server.url, method="PUT", body={"type": "attach"})
+    writing, most = send(client.socket.getpeername(), upload.token, count), 0
+    while writing.is_alive():
+        most = max(most, broker.temporary_bytes)
+        writing.join(0.02)
+    completed = upload.completed()
+    assert completed["error"]["data"]["kind"] == "bodyNotReplayable" and "quota" in completed["error"]["message"]
+    assert 1 << 20 < most <= 256 << 20
+    assert broker.temporary_bytes == 0
+    assert server.bodies == [wanted(count) + (False,)]
+    server.shutdown()
+
+
 @pytest.mark.parametrize("scheme", ["httpDigest", "ntlm"])
 def test_a_large_one_arrives_once_behind_its_log_in(stage, tmp_path, scheme):
     """The challenge comes before the first byte: to the announcement, or to the messages of a handshake, which have no body."""

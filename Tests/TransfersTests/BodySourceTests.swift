@@ -7,23 +7,6 @@ import WatchwordCore
 
 /// Bodies of requests that come through a socket.
 @Suite struct BodySourceTests {
-    private func write(_ text: String, to socket: Int32, thenEnds: Bool = true) async {
-        // A fetch that has failed takes nothing any more.
-        var limit = timeval(tv_sec: 60, tv_usec: 0)
-        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        await onThread {
-            var rest = Array(text.utf8)[...]
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes {
-                    send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                }
-                guard count > 0 else { return }
-                rest = rest.dropFirst(count)
-            }
-            if thenEnds { shutdown(socket, Int32(SHUT_WR)) }
-        }
-    }
-
     private func upload(
         _ engine: TransferEngine, _ url: String, _ source: BodySourceID, _ size: Int?
     ) async -> TransferPort.Outcome {

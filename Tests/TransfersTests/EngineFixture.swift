@@ -77,3 +77,21 @@ func socketPair() -> (engine: Int32, client: Int32) {
     precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0)
     return (sockets[0], sockets[1])
 }
+
+/// Writes a request's body as a client does, and ends it.
+func write(_ text: String, to socket: Int32, thenEnds: Bool = true) async {
+    // A fetch that has failed takes nothing any more.
+    var limit = timeval(tv_sec: 60, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    await onThread {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+        if thenEnds { shutdown(socket, Int32(SHUT_WR)) }
+    }
+}

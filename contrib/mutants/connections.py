@@ -1,6 +1,6 @@
 """Connections, the keyring, and what comes over the socket."""
 
-from .paths import CORE, FETCH, PROTOCOL, TRANSFERS, SOCKET
+from .paths import CORE, DAEMON_BROKER, FETCH, PROTOCOL, TRANSFERS, SOCKET
 
 CONNECTIONS = [
     ("trust-fingerprint", FETCH + "FetchMachine+ServerTrust.swift",
@@ -73,6 +73,19 @@ CONNECTIONS = [
     ("key-file-pkcs12", TRANSFERS + "LoadedCertificate.swift",
      "            try file.requirePrivate()\n            try readPKCS12(", "            try readPKCS12(",
      "TransfersTests.KeyFileExposureTests"),
+    ("disk-quota", TRANSFERS + "BodyCopy.swift",
+     "        if let shortage = disk?.shortage(for: growth) { return lose(.quota(shortage)) }\n", "",
+     "TransfersTests.DiskQuotaTests"),
+    ("disk-quota-released", TRANSFERS + "BodyCopy.swift",
+     "        share = nil\n", "", "TransfersTests.DiskQuotaTests"),
+    ("disk-reserve", TRANSFERS + "DiskReserve.swift",
+     "free - count >= min(", "free - count >= 0 * min(", "TransfersTests.DiskQuotaTests"),
+    ("disk-quota-responses", DAEMON_BROKER + "Broker+Fetches.swift",
+     "(request.allowance, request.disk) = (holdings?.responses, holdings?.disk)", "request.allowance = holdings?.responses",
+     "BrokerTests.BrokerHoldingTests"),
+    ("disk-quota-uploads", DAEMON_BROKER + "Broker+Starting.swift",
+     "keepsCopy: keepsCopy, disk: connection.holdings.disk)", "keepsCopy: keepsCopy, disk: nil)",
+     "BrokerTests.BrokerHoldingTests"),
     ("key-derivation-rounds", TRANSFERS + "LoadedCertificate.swift",
      "guard rounds > EngineLimits.derivationRounds else { return }", "guard rounds > EngineLimits.derivationRounds * 1000 else { return }",
      "Tests/EndToEnd/test_client_certificates.py"),

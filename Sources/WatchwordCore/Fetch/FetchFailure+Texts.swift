@@ -31,6 +31,7 @@ extension TransferFailure.Kind {
         case .requestBodyIncomplete: .bodyIncomplete
         case .requestBodyGone: .bodyNotReplayable
         case .cancelled: .cancelled
+        case .quotaExceeded: .busy
         case .outOfMemory, .internalError: .internalError
         }
     }

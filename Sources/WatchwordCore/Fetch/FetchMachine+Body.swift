@@ -15,7 +15,7 @@ extension FetchMachine {
         guard bodyState == .spent else { return nil }
         guard plan.givesBodyAgain else {
             let text =
-                "\(server.text) wants the request again, and its body is gone: there was no room for a copy. Send it anew, or answer fetch/needBody."
+                "\(server.text) wants the request again, and no copy of its body is left: it was larger than the quota for temporary files, or the disk is full; answer fetch/needBody to send it again"
             return fail(FetchFailure(.bodyNotReplayable, text), &memory)
         }
         state = .needingBody

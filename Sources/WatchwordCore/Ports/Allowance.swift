@@ -58,6 +58,17 @@ public final class Allowance: Sendable {
         public var holder: Holder
         public var heldCount: Int
         public var limit: Int
+
+        public init(holder: Holder, heldCount: Int, limit: Int) {
+            self.holder = holder
+            self.heldCount = heldCount
+            self.limit = limit
+        }
+
+        /// Why there is no room for more in temporary files.
+        public var diskText: String {
+            "\(holder) may keep \(limit) bytes of bodies in temporary files, and keeps \(heldCount); read or cancel a body first"
+        }
     }
 
     /// What one body has, until the last who knows it lets it go.

@@ -22,6 +22,8 @@ public struct TransferRequest: Sendable, Equatable {
     /// What is kept of the response in memory counts there. Where it has no room, a body goes on its way, or into a file, though
     /// it is smaller than `delivery` says.
     public var allowance: Allowance?
+    /// The quota for what is kept of the response in temporary files; `nil` for none.
+    public var disk: Allowance?
     /// Asks for a content coding, and undoes it (RFC 9110 section 8.4).
     public var decompresses = false
     /// Of either body; `nil` for no limit.
@@ -96,6 +98,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case requestBodyGone
         /// The task that waited was cancelled, or the engine was shut down.
         case cancelled
+        /// The temporary files of the client, or of all clients, use their whole quota.
+        case quotaExceeded
         case outOfMemory, internalError
     }
 
@@ -217,8 +221,9 @@ public protocol TransferPort: Sendable {
     /// Makes a place for a request's body that comes through a socket. It is there until it is released.
     /// - Parameters:
     ///   - size: how many bytes it has; `nil` when nobody knows.
-    ///   - keepsCopy: so that it can be sent again.
-    func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID
+    ///   - keepsCopy: so that it can be sent again, as long as there is room.
+    ///   - disk: the quota for a copy in a temporary file; `nil` for none.
+    func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID
 
     /// The body comes through `socket`, to its end.
     /// - Parameter socket: a descriptor that the port owns from now on.
@@ -241,6 +246,11 @@ public protocol TransferPort: Sendable {
 
 extension TransferPort {
     public func expectTransfer() {}
+
+    /// A place for a request's body whose copy has no quota.
+    public func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
+        makeSource(size: size, keepsCopy: keepsCopy, disk: nil)
+    }
 
     /// Nothing to close where there are no connections.
     public func forget(_ identity: ConnectionIdentity) {}

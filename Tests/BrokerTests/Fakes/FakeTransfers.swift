@@ -19,6 +19,7 @@ final class FakeTransfers: TransferPort {
         var attached: [TransferID] = []
         var saysEndsLater = false
         var sources: [BodySourceID: Bool] = [:]
+        var disks: [BodySourceID: Allowance] = [:]
         var fedSources: [BodySourceID] = []
         /// Open requests by the order of their starts.
         var started: [Int] = []
@@ -103,11 +104,12 @@ final class FakeTransfers: TransferPort {
     /// The bodies that have got a socket.
     var attached: [TransferID] { state.withLock { $0.attached } }
 
-    func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
+    func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID {
         state.withLock { state in
             state.last += 1
             let id = BodySourceID(value: state.last)
             state.sources[id] = keepsCopy
+            state.disks[id] = disk
             return id
         }
     }
@@ -121,6 +123,9 @@ final class FakeTransfers: TransferPort {
 
     /// The places for requests' bodies that are not released, and whether they keep a copy.
     var sources: [BodySourceID: Bool] { state.withLock { $0.sources } }
+
+    /// The quota of each place, released or not.
+    func disk(of source: BodySourceID) -> Allowance? { state.withLock { $0.disks[source] } }
 
     /// Those that have got a socket, in order.
     var fedSources: [BodySourceID] { state.withLock { $0.fedSources } }

@@ -76,6 +76,18 @@ class Broker:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
     @property
+    def temporary_bytes(self):
+        """What its files below /var/tmp, which have no name any more, use of the disk."""
+        folder, total = f"/proc/{self.process.pid}/fd", 0
+        for name in os.listdir(folder):
+            try:
+                if "/var/tmp/" in os.readlink(f"{folder}/{name}"):
+                    total += os.stat(f"{folder}/{name}").st_blocks * 512
+            except FileNotFoundError:
+                pass
+        return total
+
+    @property
     def peak_kilobytes(self):
         """The most that was ever resident."""
         with open(f"/proc/{self.process.pid}/status") as status:
