@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "derivation.h"
+#include "tokens.h"
 
 // Macros with casts or calls, which Swift does not see.
 static const uint64_t watchword_ssl_no_renegotiation = SSL_OP_NO_RENEGOTIATION;

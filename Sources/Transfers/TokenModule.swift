@@ -15,7 +15,16 @@ final class TokenModule: Sendable {
     private struct State: @unchecked Sendable {
         // An `ENGINE`.
         var engine: OpaquePointer?
+        var functions: UnsafePointer<watchword_token_module>?
+        var tokens = Tokens()
+    }
+
+    /// What is known of the tokens of a module.
+    struct Tokens {
+        /// The tokens that are there now.
+        fileprivate(set) var present: [PresentToken] = []
         var pins: [TokenName: Pins] = [:]
+        var tries: [PresentToken.Identity: PINTries] = [:]
     }
 
     /// That of p11-kit, which leads to all that the machine is configured for.
@@ -40,7 +49,7 @@ final class TokenModule: Sendable {
 
     /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable` when the module cannot be loaded.
     func use<Value>(
-        _ body: (OpaquePointer, inout [TokenName: Pins]) throws(TransferFailure) -> Value
+        _ body: (OpaquePointer, inout Tokens) throws(TransferFailure) -> Value
     ) throws(TransferFailure) -> Value {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -50,8 +59,10 @@ final class TokenModule: Sendable {
                     + "libengine-pkcs11-openssl.", .clientCertificateUnreadable))
         state.withLock { state in
             if state.engine == nil { state.engine = watchword_token_engine(path) }
-            guard let engine = state.engine else { return }
-            outcome = Result { () throws(TransferFailure) in try body(engine, &state.pins) }
+            if state.functions == nil { state.functions = watchword_token_module_at(path) }
+            guard let engine = state.engine, let functions = state.functions else { return }
+            state.tokens.present = PresentToken.all(of: functions)
+            outcome = Result { () throws(TransferFailure) in try body(engine, &state.tokens) }
         }
         return try outcome.get()
     }

@@ -45,7 +45,8 @@ struct TokenURI {
     func key(_ pin: Secret?) throws(TransferFailure) -> OpaquePointer {
         // Without a PIN the engine would ask for one at the terminal.
         guard let pin, !pin.isEmpty else { throw LoadedCertificate.wrongPassphrase }
-        return try module.use { (engine, pins) throws(TransferFailure) in
+        return try module.use { (engine, tokens) throws(TransferFailure) in
+            let pins = tokens.pins
             // A module is logged in once, and would take every other PIN from then on, under every name of the token.
             if let right = pins[token]?.right, right != pin { throw LoadedCertificate.wrongPassphrase }
             for (other, known) in pins where other.mayBeThat(of: token) {
@@ -54,16 +55,43 @@ struct TokenURI {
                 }
             }
             if let wrong = pins[token]?.wrong, wrong == pin { throw LoadedCertificate.wrongPassphrase }
+            let isLoggedIn = pins[token]?.right != nil
+            let meant = tokens.present.filter { $0.isMeant(by: token) }
+            if !isLoggedIn { try Self.checkTries(of: meant, &tokens) }
             let key = try pin.withTerminatedBytes { text throws(TransferFailure) in
                 watchword_token_key(engine, "\(path);type=private", text)
             }
             if let key {
-                pins[token] = TokenModule.Pins(right: pin)
+                tokens.pins[token] = TokenModule.Pins(right: pin)
+                for one in meant { tokens.tries[one.identity]?.noteRight() }
                 return key
             }
             guard Self.isPINRefused else { throw Self.unreadable("There is no private key.") }
-            pins[token] = TokenModule.Pins(wrong: pin)
+            tokens.pins[token] = TokenModule.Pins(wrong: pin)
+            for one in meant { tokens.tries[one.identity, default: PINTries()].noteWrong(one.flags) }
             throw LoadedCertificate.wrongPassphrase
+        }
+    }
+
+    /// Where a URI fits several tokens, all of them have to allow a try: the engine chooses.
+    private static func checkTries(
+        of meant: [PresentToken], _ tokens: inout TokenModule.Tokens
+    ) throws(TransferFailure) {
+        guard !meant.isEmpty else { throw unreadable("There is no such token.") }
+        for one in meant {
+            let objection = tokens.tries[one.identity, default: PINTries()].objection(one.flags)
+            if let objection { throw LoadedCertificate.failure(text(of: objection), .tokenPINNotTried) }
+        }
+    }
+
+    private static func text(of objection: PINTries.Objection) -> String {
+        let remedy = "log in to the token with another program (for example pkcs11-tool --login --test)"
+        return switch objection {
+        case .locked: "the PIN was not tried: the token is locked; unlock it with the program that came with it"
+        case .finalTry: "the PIN was not tried: one more wrong PIN would lock the token; \(remedy)"
+        case .tooMany:
+            "the PIN was not tried: the token was given too many wrong PINs in a row (limit "
+                + "\(Limits.tokenPINTries)) and may lock itself; \(remedy), and restart the broker"
         }
     }
 
@@ -140,6 +168,9 @@ struct TokenName: Hashable {
     private let values: [String: [UInt8]]
 
     init(_ values: [String: [UInt8]]) { self.values = values.filter { $0.key != "type" } }
+
+    /// Everything that `other` says is said here, too.
+    func hasAll(of other: TokenName) -> Bool { other.values.allSatisfy { values[$0] == $1 } }
 
     /// Nothing that both say is different.
     func mayBeThat(of other: TokenName) -> Bool {

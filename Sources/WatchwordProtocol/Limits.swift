@@ -114,6 +114,9 @@ public enum Limits {
     /// Connections to servers at once, where the process may have `limit` descriptors; further fetches wait for one of them.
     public static func serverConnections(descriptors limit: Int) -> Int { min(max(limit / 8, 8), 1024) }
 
+    /// Wrong PINs in a row that a token is given, over all fetches; some tokens lock themselves at the third.
+    public static let tokenPINTries = 2
+
     /// Items of the keyring that one look-up considers.
     public static let keyringItems = 64
 }

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import pytest
+from rig import softhsm
 from rig.forwarding import ForwardProxy
 from rig.tls import PASSPHRASE, BreakingOff
 
@@ -69,7 +70,10 @@ def test_pem_text(stage, broker, certificates, client_nginx):
 
 @pytest.fixture
 def broker_with_token(stage, certificates, token):
-    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    return with_token(stage.broker("--ca-file", str(certificates / "ca.pem")), token)
+
+
+def with_token(broker, token):
     # Where SoftHSM looks; of its variable the broker keeps nothing.
     configuration = broker.home / ".config" / "softhsm2" / "softhsm2.conf"
     configuration.parent.mkdir(parents=True)
@@ -104,6 +108,48 @@ def test_a_wrong_pin_fails_however_the_token_is_spelt(stage, broker_with_token, 
     assert "error" in fetch("000000")
     assert "error" in fetch("000000", lambda url: url.replace("token=w", "token=%77"))
     assert fetch(token.pin, lambda url: url.replace("token=w", "token=%77"))["result"]["status"] == 200
+
+
+@pytest.fixture
+def locking_token(tmp_path, token):
+    """A function that makes a module whose tokens lock themselves at the third wrong PIN, and counts the tries in a file."""
+    source = pathlib.Path(__file__).parent / "programs" / "locking_token.c"
+
+    def make(reports):
+        module, tries = tmp_path / "locking.so", tmp_path / "tries"
+        defines = [f'-DMODULE="{softhsm.MODULE}"', f'-DTRIES="{tries}"', f"-DREPORTS={int(reports)}"]
+        subprocess.run(["gcc", "-shared", "-fPIC", *defines, "-o", module, source, "-ldl"], check=True)
+        return module, lambda: len(tries.read_text().splitlines())
+
+    return make
+
+
+@pytest.mark.parametrize("reports", [True, False], ids=["reporting", "silent"])
+def test_no_token_is_locked_by_wrong_pins(stage, certificates, tls_server, token, locking_token, reports):
+    """Ten fetches with ten PINs, and the token called by other attributes each time."""
+    module, tries = locking_token(reports)
+    server = tls_server(client_authority=certificates / "ca.pem", first=True)
+    broker = with_token(stage.configured(
+        f'[tokens]\nmodule = "{module}"\n', "--ca-file", str(certificates / "ca.pem")), token)
+    spellings = [lambda url: url, lambda url: url + ";model=SoftHSM%20v2", lambda url: url + ";manufacturer=SoftHSM%20project"]
+
+    def fetch(pin, number=0):
+        own = {**on_token(token, pin, spellings[number % 3]), "persistence": "none"}
+        return stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
+
+    assert fetch(token.pin[:-1])["error"]["data"]["kind"] == "clientCertificateRejected"
+    replies = [fetch(f"00000{number}", number) for number in range(10)]
+    assert all(reply["error"]["data"]["kind"] == "clientCertificateRejected" for reply in replies)
+    assert all("was not tried" in reply["error"]["message"] for reply in replies[1:]), replies
+    assert tries() == 2
+    # Nor is the right one: nothing tells it from the others.
+    client, asked = asking(stage, broker, lambda challenge: {"action": "credential", "credential": on_token(token, token.pin)})
+    client.fetch(server.url)
+    assert asked[1]["error"]["kind"] == "pinNotTried" and tries() == 2
+    # The token was not locked: after a restart the right one is taken.
+    broker = with_token(stage.configured(
+        f'[tokens]\nmodule = "{module}"\n', "--ca-file", str(certificates / "ca.pem")), token)
+    assert fetch(token.pin)["result"]["status"] == 200
 
 
 def test_no_client_chooses_what_the_broker_loads(stage, broker, certificates, tls_server, tmp_path):

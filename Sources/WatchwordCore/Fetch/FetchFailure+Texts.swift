@@ -42,7 +42,7 @@ extension TransferFailure.Cause {
         switch self {
         case .proxyUnreachable, .proxyRefused, .proxyLoginRefused, .proxyLoginTooLong, .proxyTLSFailed: .proxyFailed
         case .clientCertificateUnreadable, .clientCertificateChanged, .clientKeyExposed, .clientKeyPassphraseWrong,
-            .clientKeyMismatch, .clientCertificateRefused, .clientCertificateRequired:
+            .clientKeyMismatch, .tokenPINNotTried, .clientCertificateRefused, .clientCertificateRequired:
             .clientCertificateRejected
         // It may work later, unchanged: after a kinit, or when the KDC answers.
         case .noTicket: .cannotConnect

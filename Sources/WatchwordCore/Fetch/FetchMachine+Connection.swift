@@ -149,6 +149,8 @@ extension FetchMachine {
             return certificateFailed(failure, .keyExposed, environment, &memory)
         case .clientKeyPassphraseWrong:
             return certificateFailed(failure, .passphraseWrong, environment, &memory)
+        case .tokenPINNotTried:
+            return certificateFailed(failure, .pinNotTried, environment, &memory)
         case .clientCertificateRefused:
             return certificateFailed(failure, .certificateRefused, environment, &memory)
         case .proxyLoginRefused:

@@ -121,6 +121,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         /// The passphrase of the key is wrong, or missing.
         case clientKeyPassphraseWrong
         case clientKeyMismatch
+        /// The token was given too many wrong PINs, or says that the next one locks it. This one was not tried.
+        case tokenPINNotTried
         /// Others can get at the file that holds the key. Nothing was sent.
         case clientKeyExposed
         /// A file or a token holds another certificate than the one that was accepted. Nothing was sent.
@@ -245,12 +247,12 @@ public protocol TransferPort: Sendable {
 }
 
 extension TransferPort {
-    public func expectTransfer() {}
-
     /// A place for a request's body whose copy has no quota.
     public func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
         makeSource(size: size, keepsCopy: keepsCopy, disk: nil)
     }
+
+    public func expectTransfer() {}
 
     /// Nothing to close where there are no connections.
     public func forget(_ identity: ConnectionIdentity) {}

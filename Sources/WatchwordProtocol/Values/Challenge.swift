@@ -149,6 +149,8 @@ public struct Challenge: Sendable, Equatable {
         case certificateChanged
         /// The passphrase of the key, or the PIN of the token, is wrong or missing.
         case passphraseWrong
+        /// The token was given too many wrong PINs, or says that the next one locks it.
+        case pinNotTried
         /// The server has refused the certificate.
         case certificateRefused
         /// Not the fingerprint of the certificate that was shown.
@@ -165,6 +167,7 @@ public struct Challenge: Sendable, Equatable {
             case .keyExposed: "Other users can read or change the private key file. Run \"chmod 600\" on it."
             case .certificateChanged: "The file or token holds another certificate than the one accepted before."
             case .passphraseWrong: "The passphrase of the key, or the PIN of the token, is wrong or missing."
+            case .pinNotTried: "The PIN was not tried, because one more wrong PIN may lock the token."
             case .certificateRefused: "The server has refused the client certificate."
             case .fingerprintWrong: "This is not the fingerprint of the certificate that the server has shown."
             }

@@ -29,6 +29,7 @@ _PROBLEMS = {
     "keyExposed": "Other users can read or change the private key file. Run “chmod 600” on it.",
     "certificateChanged": "The file or token holds another certificate than the one accepted before.",
     "passphraseWrong": "The passphrase or PIN is wrong or missing.",
+    "pinNotTried": "The PIN was not tried, because one more wrong PIN may lock the token.",
     "certificateRefused": "The server has refused that certificate.",
     "fingerprintWrong": "The server shows another certificate now.",
 }

@@ -1,0 +1,45 @@
+internal import COpenSSL
+internal import WatchwordCore
+
+/// A token that is there, as its module describes it.
+struct PresentToken {
+    /// Tells one token from every other of the same module.
+    struct Identity: Hashable {
+        fileprivate let bytes: [UInt8]
+    }
+
+    let identity: Identity
+    let flags: PINTries.Flags
+    /// By their names in a URI (RFC 7512), without padding.
+    private let attributes: [String: [UInt8]]
+
+    init(_ info: watchword_token_info) {
+        func text<Field>(_ field: Field) -> [UInt8] {
+            var bytes = withUnsafeBytes(of: field) { Array($0) }
+            while bytes.last == UInt8(ascii: " ") || bytes.last == 0 { bytes.removeLast() }
+            return bytes
+        }
+        attributes = [
+            "token": text(info.label), "manufacturer": text(info.manufacturer), "model": text(info.model),
+            "serial": text(info.serial),
+        ]
+        identity = Identity(bytes: withUnsafeBytes(of: info) { Array($0.prefix(96)) })
+        var flags = PINTries.Flags()
+        flags.isCountLow = info.flags & watchword_token_pin_count_low != 0
+        flags.isFinalTry = info.flags & watchword_token_pin_final_try != 0
+        flags.isLocked = info.flags & watchword_token_pin_locked != 0
+        self.flags = flags
+    }
+
+    func isMeant(by name: TokenName) -> Bool { TokenName(attributes).hasAll(of: name) }
+
+    /// The tokens of a module; empty when it does not say.
+    static func all(of module: UnsafePointer<watchword_token_module>) -> [PresentToken] {
+        let capacity = 64
+        return withUnsafeTemporaryAllocation(of: watchword_token_info.self, capacity: capacity) { infos in
+            infos.initialize(repeating: watchword_token_info())
+            let count = watchword_token_infos(module, infos.baseAddress, Int32(capacity))
+            return infos.prefix(max(0, Int(count))).map(PresentToken.init)
+        }
+    }
+}
