@@ -247,6 +247,10 @@ final class Transfer {
             && !(headers.status == 417 && request.announcesBody)
     }
 
+    /// The origin, or a proxy in its place, changes to another protocol (RFC 9110 section 15.2.2), which no request asks for. What
+    /// follows is not HTTP, and the connection is of no use any more.
+    var isUnrequestedSwitch: Bool { headers.status == 101 && (!request.isTunnelled || originTLS != nil) }
+
     /// RFC 9110 section 6.4.1.
     private var hasBody: Bool {
         headers.isComplete && headers.status >= 200 && ![204, 304].contains(headers.status) && request.method != "HEAD"
@@ -305,6 +309,10 @@ final class Transfer {
             let record = TLSRecord.of(OpaquePointer(connection)), record.peer == .origin
         {
             originTLS = record
+        }
+        guard !isUnrequestedSwitch else {
+            stopped = .malformedResponse
+            return false
         }
         if request.decompresses, hasBody, !headers.isModestlyCoded {
             stopped = .malformedResponse

@@ -144,14 +144,16 @@ extension Transfer {
         switch kind {
         case .requestBodyIncomplete:
             source?.problem ?? ""
+        case .malformedResponse where isUnrequestedSwitch:
+            "malformed response from \(request.url.origin.text): 101 Switching Protocols, which was not asked for"
         case .malformedResponse:
             "The response of \(request.url.origin.text) comes in a content coding that was not asked for."
         case .headersTooLarge:
             "The header of the response of \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes."
-        case .outOfMemory:
-            "There is no room on the disk for the body of a response of \(request.url.origin.text)."
         case .quotaExceeded:
             "no room for the body of the response of \(request.url.origin.text): \(store?.shortage?.diskText ?? "")"
+        case .outOfMemory:
+            "There is no room on the disk for the body of a response of \(request.url.origin.text)."
         default:
             "The response of \(request.url.origin.text) is larger than \(largestBody) bytes."
         }

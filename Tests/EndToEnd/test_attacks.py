@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from rig.bodies import Download
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.scripted import ScriptedServer, basic_server, response
@@ -33,6 +34,26 @@ def broker(stage, certificates):
 def trust(challenge, persistence="none"):
     leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
     return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": persistence}}
+
+
+@pytest.mark.parametrize("rest", [b"", b"\x82\x05hello", response(200, b"inner")], ids=["nothing", "frames", "http"])
+def test_an_unrequested_101_is_no_result(stage, rest):
+    switching = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    server = stage.server(ScriptedServer(
+        lambda request: switching + rest if request.target == "/101" else response(200, b"outer")))
+    client = stage.client()
+    for way in ["fetch/run", "fetch/start"]:
+        assert client.fetch(server.url + "/")["result"]["body"]["value"] == "outer"
+        if way == "fetch/run":
+            error = client.fetch(server.url + "/101")["error"]
+        else:
+            error = Download(client, server.url + "/101").completed()["error"]
+        assert error["data"]["kind"] == "malformedResponse" and "101" in error["message"], error
+    assert client.fetch(server.url + "/")["result"]["body"]["value"] == "outer"
+    # Nothing is sent on these connections any more.
+    for number, request in enumerate(server.requests):
+        later = [other.connection for other in server.requests[number + 1:]]
+        assert request.target != "/101" or request.connection not in later
 
 
 def test_the_fetchs_own_certificate_comes_before_the_remembered_one(stage, broker, certificates, tls_server):

@@ -32,6 +32,21 @@ import WatchwordProtocol
         #expect(headers.isModestlyCoded == isModest)
     }
 
+    /// RFC 9110 section 15.2.2: what follows is another protocol, which nobody asked for.
+    @Test(arguments: ["raw bytes", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", ""])
+    func aSwitchThatNobodyAskedForIsNoResponse(rest: String) async throws {
+        let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n\(rest)"
+        let server = ScriptedServer([.bytes(switching), .hold], [okay])
+        defer { server.stop() }
+        try await withEngine { engine in
+            let failure = try #require(await engine.exchange(request(server.url)).failure)
+            #expect(failure.kind == .malformedResponse && failure.detail.contains("101 Switching Protocols"))
+            // Nor is the connection used again.
+            #expect(await engine.exchange(request(server.url)).text == "ok")
+            #expect(engine.figures.connectionsOpened == 2)
+        }
+    }
+
     @Test func statusFieldsAndBody() async throws {
         let response = try await outcome(of: [
             .bytes("HTTP/1.1 404 Not Here\r\nX: a\r\nx:  b \r\nEmpty:\r\nContent-Length: 4\r\n\r\nbody")

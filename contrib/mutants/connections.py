@@ -94,6 +94,8 @@ CONNECTIONS = [
     ("disk-quota-uploads", DAEMON_BROKER + "Broker+Starting.swift",
      "keepsCopy: keepsCopy, disk: connection.holdings.disk)", "keepsCopy: keepsCopy, disk: nil)",
      "BrokerTests.BrokerHoldingTests"),
+    ("unrequested-switch", TRANSFERS + "Transfer.swift",
+     "headers.status == 101 && (", "headers.status == 1010 && (", "TransfersTests.ResponseTests"),
     ("key-derivation-rounds", TRANSFERS + "LoadedCertificate.swift",
      "guard rounds > EngineLimits.derivationRounds else { return }", "guard rounds > EngineLimits.derivationRounds * 1000 else { return }",
      "Tests/EndToEnd/test_client_certificates.py"),
