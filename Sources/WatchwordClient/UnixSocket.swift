@@ -2,7 +2,7 @@ internal import CPlatform
 internal import Glibc
 internal import WatchwordProtocol
 
-/// A connected Unix stream socket.
+/// A Unix stream socket, connected to a process of the same user.
 struct UnixSocket: ~Copyable {
     let descriptor: Int32
 
@@ -15,6 +15,7 @@ struct UnixSocket: ~Copyable {
             throw .cannotStart(
                 reason: "The path of its socket, \(path), is longer than \(SocketLocation.longestPath) bytes.")
         }
+        try SocketTrust.checkDirectory(of: location)
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .cannotStart(reason: String(cString: strerror(errno))) }
         var address = sockaddr_un()
@@ -30,6 +31,12 @@ struct UnixSocket: ~Copyable {
             let isFull = errno == EAGAIN
             close(descriptor)
             throw isFull ? .silent : .notRunning(path: path)
+        }
+        do throws(ClientFailure) {
+            try SocketTrust.checkPeer(of: descriptor, at: location)
+        } catch {
+            close(descriptor)
+            throw error
         }
         setSendLimit(descriptor, seconds: 0)
         self.descriptor = descriptor

@@ -47,7 +47,7 @@ enum ExitStatus {
 
     static func code(for failure: ClientFailure) -> Int32 {
         switch failure {
-        case .notRunning, .cannotStart, .connectionLost, .silent, .protocolViolation: failedToStart
+        case .notRunning, .cannotStart, .socketNotTrusted, .connectionLost, .silent, .protocolViolation: failedToStart
         case .interrupted(let signal): 128 + signal
         case .refused(let error): error.kind.map { code(for: $0) } ?? failedToStart
         }

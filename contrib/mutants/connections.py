@@ -1,6 +1,7 @@
 """Connections, the keyring, and what comes over the socket."""
 
 from .paths import CORE, DAEMON_BROKER, FETCH, PROTOCOL, TRANSFERS, SOCKET
+from .paths import CLIENTS, CORE, FETCH, PROTOCOL, TRANSFERS, SOCKET
 
 CONNECTIONS = [
     ("trust-fingerprint", FETCH + "FetchMachine+ServerTrust.swift",
@@ -337,7 +338,28 @@ BROKER = [
     ("socket-ancestors", SOCKET + "SocketFolder.swift",
      "        try checkAncestors(of: folder)\n        if mkdir", "        if mkdir", "BrokerSocketTests.ListeningSocketTests"),
     ("socket-folder-handed-over", SOCKET + "SocketFolder.swift",
-     "        try check(folder, as: .holdsSocket)\n", "", "BrokerSocketTests.ListeningSocketTests"),
+     "{ try check(folder, as: .holdsSocket) }", "{ _ = folder }", "BrokerSocketTests.ListeningSocketTests"),
+    ("client-peer", "Sources/WatchwordClient/SocketTrust.swift",
+     "guard uid == geteuid() else {", "guard uid != .max - 1 else {", "Tests/EndToEnd/test_impostors.py"),
+    ("client-directory", "Sources/WatchwordClient/UnixSocket.swift",
+     "        try SocketTrust.checkDirectory(of: location)\n", "", "Tests/EndToEnd/test_impostors.py"),
+    ("client-peer-python", CLIENTS + "python/watchword/_trust.py",
+     "if uid != os.geteuid():", "if uid < 0:", "Tests/EndToEnd/test_impostors.py"),
+    ("client-peer-asyncio", CLIENTS + "python/watchword/aio.py",
+     """            _trust.check_peer(writer.get_extra_info("socket"), self.path)\n""", "            pass\n",
+     "Tests/EndToEnd/test_impostors.py"),
+    ("client-peer-agent", "contrib/agent/watchword_agent/trust.py",
+     "if uid != os.geteuid():", "if uid < 0:", "Tests/EndToEnd/test_impostors.py"),
+    ("client-peer-go", CLIENTS + "go/trust.go",
+     "case int(peer.Uid) != os.Geteuid():", "case int(peer.Uid) < 0:", "Tests/EndToEnd/test_impostors.py"),
+    ("client-peer-rust", CLIENTS + "rust/src/trust.rs",
+     "if peer.uid != own_user() {", "if peer.uid == u32::MAX {", "Tests/EndToEnd/test_impostors.py"),
+    ("client-peer-perl", CLIENTS + "perl/Watchword.pm",
+     "if !defined $uid || $uid != $>;", "if !defined $uid;", "Tests/EndToEnd/test_impostors.py"),
+    ("client-ancestors-node", CLIENTS + "node/watchword.mjs",
+     "directory = directory === '/' ? undefined : dirname(directory)", "directory = undefined", "Tests/EndToEnd/test_impostors.py"),
+    ("client-owner-shell", CLIENTS + "shell/watchword.sh",
+     """[ -e "$1" ] && ! [ -O "$1" ]""", """[ -e "$1" ] && ! [ -S "$1" ]""", "Tests/EndToEnd/test_impostors.py"),
     ("socket-folder-mode", SOCKET + "SocketFolder.swift",
      "if mode & 0o077 != 0 {", "if mode & 0o007 != 0 {", "BrokerSocketTests.ListeningSocketTests"),
     ("socket-folder-owner", SOCKET + "SocketFolder.swift",

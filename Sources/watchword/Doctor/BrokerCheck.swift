@@ -66,6 +66,8 @@ struct BrokerCheck {
             .bad(
                 "Broker", "It does not answer.",
                 "Look whether it is stopped (ps -o stat,pid -C watchwordd): kill -CONT, or kill it, and try again.")
+        case .socketNotTrusted:
+            .bad("Broker", failure.description, "Set $WATCHWORD_SOCKET, or $XDG_RUNTIME_DIR, to a directory of yours.")
         default:
             .bad("Broker", failure.description, "End it (its process: pgrep -u $USER watchwordd), and start it anew.")
         }

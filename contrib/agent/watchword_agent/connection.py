@@ -6,7 +6,7 @@ from typing import Any, Callable, Optional
 
 from gi.repository import Gio, GLib
 
-from . import hardening, secret
+from . import hardening, secret, trust
 
 Message = dict[str, Any]
 Result = Callable[[Message], None]
@@ -79,10 +79,12 @@ class BrokerConnection:
         self._folder.connect("changed", changed)
 
     def _connected(self) -> socket.socket:
+        trust.check_directory(self._path)
         hardening.show_for_greeting()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
         try:
             connection.connect(self._path)
+            trust.check_peer(connection)
         except OSError:
             connection.close()
             raise

@@ -116,6 +116,9 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 }
 
 func (c *Client) open(ctx context.Context) (net.Conn, error) {
+	if err := checkDirectory(c.path); err != nil {
+		return nil, err
+	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.path)
 	if err != nil && ctx.Err() == nil {
 		var reason *os.SyscallError
@@ -123,6 +126,12 @@ func (c *Client) open(ctx context.Context) (net.Conn, error) {
 			err = reason.Err
 		}
 		return nil, &NotRunningError{c.path, err}
+	}
+	if err == nil {
+		if err = checkPeer(conn, c.path); err != nil {
+			conn.Close()
+			return nil, err
+		}
 	}
 	return conn, err
 }

@@ -47,6 +47,13 @@ func (e *NotRunningError) Error() string {
 
 func (e *NotRunningError) Unwrap() error { return e.Err }
 
+// NotTrustedError says that another user listens at Path, or could: nothing was sent.
+type NotTrustedError struct{ Path, Reason string }
+
+func (e *NotTrustedError) Error() string {
+	return fmt.Sprintf("refusing to use the socket %s: %s; it has to be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword", e.Path, e.Reason)
+}
+
 // ClosedError says that the broker at Path went away in the middle of it.
 type ClosedError struct{ Path string }
 

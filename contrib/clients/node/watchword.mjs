@@ -13,7 +13,9 @@
  *   accepts: string[], persistenceAllowed: string[]} & Record<string, any>} Challenge  as in `auth/challenge`
  * @typedef {string | Uint8Array | AsyncIterable<Uint8Array> | Iterable<Uint8Array>} Data  a Readable among them
  */
+import { realpathSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
+import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
@@ -33,7 +35,7 @@ export class BrokerError extends Error {
   get retriable() { return this.retry === 'later' }
 }
 
-/** Nobody listens at `path`, or the broker has gone away. */
+/** Nobody listens at `path`, another user does or could, or the broker has gone away. */
 export class ConnectionError extends Error {
   constructor(message, path) {
     super(message)
@@ -268,7 +270,34 @@ async function * whole(socket, fetch, signal, forget) {
   }
 }
 
+/**
+ * A socket that another user has put there would receive passwords. Node has no SO_PEERCRED: what is checked before connecting is
+ * that the socket's file is this user's, and that nobody but this user and root can replace it or a directory above it.
+ */
+function checkSocket(path) {
+  const refuse = reason => {
+    throw new ConnectionError(`refusing to use the socket ${path}: ${reason}; it has to be in a directory that only you can write to, ` +
+      'such as $XDG_RUNTIME_DIR/watchword', path)
+  }
+  const own = process.geteuid()
+  let directory, socket
+  try {
+    directory = realpathSync(dirname(path))
+    socket = statSync(path)
+  } catch { /* that it does not exist is said by connect */ }
+  for (let isAbove = false; directory !== undefined; isAbove = true) {
+    const { uid, mode } = statSync(directory)
+    if (uid !== 0 && uid !== own) refuse(`the directory ${directory} belongs to user ${uid}`)
+    // In a sticky directory, such as /tmp, others cannot replace what is there.
+    const isWritable = (mode & 0o022) !== 0 && !(isAbove && (mode & 0o1000) !== 0)
+    if (isWritable) refuse(`the directory ${directory} can be written by other users (mode 0${(mode & 0o7777).toString(8)})`)
+    directory = directory === '/' ? undefined : dirname(directory)
+  }
+  if (socket && socket.uid !== own) refuse(`it belongs to user ${socket.uid}`)
+}
+
 function open(path, allowHalfOpen = true) {
+  checkSocket(path)
   return new Promise((resolve, reject) => {
     const socket = connect({ path, allowHalfOpen })
     socket.once('connect', () => { socket.removeAllListeners('error'); resolve(socket) })

@@ -7,9 +7,11 @@ package Watchword;
 
 use strict;
 use warnings;
+use File::Basename qw(dirname);
 use IO::Socket::UNIX;
 use JSON::PP ();
 use MIME::Base64 qw(encode_base64);
+use Socket qw(SOL_SOCKET SO_PEERCRED);
 
 our $VERSION = '0.1.0';
 
@@ -90,8 +92,28 @@ sub close { CORE::close($_[0]{socket}) }
 
 sub _connect {
     my ($self) = @_;
-    return IO::Socket::UNIX->new(Peer => $self->{path}) // die Watchword::Error->new({ code => 0, data => { kind => 'notRunning' }, message =>
+    $self->_check_directory;
+    my $socket = IO::Socket::UNIX->new(Peer => $self->{path}) // die Watchword::Error->new({ code => 0, data => { kind => 'notRunning' }, message =>
         "no broker listens at $self->{path} ($!): start one with `systemctl --user start watchword.socket` or `watchwordd`" });
+    # Before anything is sent: the process that listens runs as this user (SO_PEERCRED, unix(7)).
+    my (undef, $uid) = unpack 'iII', getsockopt($socket, SOL_SOCKET, SO_PEERCRED) // '';
+    $self->_distrust(defined $uid ? "user $uid listens there" : 'the user who listens there is unknown') if !defined $uid || $uid != $>;
+    return $socket;
+}
+
+# A socket that another user has put there would receive passwords. A directory that does not exist is left to connect.
+sub _check_directory {
+    my ($self) = @_;
+    my $directory = dirname($self->{path});
+    my (undef, undef, $mode, undef, $uid) = stat $directory or return;
+    $self->_distrust("the directory $directory belongs to user $uid") if $uid != 0 && $uid != $>;
+    $self->_distrust(sprintf 'the directory %s can be written by other users (mode %04o)', $directory, $mode & 07777) if $mode & 022;
+}
+
+sub _distrust {
+    my ($self, $reason) = @_;
+    die Watchword::Error->new({ code => 0, data => { kind => 'socketNotTrusted' }, message => "refusing to use the socket $self->{path}: $reason; "
+        . 'it has to be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword' });
 }
 
 # A connection of its own carries the bytes; whether they are all is said by fetch/completed.

@@ -3,7 +3,8 @@
 #   watchword_fetch URL [PARAMS]   writes the body to standard output, as it comes
 #
 # PARAMS is a JSON object with parameters of fetch/start: '{"method":"POST","body":{"type":"string","value":"a=b"}}'. The exit
-# code is 0, 22 for a status of 400 or above (whose body is written all the same), 1 for an error, 2 when no broker runs.
+# code is 0, 22 for a status of 400 or above (whose body is written all the same), 1 for an error, 2 when no broker runs, or the
+# socket could be another user's.
 #
 # A challenge is answered by the function watchword_answer, which gets its parameters as JSON on standard input and writes the
 # answer as JSON: {"action":"cancel"}, say. `watchword_credential` makes one of two lines, the user and the password. Unless
@@ -48,9 +49,33 @@ if ! declare -F watchword_answer >/dev/null; then
     }
 fi
 
+# A socket that another user has put there would receive passwords. A shell has no SO_PEERCRED: what is checked before connecting is
+# that the socket's file is this user's, and that nobody but this user and root can replace it or a directory above it.
+_watchword_trusts() {
+    local directory uid mode above='' reason=''
+    directory=$(CDPATH='' cd -P -- "$(dirname -- "$1")" 2>/dev/null && pwd -P) || return 0
+    while :; do
+        read -r uid mode < <(stat -c '%u %a' -- "$directory") || return 1
+        if ((uid != 0 && uid != EUID)); then reason="the directory $directory belongs to user $uid"; break; fi
+        # In a sticky directory, such as /tmp, others cannot replace what is there.
+        if ((8#$mode & 8#022)) && ! { [ -n "$above" ] && ((8#$mode & 8#1000)); }; then
+            reason="the directory $directory can be written by other users (mode 0$mode)"
+            break
+        fi
+        [ "$directory" != / ] || break
+        directory=$(dirname -- "$directory") above=yes
+    done
+    if [ -z "$reason" ] && [ -e "$1" ] && ! [ -O "$1" ]; then reason="it belongs to another user"; fi
+    [ -n "$reason" ] || return 0
+    echo "watchword: refusing to use the socket $1: $reason; it has to be in a directory that only you can write to," \
+        'such as $XDG_RUNTIME_DIR/watchword' >&2
+    return 1
+}
+
 # In a subshell: its processes end with it, and the script's own descriptors and traps stay as they are.
 watchword_fetch() (
     path=$(watchword_socket)
+    _watchword_trusts "$path" || exit 2
     if ! [ -S "$path" ] || ! socat -u /dev/null "UNIX-CONNECT:$path" 2>/dev/null; then
         echo "watchword: no broker listens at $path: start one with \`systemctl --user start watchword.socket\` or \`watchwordd\`" >&2
         exit 2

@@ -9,10 +9,10 @@
 from .answers import (
     CANCEL, CONTINUE, DEFAULT, REJECT, Answer, Certificate, Credential, Decision, Header, Password, Proposed, Token, Trust)
 from .client import Stream, Watchword
-from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, WatchwordError
+from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
 from .messages import Challenge, Fetched
 
 __all__ = [
     "CANCEL", "CONTINUE", "DEFAULT", "REJECT", "Answer", "BrokerError", "BrokerNotRunning", "Certificate", "Challenge",
-    "ConnectionClosed", "Credential", "Decision", "Fetched", "Header", "Password", "Proposed", "Stream", "Token", "Trust",
-    "Watchword", "WatchwordError"]
+    "ConnectionClosed", "Credential", "Decision", "Fetched", "Header", "Password", "Proposed", "SocketNotTrusted", "Stream", "Token",
+    "Trust", "Watchword", "WatchwordError"]

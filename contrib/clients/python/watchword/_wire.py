@@ -7,6 +7,7 @@ import socket
 import stat
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Tuple, Union
 
+from . import _trust
 from .errors import BrokerError, BrokerNotRunning
 from .messages import Body, Message
 
@@ -28,12 +29,19 @@ def socket_path(explicit: Optional[str] = None) -> str:
 
 
 def connect(path: str) -> socket.socket:
+    """A connection to a broker of this user."""
+    _trust.check_directory(path)
     opened = socket.socket(socket.AF_UNIX)
     try:
         opened.connect(path)
     except OSError as error:
         opened.close()
         raise BrokerNotRunning(path, error.strerror or str(error)) from None
+    try:
+        _trust.check_peer(opened, path)
+    except BaseException:
+        opened.close()
+        raise
     return opened
 
 

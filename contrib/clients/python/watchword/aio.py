@@ -10,7 +10,7 @@ import itertools
 import json
 from typing import Any, AsyncIterable, AsyncIterator, Awaitable, Callable, Dict, List, Optional, Set, Tuple, Union, cast
 
-from . import _wire
+from . import _trust, _wire
 from .answers import Answer, answer_json
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed
 from .messages import Body, Challenge, Fetched, Message, Named, Started
@@ -255,10 +255,17 @@ class AsyncWatchword:
     # The other connections
 
     async def _open(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        _trust.check_directory(self.path)
         try:
-            return await asyncio.open_unix_connection(self.path, limit=_wire.LONGEST_LINE)
+            reader, writer = await asyncio.open_unix_connection(self.path, limit=_wire.LONGEST_LINE)
         except OSError as error:
             raise BrokerNotRunning(self.path, error.strerror or str(error)) from None
+        try:
+            _trust.check_peer(writer.get_extra_info("socket"), self.path)
+        except BaseException:
+            writer.close()
+            raise
+        return reader, writer
 
     async def _attached(self, token: str, side: str) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await self._open()

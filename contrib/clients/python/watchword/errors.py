@@ -15,6 +15,16 @@ class BrokerNotRunning(WatchwordError, ConnectionError):
         self.path = path
 
 
+class SocketNotTrusted(WatchwordError, ConnectionError):
+    """Another user listens at the socket, or could: nothing was sent."""
+
+    def __init__(self, path: str, reason: str):
+        super().__init__(
+            f"refusing to use the socket {path}: {reason}; it has to be in a directory that only you can write to, "
+            "such as $XDG_RUNTIME_DIR/watchword")
+        self.path = path
+
+
 class ConnectionClosed(WatchwordError, ConnectionError):
     """The broker went away in the middle of it."""
 

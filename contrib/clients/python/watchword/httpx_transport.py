@@ -13,7 +13,7 @@ from . import _adapting
 from .aio import AsyncAnswerer, AsyncStream, AsyncWatchword
 from .answers import Answerer
 from .client import Stream
-from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, WatchwordError
+from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
 
 _EXCEPTIONS: Dict[str, Type[httpx.TransportError]] = {
     "badURL": httpx.UnsupportedProtocol, "invalidHeader": httpx.LocalProtocolError, "proxyFailed": httpx.ProxyError,
@@ -133,8 +133,8 @@ def _translating(request: httpx.Request) -> Iterator[None]:
         raise InsecureRedirect(str(error), request=request) from None
     except ValueError as error:
         raise httpx.LocalProtocolError(str(error), request=request) from None
-    except (BrokerNotRunning, ConnectionClosed) as error:
-        kind = httpx.ConnectError if isinstance(error, BrokerNotRunning) else httpx.RemoteProtocolError
+    except (BrokerNotRunning, ConnectionClosed, SocketNotTrusted) as error:
+        kind = httpx.RemoteProtocolError if isinstance(error, ConnectionClosed) else httpx.ConnectError
         raise kind(str(error), request=request) from error
     except WatchwordError as error:
         kind = _EXCEPTIONS.get((error.kind if isinstance(error, BrokerError) else None) or "", httpx.ReadError)

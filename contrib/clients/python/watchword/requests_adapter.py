@@ -18,7 +18,7 @@ from urllib3.response import HTTPResponse
 from . import _adapting
 from .answers import Answerer
 from .client import Stream
-from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, WatchwordError
+from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
 
 _EXCEPTIONS = {
     "badURL": exceptions.InvalidURL, "invalidHeader": exceptions.InvalidHeader, "proxyFailed": exceptions.ProxyError,
@@ -118,7 +118,7 @@ def _text(value: Union[str, bytes]) -> str:
 
 def _translated(error: WatchwordError, request: requests.PreparedRequest) -> exceptions.RequestException:
     kind = error.kind if isinstance(error, BrokerError) else None
-    if isinstance(error, (BrokerNotRunning, ConnectionClosed)):
+    if isinstance(error, (BrokerNotRunning, ConnectionClosed, SocketNotTrusted)):
         kind = "cannotConnect"
     made: exceptions.RequestException = _EXCEPTIONS.get(kind or "", exceptions.ConnectionError)(str(error), request=request)
     return made

@@ -5,6 +5,8 @@ use std::{fmt, io};
 pub enum Error {
     /// Nobody listens at the path.
     NotRunning { path: String, reason: io::Error },
+    /// Another user listens at the path, or could: nothing was sent.
+    NotTrusted { path: String, reason: String },
     /// The broker at the path went away in the middle of it.
     Closed { path: String },
     /// The broker's own answer. `kind` is stable; `retry` is `never`, `later` or `differently`.
@@ -45,6 +47,8 @@ impl fmt::Display for Error {
         match self {
             Error::NotRunning { path, reason } => write!(
                 f, "no broker listens at {path} ({reason}): start one with `systemctl --user start watchword.socket` or `watchwordd`"),
+            Error::NotTrusted { path, reason } => write!(
+                f, "refusing to use the socket {path}: {reason}; it has to be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword"),
             Error::Closed { path } => write!(f, "the broker at {path} has closed the connection: look at its log, connect and try again"),
             Error::Broker { kind, message, .. } => write!(f, "{message} ({kind})"),
             Error::Protocol(what) => write!(f, "the broker said something that was not understood: {what}"),

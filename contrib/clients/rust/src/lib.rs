@@ -9,6 +9,7 @@
 mod base64;
 mod error;
 pub mod json;
+mod trust;
 
 pub use error::Error;
 use json::Json;
@@ -99,14 +100,8 @@ pub fn socket_path() -> String {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     variable("WATCHWORD_SOCKET").unwrap_or_else(|| {
         let runtime = variable("XDG_RUNTIME_DIR").filter(|path| path.starts_with('/'));
-        format!("{}/watchword/broker.sock", runtime.unwrap_or_else(|| format!("/run/user/{}", own_user())))
+        format!("{}/watchword/broker.sock", runtime.unwrap_or_else(|| format!("/run/user/{}", trust::own_user())))
     })
-}
-
-/// The standard library does not say it; the kernel does, as the owner of what is this process.
-fn own_user() -> u32 {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").map(|process| process.uid()).unwrap_or(0)
 }
 
 impl<A: FnMut(&Json) -> Answer> Watchword<A> {
@@ -274,7 +269,10 @@ fn cancel_fetch(started: &Json) -> Json {
 }
 
 fn open(path: &str) -> Result<UnixStream, Error> {
-    UnixStream::connect(path).map_err(|reason| Error::NotRunning { path: path.to_owned(), reason })
+    trust::check_directory(path)?;
+    let stream = UnixStream::connect(path).map_err(|reason| Error::NotRunning { path: path.to_owned(), reason })?;
+    trust::check_peer(&stream, path)?;
+    Ok(stream)
 }
 
 fn send(writer: &Mutex<UnixStream>, mut message: Json) -> std::io::Result<()> {
