@@ -31,7 +31,11 @@ extension Broker {
 
     /// Forgets all credentials of the session.
     public func forgetSession(because reason: String) {
-        let (count, orders) = table.clearSession(origin: nil)
+        sessionCleared(table.clearSession(origin: nil), because: reason)
+    }
+
+    private func sessionCleared(_ cleared: (count: Int, orders: [FetchTable.Order]), because reason: String) {
+        let (count, orders) = cleared
         record(.sessionCleared, .broker) { event in
             event.count = count
             event.reason = reason
@@ -45,8 +49,7 @@ extension Broker {
         let sharing = options.sharing
         change(&options)
         if options.sharing != sharing {
-            options.sharing = sharing
-            log.warning("sharing.session takes effect when the broker is started anew")
+            sessionCleared(table.setSharing(options.sharing), because: "sharing.session has changed")
         }
         table.setSessionLimits(options.session)
         table.setKeyringEnabled(options.isKeyringEnabled && keyring != nil)

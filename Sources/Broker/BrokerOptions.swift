@@ -2,7 +2,7 @@ public import JSONText
 public import WatchwordCore
 public import WatchwordProtocol
 
-/// What the daemon can set. `version`, `document`, `sharing`, `holdingLimits` and `filtersSystemCalls` stay as they are while it runs.
+/// What the daemon can set. `version`, `document`, `holdingLimits` and `filtersSystemCalls` stay as they are while it runs.
 public struct BrokerOptions: Sendable {
     /// Of the program, as clients and `server/status` see it.
     public var version: String

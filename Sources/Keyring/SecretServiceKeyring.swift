@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import Synchronization
 public import WatchwordCore
 public import WatchwordProtocol
 
@@ -11,7 +12,8 @@ public import WatchwordProtocol
 /// Completions run on that thread, on one of Dispatch, or in `shutDown`. They are to be short: the next call waits for them.
 public final class SecretServiceKeyring: KeyringPort, Sendable {
     private let thread = KeyringThread()
-    private let callLimit: Duration
+    private let limit: Mutex<Duration>
+    private var callLimit: Duration { limit.withLock { $0 } }
     private let windowLimit: Duration
 
     /// Starts the thread; `shutDown` ends it. Nothing is asked of the bus yet.
@@ -24,7 +26,7 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
         callLimit: Duration = Limits.keyringCall, windowLimit: Duration = Limits.challengeDeadline,
         busAddress: String? = nil
     ) {
-        self.callLimit = callLimit
+        limit = Mutex(callLimit)
         self.windowLimit = windowLimit
         thread.start { KeyringWorker(busAddress: busAddress, context: $0) }
     }
@@ -32,6 +34,9 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     /// Ends what runs and what waits with `.cancelled`, and returns when the thread is gone. Further calls end in the same way.
     /// Not to be called in a completion. More calls do nothing.
     public func shutDown() { thread.stop(.shutDown) }
+
+    /// Changes the most that a call may take, from the next call on.
+    public func setCallLimit(_ limit: Duration) { self.limit.withLock { $0 = limit } }
 
     public func search(
         _ queries: [[String: String]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>

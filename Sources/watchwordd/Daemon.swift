@@ -87,9 +87,7 @@ struct Daemon: ParsableCommand {
                     switch request {
                     case .reload:
                         manager.say(.reloading)
-                        let isTaken = await service.reload(from: source)
-                        manager.say(
-                            .ready(status: isTaken ? "Listening." : "Listening; the configuration has a mistake."))
+                        manager.say(.ready(status: await service.reload(from: source).status))
                     case .forget: await service.forgetSession()
                     }
                 }

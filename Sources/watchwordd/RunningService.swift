@@ -28,6 +28,7 @@ struct RunningService {
     let end: ServiceEnd
     /// Given at the start: wins over the configuration, also when that is read anew.
     private let challengeDeadline: Duration?
+    private let started: Settings
     private let log: Logger
 
     static func start(
@@ -86,7 +87,7 @@ struct RunningService {
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
         return RunningService(
             group: group, engine: engine, keyring: keyring, broker: broker, audit: audit, servers: servers,
-            end: end, challengeDeadline: challengeDeadline, log: log)
+            end: end, challengeDeadline: challengeDeadline, started: settings, log: log)
     }
 
     /// A service manager makes the sockets that there are to be.
@@ -99,18 +100,24 @@ struct RunningService {
         return nil
     }
 
-    /// Takes over the configuration as it is now, and says whether it did. One with a mistake changes nothing.
-    func reload(from source: ConfigurationSource) async -> Bool {
+    /// Takes over the configuration as it is now. One with a mistake changes nothing.
+    func reload(from source: ConfigurationSource) async -> Reloading {
         do {
             let settings = try source.load()
             let challengeDeadline = challengeDeadline
             audit?.configure(isEnabled: settings.auditEnabled, limits: AuditLimits(settings))
+            keyring.setCallLimit(settings.keyringCall)
             await broker.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) }
             log.notice("configuration read anew", metadata: ["file": "\(source.path ?? "none")"])
-            return true
+            let options = settings.optionsThatNeedRestart(since: started)
+            if options.isEmpty { return .applied }
+            log.warning(
+                "options take effect when the broker is started again",
+                metadata: ["options": "\(options.joined(separator: ", "))"])
+            return .needsRestart(options)
         } catch {
             log.error("the configuration is left as it was", metadata: ["reason": "\(error.text)"])
-            return false
+            return .refused
         }
     }
 

@@ -36,7 +36,11 @@ def test_the_manager_hears_of_start_reload_and_end(activation):
     configuration.parent.mkdir(parents=True)
     activation.start()
     assert activation.next() == {"READY": "1", "STATUS": "Listening."}
-    for text, said in [("nonsense", "Listening; the configuration has a mistake."), ("", "Listening.")]:
+    for text, said in [
+            ("nonsense", "Listening; the configuration has a mistake."),
+            ('[process]\nfilter-system-calls = true\n[tokens]\nmodule = "/m.so"\n',
+             "Listening; restart the broker for tokens.module and process.filter-system-calls to take effect."),
+            ("", "Listening.")]:
         configuration.write_text(text)
         before = time.monotonic_ns() // 1000
         activation.process.send_signal(signal.SIGHUP)

@@ -1,7 +1,9 @@
 """Which program uses what is kept, and with whose consent (security rules, section 8)."""
 import json
 import os
+import pathlib
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -11,6 +13,7 @@ import time
 import pytest
 
 from rig import audit, schemas
+from rig.bodies import eventually
 from rig.broker import Broker, program
 from rig.client import Client, password_answer
 from rig.scripted import basic_server
@@ -51,6 +54,13 @@ class Desk:
 
     def close(self):
         schemas.check_messages(self.agent.messages)
+
+
+def reload_with(broker, text):
+    pathlib.Path(broker.options[broker.options.index("--config") + 1]).write_text(text)
+    count = broker.log.count("configuration read anew")
+    broker.process.send_signal(signal.SIGHUP)
+    eventually(lambda: broker.log.count("configuration read anew") > count, lambda: broker.log[-1000:])
 
 
 def test_always_is_asked_once_and_written_down(desk, stage):
@@ -331,3 +341,17 @@ def test_subjects_are_told_without_any_privilege(stage, tmp_path):
     finally:
         broker.terminate()
         broker.wait(10)
+
+
+def test_a_reload_that_tightens_the_rule_takes_effect_at_once(stage):
+    """And loosening it does, too. What was remembered under another rule is forgotten."""
+    desk = Desk(stage, stage.configured(""))
+    assert desk.fetch().returncode == 0 and desk.logins == 1 and desk.agent.asked == []
+    reload_with(desk.broker, ASK)
+    assert desk.agent.call("credential/list")["result"]["credentials"] == []
+    desk.keep()
+    desk.agent.allow = "no"
+    assert desk.fetch().returncode != 0 and desk.logins == 1 and len(desk.agent.asked) == 1
+    reload_with(desk.broker, "")
+    desk.keep()
+    assert desk.fetch().returncode == 0 and desk.logins == 2 and len(desk.agent.asked) == 1

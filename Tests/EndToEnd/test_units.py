@@ -113,8 +113,12 @@ def test_a_reload_is_waited_for_and_says_what_became_of_it(desk):
     # It answers a moment before the manager has heard that it is ready.
     desk.wait_for(lambda: desk.value("watchword.service", "ActiveState") == "active")
     pid = main_pid(desk)
-    for text, said in [("nonsense", "mistake"), ("[limits]\nsession-idle-s = 9\n", "Listening.")]:
+    for text, said in [("nonsense", "mistake"), ("[process]\nfilter-system-calls = true\n", "restart the broker for process.filter"),
+                       ("[limits]\nsession-idle-s = 9\n", "Listening.")]:
         configuration.write_text(text)
+        if said == "mistake":
+            assert desk.systemctl("reload", "watchword.service").returncode != 0, "the mistake is reported where it was asked for"
+            continue
         desk.do("reload", "watchword.service")
         desk.wait_for(lambda: said in desk.value("watchword.service", "StatusText"))
         assert desk.value("watchword.service", "ActiveState") == "active"

@@ -1,7 +1,7 @@
 """Connections, the keyring, and what comes over the socket."""
 
 from .paths import CORE, DAEMON_BROKER, FETCH, PROTOCOL, TRANSFERS, SOCKET
-from .paths import CLIENTS, CORE, FETCH, PROTOCOL, TRANSFERS, SOCKET
+from .paths import CLIENTS, CORE, DAEMON_BROKER, FETCH, PROTOCOL, TRANSFERS, SOCKET
 
 CONNECTIONS = [
     ("trust-fingerprint", FETCH + "FetchMachine+ServerTrust.swift",
@@ -458,6 +458,10 @@ BROKER = [
 ]
 
 SERVICE_MANAGER = [
+    ("reload-sharing", "Sources/Broker/Broker+Life.swift",
+     "if options.sharing != sharing {", "if options.sharing == .client, sharing != .client {", "Tests/EndToEnd/test_consent.py"),
+    ("reload-needs-restart", "Sources/Configuration/Settings+Restart.swift",
+     "if tokenModule != started.tokenModule {", "if tokenModule == nil, started.tokenModule != nil {", "ConfigurationTests.RestartTests"),
     ("handed-over-restricted", SOCKET + "InheritedSockets.swift",
      "guard restricted.count == count - 1 else", "guard restricted.count <= count else",
      "BrokerSocketTests.InheritedSocketsTests"),

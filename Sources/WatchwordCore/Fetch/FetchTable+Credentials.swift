@@ -131,6 +131,13 @@ extension FetchTable {
     /// New bounds; entries that are outside them end with the next `tick`.
     public mutating func setSessionLimits(_ limits: SessionLimits) { memory.session.limits = limits }
 
+    /// Changes who may use what is remembered. The session is forgotten with it, as it is divided in another way. Fetches that run
+    /// finish under the rule that they began with.
+    public mutating func setSharing(_ sharing: Sharing) -> (count: Int, orders: [Order]) {
+        self.sharing = sharing
+        return clearSession(origin: nil)
+    }
+
     public mutating func setKeyringEnabled(_ isEnabled: Bool) { memory.keyring.setEnabled(isEnabled) }
 
     /// Takes over what is trusted for good, from where it was written down.

@@ -62,7 +62,7 @@ public struct FetchTable: Sendable {
 
     private var machines: [FetchID: FetchMachine] = [:]
     var memory: CredentialMemory
-    let sharing: Sharing
+    var sharing: Sharing
     private var lastNumber = 0
 
     public init(

@@ -1,0 +1,18 @@
+import Configuration
+import Testing
+
+@Suite struct RestartTests {
+    @Test func onlyWhatIsReadAtTheStartNeedsARestart() {
+        let started = Settings()
+        var settings = started
+        settings.sharing = .ask
+        settings.keyringCall = .seconds(1)
+        #expect(settings.optionsThatNeedRestart(since: started) == [])
+        settings.tokenModule = "/m.so"
+        #expect(settings.optionsThatNeedRestart(since: started) == ["tokens.module"])
+        settings.filtersSystemCalls.toggle()
+        #expect(
+            settings.optionsThatNeedRestart(since: started) == ["tokens.module", "process.filter-system-calls"])
+        #expect(started.optionsThatNeedRestart(since: started) == [])
+    }
+}
