@@ -12,6 +12,12 @@ struct FetchCommand: ParsableCommand {
             trusted, 67 for no log-in, 90 for another key than the pinned one, 97 for a proxy. 67 is also the code for a \
             response of status 401 or 407 to a command that names a user, a token or a scheme.
 
+            Other users can read the arguments of a program (ps). Values that may be secret are overwritten there when \
+            this one starts: those of -u, -U, -x, -E, --key, --pass, --oauth2-bearer, -H, -d and its like, -F, and in URLs \
+            user, password and query. Until then, for some milliseconds, they can be read, and shells keep them in their \
+            history. Better are a question at the terminal, -H @file, -d @file, -d @- and: watchword credentials store \
+            --password-stdin.
+
             Examples:
               watchword fetch https://intranet.example/report
               watchword fetch -Z -O https://intranet.example/a.iso -O https://intranet.example/b.iso

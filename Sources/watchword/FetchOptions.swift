@@ -23,7 +23,9 @@ struct FetchOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("H"), .long],
-        help: ArgumentHelp("A header field, \"Name: value\". Can be repeated.", valueName: "field"))
+        help: ArgumentHelp(
+            "A header field, \"Name: value\"; @file reads a file with one in each line, and keeps them out of the argument list. Can be repeated.",
+            valueName: "field"))
     var header: [String] = []
 
     @Flag(name: [.customShort("L"), .long], help: "Follow redirects.")
@@ -65,6 +67,7 @@ struct FetchOptions: ParsableArguments {
         common.methods = login.methods
         common.proxy = try proxy.choice(taken, interrupt: interrupt)
         common.tls = try tls.params(taken, keep: login.keep)
+        common.headers = fields.added(to: try HeaderArgument.fields(header))
         let headerFile = report.dumpHeader.map(HeaderFile.init)
         return try urls.indices.map { index in
             var item = try item(at: index, requests[index], common, taken)
@@ -81,7 +84,6 @@ struct FetchOptions: ParsableArguments {
         params.url = request.url
         params.userInfo = taken.userInfo(url, number: urls[..<index].count { $0 == url })
         params.method = self.request ?? (head ? "HEAD" : body.method(at: index) ?? "GET")
-        params.headers = fields.added(to: try header.map(Self.field))
         Self.setContentType(&params.headers, request.content)
         var item = FetchItem(params: params, content: request.content, name: RemoteName.of(url) ?? url)
         switch files.place(at: index) {
@@ -137,13 +139,5 @@ struct FetchOptions: ParsableArguments {
         guard (0...Limits.redirects).contains(maxRedirs) else {
             throw ValidationError("--max-redirs takes 0 to \(Limits.redirects).")
         }
-    }
-
-    private static func field(_ text: String) throws -> HeaderField {
-        guard let colon = text.firstIndex(of: ":") else {
-            throw ValidationError("\"\(text.shortened)\" is not a header field. Write \"Name: value\".")
-        }
-        let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
-        return HeaderField(String(text[..<colon]), String(value))
     }
 }

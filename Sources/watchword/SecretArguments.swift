@@ -1,8 +1,8 @@
 import Synchronization
 import WatchwordProtocol
 
-/// Takes secrets out of the argument list: what follows `-u` and its like, and user information out of URLs. Other users can
-/// read the arguments of a process (proc(5), cmdline), so the bytes are overwritten there.
+/// Takes secrets out of the argument list: what follows `-u` and its like, what is sent (`HiddenText`), and out of URLs user
+/// information and query. Other users can read the arguments of a process (proc(5), cmdline), so the bytes are overwritten there.
 enum SecretArguments {
     /// The options whose values are taken away.
     enum Option: CaseIterable {
@@ -62,39 +62,28 @@ enum SecretArguments {
     /// The same for a list that is given.
     static func take(from arguments: [UnsafeMutableRawBufferPointer]) -> (texts: [String], taken: Taken) {
         var (taken, awaited, areOptions) = (Taken(), Option?.none, true)
-        var isValue = false
+        var dataOption: HiddenText?
         let texts = arguments.flatMap { bytes in
-            if bytes.elementsEqual("--".utf8) { areOptions = false }
             if let option = awaited {
                 awaited = nil
                 keep(bytes, for: option, &taken)
                 return [placeholder]
             }
-            if isValue {
-                isValue = false
-                return [String(decoding: bytes, as: UTF8.self)]
+            if let option = dataOption {
+                dataOption = nil
+                return [option.text(of: bytes)]
             }
+            if bytes.elementsEqual("--".utf8) { areOptions = false }
             if areOptions, let texts = joined(bytes, &taken) { return texts }
             if areOptions { awaited = option(asking: bytes) }
-            isValue = areOptions && awaited == nil && takesData(bytes)
+            if areOptions && awaited == nil { dataOption = HiddenText.option(asking: bytes) }
             return [withoutUserInfo(bytes, &taken)]
         }
         return (texts, taken)
     }
 
     /// The letters of the options that take a value: what follows one of them in its argument is that value.
-    private static let lettersWithValue = Set("oXHdmFTCuUxEYyAerDw".utf8)
-
-    /// What follows these is sent or written as it is, whatever it looks like.
-    private static let dataOptions: Set = [
-        "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--form", "--form-string",
-        "--upload-file", "--header", "--output", "--user-agent", "--dump-header", "--write-out",
-    ]
-
-    private static func takesData(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
-        let letter = letterWithValue(bytes).flatMap { $0 + 1 == bytes.count ? bytes[$0] : nil }
-        return letter.map("dFTHoADw".utf8.contains) ?? dataOptions.contains(String(decoding: bytes, as: UTF8.self))
-    }
+    private static let lettersWithValue = Set("oXHdmFTCuUxEYyAerDwb".utf8)
 
     /// An option with its value in one argument, as the parser of the options takes them; `nil` for anything else.
     private static func joined(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> [String]? {
@@ -104,17 +93,19 @@ enum SecretArguments {
             keep(UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]), for: option, &taken)
             return ["\(option.names.long)=\(placeholder)"]
         }
+        if let texts = HiddenText.joined(bytes) { return texts }
         guard let index = letterWithValue(bytes), index + 1 < bytes.count else { return nil }
         let (letters, value) = (String(decoding: bytes[...index], as: UTF8.self), bytes[(index + 1)...])
         guard let option = Option.allCases.first(where: { $0.names.short == bytes[index] }) else {
-            return [letters, String(decoding: value, as: UTF8.self)]
+            let rest = UnsafeMutableRawBufferPointer(rebasing: value)
+            return [letters, HiddenText(letter: bytes[index])?.text(of: rest) ?? String(decoding: rest, as: UTF8.self)]
         }
         keep(UnsafeMutableRawBufferPointer(rebasing: value), for: option, &taken)
         return [letters, placeholder]
     }
 
     /// Where in a group of letters, such as `-Lu`, the first one stands that takes a value.
-    private static func letterWithValue(_ bytes: UnsafeMutableRawBufferPointer) -> Int? {
+    static func letterWithValue(_ bytes: UnsafeMutableRawBufferPointer) -> Int? {
         let dash = UInt8(ascii: "-")
         guard bytes.count >= 2, bytes[0] == dash, bytes[1] != dash else { return nil }
         return bytes.indices.dropFirst().first { lettersWithValue.contains(bytes[$0]) }
@@ -125,6 +116,8 @@ enum SecretArguments {
         if let userInfo {
             taken.userInfos.append((url, userInfo))
             overwrite(bytes)
+        } else {
+            HiddenText.hideQuery(of: bytes)
         }
         return url
     }
@@ -143,7 +136,7 @@ enum SecretArguments {
         overwrite(value)
     }
 
-    private static func overwrite(_ bytes: UnsafeMutableRawBufferPointer) {
+    static func overwrite(_ bytes: UnsafeMutableRawBufferPointer) {
         bytes.copyBytes(from: repeatElement(UInt8(ascii: "x"), count: bytes.count))
     }
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from rig.bodies import eventually
 from rig.broker import ROOT, program
 from rig.client import password_answer
 from rig.scripted import basic_server, response
@@ -193,6 +194,35 @@ def test_passwords_leave_the_argument_list(stage, shell):
     terminal.type("\x03")
     terminal.end()
     assert password.encode() not in line and b"fetch" in line
+
+
+@pytest.mark.parametrize("options", [
+    ["-H", "X-Key: {}"], ["-sLHX-Key: {}"], ["--header=X-Key: {}"], ["-d", "{}"], ["-d{}"], ["--data-raw", "@{}"], ["--data-binary={}"],
+    ["--data-urlencode", "key={}"], ["-F", "key={}"], ["--form-string", "key={}"], ["-G", "-d", "{}"], ["-H", "X-Key: {}", "-d", "{}", "--"]])
+def test_what_is_sent_leaves_the_argument_list(stage, shell, options):
+    secret = stage.secret()
+    server = stage.server(lambda request: None)
+    stage.allow(secret, server)
+    terminal = shell.at_terminal("fetch", *[option.format(secret) for option in options], server.url + "/?key=" + secret)
+    eventually(lambda: server.requests, "it was not fetched")
+    line = open(f"/proc/{terminal.child}/cmdline", "rb").read()
+    request = server.requests[0]
+    terminal.type("\x03")
+    terminal.end()
+    assert secret.encode() not in line and b"fetch" in line and server.url.encode() in line
+    assert (request.raw + request.body).count(secret.encode()) == 1 + str(options).count("{}")
+
+
+def test_a_header_field_from_a_file(stage, shell, tmp_path):
+    server = stage.server(lambda request: response(200, b"there"))
+    (tmp_path / "fields").write_text("X-One: 1\r\n\nX-Two:  two words\n")
+    done = shell.run("fetch", "-H", f"@{tmp_path}/fields", "-H", "@-", server.url, server.url, input=b"X-Three: 3")
+    assert done.stdout == b"therethere", done
+    assert all([request.header(name) for name in ("X-One", "X-Two", "X-Three")] == ["1", "two words", "3"] for request in server.requests)
+    (tmp_path / "fields").write_text("X-One: 1\nsecret without a name\n")
+    wrong = shell.run("fetch", "-H", f"@{tmp_path}/fields", server.url)
+    assert wrong.returncode == 26 and b"is not a header field" in wrong.stderr and b"secret" not in wrong.stderr
+    assert shell.run("fetch", "-H", "@/nonexistent", server.url).returncode == 26
 
 
 def test_output_options(stage, shell, tmp_path):

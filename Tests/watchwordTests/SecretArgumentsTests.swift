@@ -59,7 +59,55 @@ import WatchwordProtocol
     }
 
     @Test func leavesTheRestAsItIs() {
-        let arguments = ["fetch", "-L", "-X", "PUT", "-d", "a=u", "--keep", "none", "-o", "x", "--", "http://h/-u"]
+        let arguments = ["fetch", "-L", "-X", "PUT", "-d", "@f", "--keep", "none", "-o", "x", "--", "http://h/-u"]
         #expect(take(arguments).texts == arguments && take(arguments).left == arguments)
+    }
+
+    private static let hidden: [(arguments: [String], texts: [String])] = [
+        (["-H", "A: secret"], ["-H", "A: secret"]), (["-HA: secret"], ["-H", "A: secret"]),
+        (["-sLH", "A: secret"], ["-sLH", "A: secret"]), (["-sLHA: secret"], ["-sLH", "A: secret"]),
+        (["--header", "A: secret"], ["--header", "A: secret"]), (["--header=A: secret"], ["--header=A: secret"]),
+        (["-d", "secret"], ["-d", "secret"]), (["-dsecret"], ["-d", "secret"]), (["-d", "--"], ["-d", "--"]),
+        (["--data", "secret"], ["--data", "secret"]), (["--data-ascii=secret"], ["--data-ascii=secret"]),
+        (["--data-binary", "secret"], ["--data-binary", "secret"]),
+        (["--data-raw", "@secret"], ["--data-raw", "@secret"]),
+        (["--data-urlencode", "a=secret"], ["--data-urlencode", "a=secret"]),
+        (["-F", "a=secret"], ["-F", "a=secret"]), (["--form-string=a=secret"], ["--form-string=a=secret"]),
+        (["-b", "a=secret"], ["-b", "a=secret"]), (["--cookie=a=secret"], ["--cookie=a=secret"]),
+        (["--proxy-header", "A: secret"], ["--proxy-header", "A: secret"]),
+        (["-d", "-u", "-u", "a:secret"], ["-d", "-u", "-u", "taken"]),
+        (["-u", "--", "-H", "A: secret"], ["-u", "taken", "-H", "A: secret"]),
+        (["https://h/x?token=secret"], ["https://h/x?token=secret"]),
+        (["--", "https://h/?secret"], ["--", "https://h/?secret"]),
+    ]
+
+    @Test(arguments: hidden.indices)
+    func whatIsSentLeavesTheArgumentListAndIsSentAllTheSame(index: Int) {
+        let way = Self.hidden[index]
+        let found = take(["fetch"] + way.arguments + ["http://h/"])
+        #expect(found.texts == ["fetch"] + way.texts + ["http://h/"])
+        #expect(!found.left.joined().contains("secret") && found.left.last == "http://h/")
+        #expect(found.left.map(\.utf8.count) == (["fetch"] + way.arguments + ["http://h/"]).map(\.utf8.count))
+    }
+
+    @Test(arguments: [
+        ["-d", "@file"], ["--data-binary=@file"], ["-H", "@file"], ["-T", "file"], ["-o", "file?x"], ["-X", "PUT"],
+        ["--", "-d", "word"], ["file?name"],
+    ])
+    func namesStayToBeSeen(arguments: [String]) {
+        #expect(take(arguments).left == arguments && take(arguments).texts.joined() == arguments.joined())
+    }
+
+    /// It has to be found afterwards that it cannot be sent.
+    @Test func whatIsNotUTF8IsLeftToBeRefused() {
+        let bytes: [UInt8] = [0x61, 0xFF]
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
+        defer { block.deallocate() }
+        block.copyBytes(from: bytes)
+        let option = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
+        defer { option.deallocate() }
+        option.copyBytes(from: "-d".utf8)
+        _ = SecretArguments.take(from: [option, block])
+        #expect(Array(block) == bytes)
     }
 }

@@ -10,7 +10,7 @@ from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 from .waiting import WAITING
-from .helper import DISPLAY, INSTALLATION, PLANTED_FILES
+from .helper import ARGUMENTS, DISPLAY, INSTALLATION, PLANTED_FILES
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
@@ -18,4 +18,8 @@ GROUPS = {
     "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
     "credentials": CREDENTIALS, "display": DISPLAY, "planted-files": PLANTED_FILES, "installation": INSTALLATION,
     "ntlm": NTLM, "addresses": ADDRESSES,
+    "credentials": CREDENTIALS,
+    "ntlm": NTLM,
+    "credentials": CREDENTIALS, "display": DISPLAY,
+    "planted-files": PLANTED_FILES, "installation": INSTALLATION, "arguments": ARGUMENTS,
 }

@@ -36,6 +36,18 @@ PLANTED_FILES = [
      "owner != geteuid() && owner == folder.st_uid", "Tests/EndToEnd/test_helper_planted.py"),
 ]
 
+ARGUMENTS = [
+    ("argument-text", HELPER + "HiddenText.swift", "if isHidden, !(", "if !isHidden, !(", "watchwordTests.SecretArgumentsTests"),
+    ("argument-literal", HELPER + "HiddenText.swift", '"--data-raw": literal', '"--data-raw": data',
+     "watchwordTests.SecretArgumentsTests"),
+    ("argument-query", HELPER + "SecretArguments.swift", "            HiddenText.hideQuery(of: bytes)\n", "",
+     "watchwordTests.SecretArgumentsTests"),
+    ("argument-joined", HELPER + "SecretArguments.swift", "        if let texts = HiddenText.joined(bytes) { return texts }\n", "",
+     "watchwordTests.SecretArgumentsTests"),
+    ("argument-bytes", HELPER + "HiddenText.swift", "if String(validating: bytes, as: UTF8.self) != nil {", "if !bytes.isEmpty {",
+     "watchwordTests.SecretArgumentsTests"),
+]
+
 INSTALLATION = [
     ("install-list-paths", INSTALLER + "installation.py", "if os.path.normpath(path) != path or ", "if ",
      "Tests/EndToEnd/test_install_trust.py"),

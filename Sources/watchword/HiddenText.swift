@@ -1,0 +1,72 @@
+import WatchwordProtocol
+
+/// An option whose value is sent or written as it is, whatever it looks like. What may be a secret leaves the argument list, and
+/// goes on as a text.
+struct HiddenText: Equatable {
+    /// Whether it may be a secret.
+    let isHidden: Bool
+    /// Whether `@` means a file, whose name is none.
+    let takesFiles: Bool
+
+    private static let file = HiddenText(isHidden: false, takesFiles: false)
+    private static let data = HiddenText(isHidden: true, takesFiles: true)
+    private static let literal = HiddenText(isHidden: true, takesFiles: false)
+
+    private static let letters: [UInt8: HiddenText] = [
+        UInt8(ascii: "d"): data, UInt8(ascii: "H"): data, UInt8(ascii: "F"): literal, UInt8(ascii: "b"): literal,
+        UInt8(ascii: "T"): file, UInt8(ascii: "o"): file, UInt8(ascii: "A"): file, UInt8(ascii: "D"): file,
+        UInt8(ascii: "w"): file,
+    ]
+
+    /// With those of curl's that this program only explains: they are typed all the same.
+    private static let names: [String: HiddenText] = [
+        "--data": data, "--data-ascii": data, "--data-binary": data, "--data-urlencode": data, "--data-raw": literal,
+        "--header": data, "--proxy-header": data, "--form": literal, "--form-string": literal, "--url-query": literal,
+        "--cookie": literal, "--tlspassword": literal, "--proxy-tlspassword": literal, "--proxy-pass": literal,
+        "--upload-file": file, "--output": file, "--user-agent": file, "--dump-header": file, "--write-out": file,
+    ]
+
+    private init(isHidden: Bool, takesFiles: Bool) { (self.isHidden, self.takesFiles) = (isHidden, takesFiles) }
+
+    init?(letter: UInt8) {
+        guard let found = Self.letters[letter] else { return nil }
+        self = found
+    }
+
+    /// The option whose value is the next argument.
+    static func option(asking bytes: UnsafeMutableRawBufferPointer) -> HiddenText? {
+        if let index = SecretArguments.letterWithValue(bytes) {
+            return index + 1 == bytes.count ? HiddenText(letter: bytes[index]) : nil
+        }
+        return names[String(decoding: bytes, as: UTF8.self)]
+    }
+
+    /// `--header=VALUE`; `nil` for anything else.
+    static func joined(_ bytes: UnsafeMutableRawBufferPointer) -> [String]? {
+        guard bytes.starts(with: "--".utf8), let equals = bytes.firstIndex(of: UInt8(ascii: "=")),
+            let option = names[String(decoding: bytes[..<equals], as: UTF8.self)]
+        else { return nil }
+        let value = UnsafeMutableRawBufferPointer(rebasing: bytes[(equals + 1)...])
+        return [String(decoding: bytes[...equals], as: UTF8.self) + option.text(of: value)]
+    }
+
+    /// The value, which is overwritten where it may be a secret.
+    func text(of bytes: UnsafeMutableRawBufferPointer) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        if isHidden, !(takesFiles && bytes.first == UInt8(ascii: "@")) { Self.hide(bytes) }
+        return text
+    }
+
+    /// What stands behind the question mark of a URL: tokens are put there.
+    static func hideQuery(of bytes: UnsafeMutableRawBufferPointer) {
+        guard bytes.firstRange(of: "://".utf8) != nil, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else {
+            return
+        }
+        hide(UnsafeMutableRawBufferPointer(rebasing: bytes[(mark + 1)...]))
+    }
+
+    /// What is not UTF-8 stays: the command is refused because of it.
+    private static func hide(_ bytes: UnsafeMutableRawBufferPointer) {
+        if String(validating: bytes, as: UTF8.self) != nil { SecretArguments.overwrite(bytes) }
+    }
+}
