@@ -10,7 +10,8 @@ extension Broker {
     ) throws {
         try refuseWhenLocked()
         let id = connection.id
-        searchKeyring(params.pattern) { broker, result in
+        // When an item expires stands in its secret.
+        searchKeyring(params.pattern, withSecrets: true) { broker, result in
             broker.connections[id]?.complete(call, .success(broker.listing(params.pattern, of: id, result)))
         }
     }
@@ -21,13 +22,15 @@ extension Broker {
         let session = table.sessionCredentials(of: id.tag, now: clock.now).map { credential in
             CredentialDescription(
                 id: .session(credential.number), pattern: credential.space, user: credential.user,
-                domain: credential.domain, persistence: .forSession, source: .session, isDefault: credential.isDefault,
+                domain: credential.domain, path: credential.path, expiresAt: credential.expiresAt,
+                persistence: .forSession, source: .session, isDefault: credential.isDefault,
                 lastUsed: credential.lastUse)
         }
         let stored = ((try? items.get()) ?? []).map { item in
             CredentialDescription(
                 id: .keyring(item.id), pattern: item.pattern, user: item.account.user,
-                domain: item.account.domain, persistence: .permanent, source: .keyring, isDefault: item.isDefault,
+                domain: item.account.domain, path: item.path, expiresAt: item.expiresAt, persistence: .permanent,
+                source: .keyring, isDefault: item.isDefault,
                 lastUsed: nil)
         }
         let all = (session + stored).filter { description in pattern?.contains(description.pattern) ?? true }
@@ -129,13 +132,14 @@ extension Broker {
 
     /// All items of the network schema, or those of one server, that say where they belong.
     private func searchKeyring(
-        _ pattern: SpacePattern?, then: @escaping Then<Result<[StoredItem], KeyringFailure>>
+        _ pattern: SpacePattern?, withSecrets: Bool = false,
+        then: @escaping Then<Result<[StoredItem], KeyringFailure>>
     ) {
         guard let keyring, options.isKeyringEnabled, table.mayAskKeyring(now: clock.now) else {
             return then(self, .failure(.notConfigured))
         }
         let query = pattern.map(KeyringAttributes.searchQuery) ?? KeyringAttributes.everything
-        keyring.search([query], withSecrets: false) { [self, loop] result in
+        keyring.search([query], withSecrets: withSecrets) { [self, loop] result in
             loop.post {
                 self.assumeIsolated { broker in
                     if case .failure(let failure) = result {
@@ -179,7 +183,7 @@ extension Broker {
             guard let items = try? result.get(), let chosen = items.first(where: { $0.id == name }) else {
                 return then(broker, .failure(broker.unknown(.keyring(name))))
             }
-            let changes = items.filter { $0.pattern == chosen.pattern && $0.isDefault != ($0.id == name) }
+            let changes = items.filter { $0.isBeside(chosen) && $0.isDefault != ($0.id == name) }
             broker.apply(changes.map { ($0.id, $0.attributes(isDefault: $0.id == name)) }, chosen, cause, then: then)
         }
     }

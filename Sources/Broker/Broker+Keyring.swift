@@ -50,7 +50,7 @@ extension Broker {
     func discard(_ item: String, ifStill credential: LoginCredential, _ cause: Cause) {
         guard let keyring else { return }
         openKeyringChanges += 1
-        keyring.remove(item, ifSecretIs: credential.secret) { [self, loop] result in
+        keyring.remove(item, ifSecretIs: KeyringSecret.text(of: credential)) { [self, loop] result in
             loop.post { self.assumeIsolated { $0.discarded(result, user: credential.user, cause) } }
         }
     }
@@ -86,7 +86,7 @@ extension Broker {
                 if let item = write.incomplete {
                     return keyring.setAttributes(write.attributes, of: item) { finish($0.map { item }, true) }
                 }
-                keyring.store(credential.secret, attributes: write.attributes, label: write.label) {
+                keyring.store(write.secret, attributes: write.attributes, label: write.label) {
                     finish($0, true)
                 }
             }

@@ -82,7 +82,8 @@ public actor Broker {
 
     var environment: FetchEnvironment {
         FetchEnvironment(
-            now: clock.now, proxy: options.proxy, hosts: options.hosts, schemes: options.schemes,
+            now: clock.now, sinceEpoch: clock.sinceEpoch, proxy: options.proxy, hosts: options.hosts,
+            schemes: options.schemes,
             makeClientNonce: { RandomText.make128Bits() })
     }
 
@@ -126,6 +127,7 @@ public actor Broker {
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
         guard let connection = connections[id] else { return }
+        table.noteTime(clock.sinceEpoch)
         let events = connection.received(bytes)
         for (index, event) in events.enumerated() {
             connection.isLastEvent = index == events.count - 1

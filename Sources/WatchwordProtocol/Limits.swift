@@ -49,6 +49,9 @@ public enum Limits {
     /// A certificate with its chain and its key, as PEM.
     public static let certificateBytes = 256 << 10
 
+    /// Stored credentials that one challenge lists.
+    public static let knownUsers = 16
+
     /// Hosts that one subscription names.
     public static let subscriptionHosts = 64
     /// Agents at once; a desktop has one.

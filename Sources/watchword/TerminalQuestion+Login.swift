@@ -13,7 +13,7 @@ extension TerminalQuestion {
         switch readLine(prompt, at: terminal, challenge, echo: true) {
         case .text(let text) where !text.isEmpty || proposed != nil:
             let user = text.isEmpty ? proposed ?? "" : text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-            return askPassword(for: user, challenge, at: terminal)
+            return Self.storedAnswer(params, for: user) ?? askPassword(for: user, challenge, at: terminal)
         case .text, .end:
             return goOnWithout(terminal)
         case .interrupted, .withdrawn:
@@ -70,6 +70,7 @@ extension TerminalQuestion {
         if params["downgrade"]?.boolean == true {
             lines.append("  It has accepted a stronger scheme before: somebody may be in between.")
         }
+        if let note = Self.knownUsersNote(params) { lines.append("  \(note)") }
         let problem = Self.problem(params)
         if let problem { lines.append("  \(problem)") }
         if problem == nil, let note = keep.granted(by: params).note { lines.append("  \(note)") }

@@ -1,7 +1,15 @@
 """A credential is one unit: user, domain, path, expiry and refresh token go together through answers, session and keyring."""
+import base64
+import os
+import subprocess
+import time
+
 import pytest
-from rig.client import password_answer
+from rig.broker import program
+from rig.client import Client, password_answer
 from rig.keyring import SCHEMA, description, settle
+from rig.scripted import basic_server, response
+from rig.terminal import Shell, Terminal
 
 
 # The Windows domain
@@ -9,6 +17,10 @@ from rig.keyring import SCHEMA, description, settle
 @pytest.fixture
 def ntlm_broker(stage, gnome):
     return lambda: stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n', environment=gnome.for_broker)
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def never(challenge):
@@ -65,3 +77,222 @@ def test_one_user_name_in_two_domains_is_two_accounts(stage, gnome, ntlm_broker,
         ("alice", "TESTDOM", True), ("alice", "OTHER", False)]
     assert client.fetch(ntlm.url)["result"]["status"] == 200
     assert served_as(ntlm) == ["TESTDOM\\alice"] and ntlm.handler.refused == []
+
+
+# Expiry, and the lines that git's helper for libsecret (git 2.41) writes
+
+def in_git_s_words(password, expiry, token="refresh"):
+    return f"{password}\npassword_expiry_utc={int(expiry)}\noauth_refresh_token={token}"
+
+
+def protected(stage, user="bob", folder=None):
+    server, password = stage.server(basic_server(user, stage.secret())), list(stage.secrets)[-1]
+    stage.allow(password, server)
+    return server, password
+
+
+def test_what_git_s_helper_wrote_is_read_line_by_line(stage, gnome):
+    server, password = protected(stage)
+    gnome.put(in_git_s_words(password, time.time() + 3600), **description(server))
+    result = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=never).fetch(server.url)["result"]
+    assert (result["status"], result["auth"]["source"]) == (200, "keyring")
+    assert server.authorizations == [None, basic("bob", password)]
+
+
+@pytest.mark.parametrize("expiry", ["1", "-1", "soon", ""])
+def test_an_item_that_has_expired_is_not_sent(stage, gnome, expiry):
+    server, password = protected(stage)
+    gnome.put(f"{password}\npassword_expiry_utc={expiry}", **description(server))
+    asked = []
+    client = stage.client(
+        broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: asked.append(challenge) or {"action": "continue"})
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert server.authorizations == [None] and len(asked) == 1 and asked[0]["proposedCredential"] is None
+
+
+@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
+def test_expiry_and_refresh_token_stay_with_an_answer(stage, gnome, persistence):
+    server, password = protected(stage)
+    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: password_answer(
+        "bob", password, expiresAt="2096-10-02T08:06:40+01:00", refreshToken="refresh", persistence=persistence))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    settle(client)
+    listed = client.call("credential/list", {})["result"]["credentials"]
+    assert {one["expiresAt"] for one in listed} == {"2096-10-02T07:06:40.000Z"} and "refreshToken" not in listed[0]
+    kept = [secret for _, secret in gnome.items()]
+    assert kept == ([in_git_s_words(password, 4_000_000_000)] if persistence == "permanent" else [])
+
+
+def test_an_expired_answer_is_not_sent(stage):
+    server, password = protected(stage)
+    answers = [password_answer("bob", password, expiresAt="2001-01-01T00:00:00Z"), {"action": "continue"}]
+    asked = []
+    client = stage.client(broker=stage.broker(), answer=lambda challenge: asked.append(challenge) or answers.pop(0))
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert server.authorizations == [None] and asked[1]["error"]["kind"] == "credentialExpired"
+
+
+def test_a_refused_item_is_removed_only_with_all_its_lines_unchanged(stage, gnome):
+    server, _ = protected(stage)
+    wrong = stage.secret()
+    stage.allow(wrong, server)
+    exactly = {"schema": SCHEMA, **description(server, domain="Staff", authtype="basic")}
+    gnome.put(in_git_s_words(wrong, 4_000_000_000), **exactly)
+    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: {"action": "continue"})
+    assert client.fetch(server.url)["result"]["status"] == 401
+    settle(client)
+    assert server.authorizations == [None, basic("bob", wrong)] and gnome.items() == []
+
+
+# Paths
+
+def two_repositories(stage):
+    """One server, where each of two paths has its own account."""
+    accounts = {"/one/": ("bob", stage.secret()), "/two/": ("carol", stage.secret())}
+    allowed = {path: basic(*account) for path, account in accounts.items()}
+    server = stage.server(lambda request: response(200) if request.authorization == allowed[request.target[:5]] else response(
+        401, b"", 'WWW-Authenticate: Basic realm="Staff"'))
+    for _, password in accounts.values():
+        stage.allow(password, server)
+    return server, accounts
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_an_item_with_a_path_serves_that_path_alone(stage, gnome, slash):
+    server, accounts = two_repositories(stage)
+    for path, (user, password) in accounts.items():
+        gnome.put(password, **description(server, user, object=slash + path.strip("/")))
+    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=never)
+    for path in ["/one/a", "/two/a", "/one/b/c", "/two/b"]:
+        assert client.fetch(server.url + path)["result"]["status"] == 200, path
+    sent = {(request.target[:5], request.authorization) for request in server.requests if request.authorization}
+    assert sent == {(path, basic(*account)) for path, account in accounts.items()}
+
+
+@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
+def test_a_path_is_stored_by_hand_and_listed(stage, gnome, persistence):
+    server, accounts = two_repositories(stage)
+    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=never)
+    for path, (user, password) in accounts.items():
+        credential = {"type": "password", "user": user, "password": password, "path": path.rstrip("/"), "persistence": persistence}
+        space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
+        assert "result" in client.call("credential/store", {"protectionSpace": space, "credential": credential})
+    listed = client.call("credential/list", {})["result"]["credentials"]
+    assert sorted((one["path"], one["user"], one["isDefault"]) for one in listed) == [("/one", "bob", True), ("/two", "carol", True)]
+    for path in ["/one/a", "/two/a"]:
+        assert client.fetch(server.url + path)["result"]["status"] == 200
+
+
+# git's helper
+
+PLACE = ["protocol=https", "host=git.example.com"]
+
+
+@pytest.fixture
+def git(stage, gnome, tmp_path):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ["git-credential-watchword", "watchword"]:
+        (folder / name).symlink_to(os.path.realpath(program("watchword")))
+    broker = stage.configured(
+        f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} git.example.com"]\n', environment=gnome.environment)
+    environment = {**Shell(broker).environment, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def say(operation, *lines, keep="keyring"):
+        done = subprocess.run(
+            [folder / "git-credential-watchword", "--keep", keep, operation], input="".join(f"{line}\n" for line in [*PLACE, *lines, ""]),
+            env=environment, capture_output=True, text=True, timeout=30)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return dict(line.split("=", 1) for line in done.stdout.splitlines())
+
+    say.broker = broker
+    return say
+
+
+@pytest.mark.parametrize("keep", ["session", "keyring"])
+def test_git_gets_back_what_it_has_stored_whole(git, gnome, keep):
+    lines = ["username=bob", "password=first", "password_expiry_utc=4000000000", "oauth_refresh_token=refresh"]
+    git("store", *lines, keep=keep)
+    assert git("get") == dict(line.split("=", 1) for line in lines)
+    assert [secret for _, secret in gnome.items()] == ([in_git_s_words("first", 4_000_000_000)] if keep == "keyring" else [])
+
+
+@pytest.mark.parametrize("keep", ["session", "keyring"])
+def test_git_is_given_no_expired_password(git, keep):
+    git("store", "username=bob", "password=first", f"password_expiry_utc={int(time.time()) - 1}", keep=keep)
+    assert git("get") == {}
+
+
+@pytest.mark.parametrize("keep", ["session", "keyring"])
+def test_each_repository_has_its_own_account(git, keep):
+    """useHttpPath"""
+    for user in ["one", "two"]:
+        git("store", f"path={user}/r.git", f"username={user}", f"password=pw-{user}", keep=keep)
+    for user in ["one", "two"]:
+        assert git("get", f"path={user}/r.git") == {"username": user, "password": f"pw-{user}", "path": f"{user}/r.git"}
+    assert git("get", "path=three/r.git") == {} and git("get") == {}
+    git("erase", "path=one/r.git", "username=one", "password=pw-one")
+    assert git("get", "path=one/r.git") == {} and git("get", "path=two/r.git")["password"] == "pw-two"
+
+
+def test_what_git_got_for_the_whole_server_is_not_stored_again_for_a_path(git, gnome):
+    git("store", "username=bob", "password=first")
+    got = git("get", "path=one/r.git")
+    assert got == {"username": "bob", "password": "first"}
+    git("store", "path=one/r.git", "username=bob", "password=first")
+    assert len(gnome.items()) == 1
+
+
+# Several that fit
+
+def several(stage, gnome):
+    server, password = protected(stage, "alice")
+    gnome.put(stage.secret(), **description(server, "bob"))
+    gnome.put(password, **description(server, "alice"))
+    return server, password
+
+
+def test_the_challenge_lists_who_is_known_and_one_can_be_chosen(stage, gnome):
+    server, password = several(stage, gnome)
+    asked = []
+
+    def answer(challenge):
+        asked.append(challenge)
+        chosen = next(one for one in challenge["knownUsers"] if one["user"] == "alice")
+        return {"action": "credential", "credential": {"type": "stored", "id": chosen["id"]}}
+
+    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=answer)
+    result = client.fetch(server.url)["result"]
+    assert (result["status"], result["auth"]) == (
+        200, {"authenticationMethod": "httpBasic", "source": "keyring", "user": "alice"})
+    assert sorted((one["user"], one["source"]) for one in asked[0]["knownUsers"]) == [("alice", "keyring"), ("bob", "keyring")]
+    listed = {one["id"] for one in client.call("credential/list", {})["result"]["credentials"] if one["source"] == "keyring"}
+    assert {one["id"] for one in asked[0]["knownUsers"]} >= listed
+    assert server.authorizations == [None, basic("alice", password)] and len(asked) == 1
+
+
+def test_at_a_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
+    server, password = several(stage, gnome)
+    shell = Shell(stage.broker(environment=gnome.for_broker))
+    terminal = Terminal(os.path.realpath(program("watchword")), "fetch", "--fail", server.url, environment=shell.environment)
+    terminal.expect("Saved logins: ")
+    terminal.expect("User: ")
+    terminal.type("alice\n")
+    assert terminal.end() == 0
+    assert server.authorizations == [None, basic("alice", password)]
+
+
+@pytest.mark.parametrize("auth", [{"useStorage": False}, None])
+def test_whoever_may_use_nothing_stored_hears_of_no_one(stage, gnome, auth):
+    server, _ = several(stage, gnome)
+    asked = []
+
+    def answer(challenge):
+        asked.append(challenge)
+        return {"action": "credential", "credential": {"type": "stored", "id": "keyring:/x"}} if len(asked) == 1 else {"action": "continue"}
+
+    broker = stage.broker(environment=gnome.for_broker)
+    client = stage.client(broker=broker, answer=answer) if auth else Client(os.path.join(os.path.dirname(broker.socket), "restricted.sock"), answer=answer)
+    assert client.fetch(server.url, **({"auth": auth} if auth else {}))["result"]["status"] == 401
+    assert "knownUsers" not in asked[0] and asked[1]["error"]["kind"] == "credentialNotKnown"
+    assert server.authorizations == [None]

@@ -15,7 +15,7 @@ import WatchwordProtocol
         let said = try #require(GitDescription(secret(text + "password_expiry_utc=1\nephemeral=1\n\nhost=later\n")))
         #expect(said.pattern == SpacePattern(scheme: "https", host: "git.example", port: 8443))
         #expect(said.path == "/a/b" && said.user == "b=b" && said.password == secret("p=w"))
-        #expect(said.knowsAuthtype && said.expires && said.isEphemeral)
+        #expect(said.knowsAuthtype && said.expiresAt == .seconds(1) && said.isEphemeral)
     }
 
     @Test(arguments: [

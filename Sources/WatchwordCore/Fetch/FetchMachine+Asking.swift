@@ -49,6 +49,8 @@ extension FetchMachine {
             return use(credential, of: respondent, offers, question, environment, &memory)
         case .credential(.proposed):
             return useProposed(for: asked, offers, question, respondent, environment, &memory)
+        case .credential(.stored(let id)):
+            return useStored(id, for: asked, offers, question, respondent, environment, &memory)
         case .credential(.certificate), .credential(.trust):
             return ask(question, respondent, problem: .credentialOfWrongType, &memory)
         case .reject:
@@ -77,7 +79,11 @@ extension FetchMachine {
         }
         guard let asked = question.asked else { return unexpected(&memory) }
         let space = asked.protectionSpace(at: offers.challenger)
-        if let problem = asked.problem(with: credential, at: offers.challenger) {
+        memory.session.wallTime = environment.sinceEpoch
+        let problem =
+            asked.problem(with: credential, at: offers.challenger)
+            ?? self.problem(with: credential, at: offers.challenger, memory)
+        if let problem {
             return ask(question, respondent, problem: problem, &memory)
         }
         guard !target(offers.challenger).hasRefused(credential, in: space) else {

@@ -19,6 +19,7 @@ extension FetchMachine {
         _ question: Question, _ offers: OfferList, _ side: Side, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep {
+        memory.session.wallTime = environment.sinceEpoch
         if let step = tryDeferred(question, offers, environment, &memory) { return step }
         var question = question
         question.deferred = nil
@@ -130,6 +131,7 @@ extension FetchMachine {
         ]
         // Even that there is one is nobody's business who may not use it.
         question.proposed = atHand.compactMap(\.self).first { isConsented($0, in: space, memory, environment.now) }
+        question.known = knownCredentials(for: question, asked, in: space, memory, environment.now)
         return ask(question, respondent, problem: nil, &memory)
     }
 
@@ -175,6 +177,7 @@ extension FetchMachine {
                 access.subject == nil || own != nil || [.client, .agent].contains(source),
                 !target(offers.challenger).hasRefused(credential, in: space),
                 asked.canCarry(credential, at: offers.challenger),
+                problem(with: credential, at: offers.challenger, memory) == nil,
                 own.map({ $0.credential.isSame(as: credential) }) ?? true
             else { break }
             let candidate = own ?? Candidate(credential: credential, source: source, home: access.home)

@@ -34,6 +34,25 @@ extension FetchMachine {
         return challenger.isProxy ? plan.proxyCredential?.shownAccount : plan.namedUser
     }
 
+    /// Where a credential has to be good: to a proxy paths mean nothing.
+    func path(at challenger: Challenger) -> String { challenger.isProxy ? "/" : hop.url.path }
+
+    /// Why a credential is not sent here and now, whatever the scheme.
+    func problem(
+        with credential: LoginCredential, at challenger: Challenger, _ memory: CredentialMemory
+    ) -> Challenge.AnswerProblem? {
+        if credential.isExpired(at: memory.session.wallTime) { return .credentialExpired }
+        return credential.covers(path(at: challenger)) ? nil : .credentialForOtherPath
+    }
+
+    /// Whether the keyring may have something for a narrower path, which goes first (semantics rule 18).
+    private func isNarrowerStored(
+        than credential: LoginCredential, at challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
+    ) -> Bool {
+        guard target(challenger).keyringItems != nil || memory.keyring.isWorthAsking(now: now) else { return false }
+        return memory.keyring.paths.hasNarrower(than: credential, for: path(at: challenger), at: challenger)
+    }
+
     // MARK: Before a challenge
 
     /// Before a challenge only the session cache may speak (semantics rule 16).
@@ -44,7 +63,7 @@ extension FetchMachine {
         var found: SessionEntry?
         for part in access.readable where found == nil {
             found = memory.session.preemptiveEntry(
-                at: challenger, path: challenger.isProxy ? "/" : hop.url.path, user: namedUser(at: challenger),
+                at: challenger, path: path(at: challenger), user: namedUser(at: challenger),
                 owner: part, now: environment.now)
         }
         guard let entry = found, mightUseStorage(for: entry.space, memory),
@@ -53,6 +72,7 @@ extension FetchMachine {
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
             !isDowngrade(preemptiveAttempt(entry).challenge, challenger, memory),
             !target(challenger).hasRefused(entry.credential, in: entry.space),
+            !isNarrowerStored(than: entry.credential, at: challenger, memory, environment.now),
             agreesWithFetch(entry.credential, challenger),
             entry.digest.map({ memory.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
@@ -117,8 +137,9 @@ extension FetchMachine {
         guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
         for part in access.readable {
             let known = memory.session.credential(
-                for: space, user: namedUser(at: challenger), owner: part, at: challenger, now: now)
-            guard let known else { continue }
+                for: space, user: namedUser(at: challenger), owner: part, at: challenger,
+                path: path(at: challenger), now: now)
+            guard let known, !isNarrowerStored(than: known, at: challenger, memory, now) else { continue }
             let candidate = Candidate(credential: known, source: .session, home: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
@@ -133,14 +154,15 @@ extension FetchMachine {
         guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
         let user = namedUser(at: challenger)
         for part in access.readable {
-            let given = memory.session.givenCredential(for: space, user: user, owner: part, now: now)
-            guard let given else { continue }
+            let given = memory.session.givenCredential(
+                for: space, user: user, owner: part, path: path(at: challenger), now: now)
+            guard let given, !isNarrowerStored(than: given, at: challenger, memory, now) else { continue }
             let candidate = Candidate(credential: given, source: .session, home: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
         let finding = KeyringFinding(
             target(challenger).keyringItems ?? [], for: space, at: challenger,
-            path: challenger.isProxy ? "/" : hop.url.path, user: user)
+            path: path(at: challenger), user: user, time: memory.session.wallTime)
         guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
@@ -149,18 +171,19 @@ extension FetchMachine {
         return isUsable(candidate, for: challenge, in: space, memory) ? candidate : nil
     }
 
-    private func isDowngrade(
+    func isDowngrade(
         _ challenge: AnswerableChallenge, _ challenger: Challenger, _ memory: CredentialMemory
     ) -> Bool {
         memory.session.nonces.accepted.isDowngrade(challenge, at: challenger)
     }
 
-    private func isUsable(
+    func isUsable(
         _ candidate: Candidate, for challenge: AnswerableChallenge, in space: ProtectionSpace,
         _ memory: CredentialMemory
     ) -> Bool {
         let challenger = Challenger(space)
         return challenge.canCarry(candidate.credential, at: challenger)
+            && problem(with: candidate.credential, at: challenger, memory) == nil
             && !target(challenger).hasRefused(candidate.credential, in: space)
             && !isRefused(candidate, in: space, memory)
     }
@@ -249,6 +272,7 @@ extension FetchMachine {
             persistenceAllowed: persistenceAllowed(in: space, at: respondent, memory),
             failureResponse: record.lastRefused == nil ? nil : failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)
+        challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state
         challenge.isDowngrade = question.asked.map { isDowngrade($0, challenger, memory) } ?? false
         switch question.kind {

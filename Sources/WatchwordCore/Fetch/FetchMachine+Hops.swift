@@ -25,6 +25,7 @@ extension FetchMachine {
     mutating func startHop(
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory, events: [FetchEvent]
     ) -> FetchStep {
+        memory.session.wallTime = environment.sinceEpoch
         for side in Side.allCases where outgoing[side] == nil {
             guard let challenger = challenger(at: side),
                 let entry = preemptiveEntry(at: challenger, environment, memory)

@@ -197,6 +197,8 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         guard case .lookingUp(let question) = state else { return unexpected(&memory) }
         targets[challenger(of: question), default: TargetRecord()].keyringItems = items
+        memory.keyring.notePaths(
+            of: items, at: challenger(of: question), time: environment.sinceEpoch, now: environment.now)
         return choose(question, environment, &memory)
     }
 

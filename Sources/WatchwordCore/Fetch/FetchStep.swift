@@ -67,6 +67,8 @@ public struct FetchResponse: Sendable, Equatable {
 public struct FetchEnvironment: Sendable {
     /// Since any one start, never going back.
     public var now: Duration
+    /// Of the wall clock, since 1970; it may jump.
+    public var sinceEpoch: Duration
     /// At least 128 random bits as text, fresh for each call (RFC 7616 section 5.12).
     public var makeClientNonce: @Sendable () -> String
     /// Of the configuration.
@@ -77,10 +79,11 @@ public struct FetchEnvironment: Sendable {
     public var schemes: SchemeRules
 
     public init(
-        now: Duration, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
+        now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
         schemes: SchemeRules = SchemeRules(), makeClientNonce: @escaping @Sendable () -> String
     ) {
         self.now = now
+        self.sinceEpoch = sinceEpoch ?? now
         self.proxy = proxy
         self.hosts = hosts
         self.schemes = schemes

@@ -10,10 +10,16 @@ extension FetchTable {
         /// `nil` for a token.
         public var user: String?
         public var domain: String?
+        public var path: String?
+        /// Since 1970.
+        public var expiresAt: Duration?
         public var isDefault: Bool
         /// How long ago; `nil` when it was not used yet.
         public var lastUse: Duration?
     }
+
+    /// The wall clock says this now, since 1970: credentials expire by it.
+    public mutating func noteTime(_ sinceEpoch: Duration) { memory.session.wallTime = sinceEpoch }
 
     public var keyring: KeyringRecord { memory.keyring }
 
@@ -28,7 +34,7 @@ extension FetchTable {
         memory.session.listing(now: now).filter { sharing.lets(client, manage: $0) }.map { listing in
             SessionCredential(
                 number: listing.number, space: listing.space, user: listing.user, domain: listing.domain,
-                isDefault: listing.isDefault,
+                path: listing.path, expiresAt: listing.expiresAt, isDefault: listing.isDefault,
                 lastUse: listing.lastUse.map { now - $0 })
         }
     }

@@ -18,10 +18,12 @@ extension FetchTable {
 
     /// What fits best among the items found; `nil` when there is none, and rather than a guess between equals.
     public func keyringCredential(for params: CredentialGetParams, among items: [KeyringItem]) -> LoginCredential? {
-        let finding = KeyringFinding(
+        let matches = KeyringMatches(
             items, at: Challenger(params.pattern), path: params.path, user: params.account,
-            exactly: { _ in false }, fitting: { $0.overlaps(params.pattern) })
-        guard case .credential(let credential, _, _) = finding else { return nil }
+            time: memory.session.wallTime, fitting: { $0.overlaps(params.pattern) })
+        guard case .credential(let credential, _, _) = KeyringFinding(matches, exactly: { _ in false }) else {
+            return nil
+        }
         return credential
     }
 }

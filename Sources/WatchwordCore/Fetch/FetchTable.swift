@@ -168,6 +168,7 @@ public struct FetchTable: Sendable {
 
     /// Time has passed: what is too old is forgotten, and who has waited too long waits no longer.
     public mutating func tick(_ environment: FetchEnvironment) -> [Order] {
+        noteTime(environment.sinceEpoch)
         memory.session.expire(now: environment.now)
         memory.decisions.expire(memory.session.limits, now: environment.now)
         memory.identities.expire(now: environment.now)

@@ -25,6 +25,8 @@ struct Question: Sendable {
     var declined = PassedRespondents()
     /// What was proposed with the challenge, and has not been tried.
     var proposed: Candidate?
+    /// The stored credentials that were listed with the challenge.
+    var known: [KnownCredential] = []
     /// What is to be tried once the verdict on the same credential of another fetch is known.
     var deferred: Candidate?
     /// For other fetches, until the wait of now.

@@ -3,7 +3,7 @@ public import WatchwordProtocol
 /// How credentials are described in the keyring, by us and by others.
 ///
 /// Ours follow the schema `org.gnome.keyring.NetworkPassword` of libsecret and GNOME: `user`, `server`, `protocol`, `port`,
-/// `domain`, `authtype`. `domain` is the realm, as in libsoup's items; with the `authtype` of NTLM, which has no realm, it is
+/// `object` for the path, `domain`, `authtype`. `domain` is the realm, as in libsoup's items; with the `authtype` of NTLM, which has no realm, it is
 /// the Windows domain, as in GVfs's. Others write less: git's helper leaves out port and realm, Python's keyring writes `service`
 /// and `username`.
 public enum KeyringAttributes {
@@ -23,7 +23,7 @@ public enum KeyringAttributes {
     }
 
     /// How a credential of ours is described.
-    static func attributes(for pattern: SpacePattern, _ account: Account) -> [String: String] {
+    static func attributes(for pattern: SpacePattern, _ account: Account, path: String? = nil) -> [String: String] {
         var attributes = [
             "user": account.user, "server": pattern.host,
             "protocol": pattern.proxyType.map(protocolName) ?? pattern.scheme, "port": String(pattern.port),
@@ -34,6 +34,7 @@ public enum KeyringAttributes {
             if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
             attributes[windowsDomain] = account.domain
         }
+        if let path { attributes["object"] = String(path.dropFirst()) }
         if let method = pattern.authenticationMethod { attributes["authtype"] = authtype(method) }
         return attributes
     }
@@ -41,6 +42,12 @@ public enum KeyringAttributes {
     /// The attributes that say whose an item is, and not what it is for.
     static func ofAccount(in pattern: SpacePattern) -> Set<String> {
         ["user", pattern.authenticationMethod == .ntlm ? "domain" : windowsDomain]
+    }
+
+    /// From "/" on; `nil` for the whole server. git writes paths without the slash, and so do we.
+    static func path(_ attributes: [String: String]) -> String? {
+        guard let object = attributes["object"], !object.isEmpty, object != "/" else { return nil }
+        return object.utf8.first == UInt8(ascii: "/") ? object : "/" + object
     }
 
     static func realm(_ attributes: [String: String], _ method: AuthenticationMethod?) -> String? {

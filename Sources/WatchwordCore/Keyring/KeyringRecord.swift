@@ -22,6 +22,7 @@ public struct KeyringRecord: Sendable {
 
     public private(set) var state: State
     private var refusals: [Refusal] = []
+    private(set) var paths = KeyringPaths()
 
     public init(isEnabled: Bool = false) { state = isEnabled ? .unknown : .disabled }
 
@@ -76,6 +77,20 @@ public struct KeyringRecord: Sendable {
     mutating func noteRefusal(of credential: LoginCredential, in space: ProtectionSpace, now: Duration) {
         if refusals.count >= Self.rememberedRefusals { refusals.removeFirst() }
         refusals.append(Refusal(space: space, credential: credential, since: now))
+        paths.forget(credential.path, at: Challenger(space))
+    }
+
+    /// Notes for which paths of a server there is something that may be sent.
+    /// - Parameter time: of the wall clock, since 1970.
+    mutating func notePaths(of items: [KeyringItem], at challenger: Challenger, time: Duration, now: Duration) {
+        let usable = items.compactMap { StoredCredential($0, at: challenger)?.credential }.filter { credential in
+            !credential.isExpired(at: time)
+                && !refusals.contains {
+                    Challenger($0.space) == challenger && $0.credential.isSame(as: credential)
+                        && now - $0.since < Limits.sessionLifetime
+                }
+        }
+        paths.note(usable, at: challenger)
     }
 
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, now: Duration) -> Bool {

@@ -7,17 +7,21 @@ public struct KeyringWrite: Sendable, Equatable {
     /// The item that holds the same, but for the Windows domain, which it lacks: it gets these attributes.
     public let incomplete: String?
     public let attributes: [String: String]
+    public let secret: Secret
     public let label: String
 
     /// - Parameter items: what the keyring holds for the server, with secrets.
     public init(_ credential: LoginCredential, for pattern: SpacePattern, over items: [KeyringItem]) {
-        let ours = KeyringAttributes.attributes(for: pattern, credential.account)
+        let ours = KeyringAttributes.attributes(for: pattern, credential.account, path: credential.path)
+        let secret = KeyringSecret.text(of: credential)
+        self.secret = secret
         let sameSpace = items.filter { $0.holds(ours, allowing: KeyringAttributes.ofAccount(in: pattern)) }
         let existing = sameSpace.first { $0.holds(ours) }
-        unchanged = existing.flatMap { $0.secret == credential.secret ? $0.id : nil }
-        let withoutDomain = KeyringAttributes.attributes(for: pattern, Account(user: credential.user))
+        unchanged = existing.flatMap { $0.secret == secret ? $0.id : nil }
+        let withoutDomain = KeyringAttributes.attributes(
+            for: pattern, Account(user: credential.user), path: credential.path)
         let predecessor =
-            existing ?? sameSpace.first { $0.holds(withoutDomain) && $0.secret == credential.secret }
+            existing ?? sameSpace.first { $0.holds(withoutDomain) && $0.secret == secret }
         incomplete = existing == nil ? predecessor?.id : nil
         var attributes = ours
         // The first user of a space is its default (semantics rule 18).

@@ -6,8 +6,8 @@ public struct StoredCredential: Sendable, Equatable {
     public let account: Account
     /// Which spaces it was stored for.
     public let pattern: SpacePattern
-    /// A path that it is good for only; `nil` for the whole server.
-    let path: String?
+    /// `nil` while the item is locked, and for one that cannot be read.
+    let credential: LoginCredential?
     /// Names the scheme of the URL; a service name alone does not.
     let namesScheme: Bool
     let namesPort: Bool
@@ -28,7 +28,14 @@ public struct StoredCredential: Sendable, Equatable {
             scheme: challenger.scheme, host: challenger.host, port: challenger.port,
             realm: KeyringAttributes.realm(attributes, method), authenticationMethod: method,
             proxyType: challenger.proxyType)
-        self.path = attributes["object"].flatMap { $0.isEmpty ? nil : $0.hasPrefix("/") ? $0 : "/" + $0 }
+        self.credential = item.secret.flatMap { KeyringSecret($0) }.map { secret in
+            var credential = LoginCredential(
+                user: account.user, password: secret.password, domain: account.domain, persistence: .permanent)
+            credential.path = KeyringAttributes.path(attributes)
+            credential.expiresAt = secret.expiresAt
+            credential.refreshToken = secret.refreshToken
+            return credential
+        }
         self.namesScheme = place.namesScheme
         self.namesPort = place.namesPort
     }
@@ -36,7 +43,8 @@ public struct StoredCredential: Sendable, Equatable {
     /// Whether it says exactly what we would have stored for this space, so that a refusal speaks of it and nothing else. What
     /// says more, or less, may be right elsewhere.
     func isExact(for space: ProtectionSpace) -> Bool {
-        !mayLackDomain && item.says(KeyringAttributes.attributes(for: SpacePattern(space), account))
+        guard !mayLackDomain, let credential, item.secret == KeyringSecret.text(of: credential) else { return false }
+        return item.says(KeyringAttributes.attributes(for: SpacePattern(space), account, path: credential.path))
     }
 
     /// An item for NTLM that names no domain may have lost it: a refusal says nothing about its password.
@@ -90,63 +98,5 @@ public struct StoredCredential: Sendable, Equatable {
         let isReadable = origin.scheme == .http && !origin.isLoopback
         guard scheme != nil || !isReadable else { return nil }
         return Place(namesScheme: scheme != nil, namesPort: port != nil)
-    }
-}
-
-/// What a look-up in the keyring comes to for one space.
-enum KeyringFinding: Sendable, Equatable {
-    case none
-    /// The one that fits best.
-    case credential(LoginCredential, item: String, isExact: Bool)
-    /// Several fit equally well: whoever is asked decides.
-    case undecided
-
-    /// The item that fits best, and never a guess between equals.
-    init(
-        _ items: [KeyringItem], for space: ProtectionSpace, at challenger: Challenger, path: String, user: Account?
-    ) {
-        self.init(
-            items, at: challenger, path: path, user: user, exactly: { $0.isExact(for: space) },
-            fitting: { $0.matches(space) })
-    }
-
-    init(
-        _ items: [KeyringItem], at challenger: Challenger, path: String, user: Account?,
-        exactly: (StoredCredential) -> Bool, fitting isFitting: (SpacePattern) -> Bool
-    ) {
-        let fitting = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
-            stored.item.secret != nil && isFitting(stored.pattern) && (user?.admits(stored.account) ?? true)
-                && stored.covers(path)
-        }
-        let best = fitting.map(\.rank).max()
-        let equals = fitting.filter { $0.rank == best }
-        guard let chosen = Self.choose(equals), let secret = chosen.item.secret else {
-            self = equals.isEmpty ? .none : .undecided
-            return
-        }
-        let credential = LoginCredential(
-            user: chosen.account.user, password: secret, domain: chosen.account.domain, persistence: .permanent)
-        self = .credential(credential, item: chosen.item.id, isExact: exactly(chosen))
-    }
-
-    private static func choose(_ equals: [StoredCredential]) -> StoredCredential? {
-        guard let first = equals.first else { return nil }
-        if equals.allSatisfy({ $0.account == first.account && $0.item.secret == first.item.secret }) { return first }
-        let preferred = equals.filter(\.isPreferred)
-        return preferred.count == 1 ? preferred[0] : nil
-    }
-}
-
-extension StoredCredential {
-    /// At its path and below; `/a` is not good for `/ab`.
-    fileprivate func covers(_ requested: String) -> Bool {
-        guard let path, requested != path else { return true }
-        return requested.hasPrefix(path.hasSuffix("/") ? path : path + "/")
-    }
-
-    /// Exact port and realm first, then the method, then a path, then the scheme.
-    fileprivate var rank: Int {
-        (namesPort ? 16 : 0) + (pattern.realm != nil ? 8 : 0) + (pattern.authenticationMethod != nil ? 4 : 0)
-            + (path != nil ? 2 : 0) + (namesScheme ? 1 : 0)
     }
 }

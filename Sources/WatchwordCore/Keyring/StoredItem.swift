@@ -6,6 +6,10 @@ public struct StoredItem: Sendable, Equatable {
     public let pattern: SpacePattern
     public let account: Account
     public let isDefault: Bool
+    /// What is good for this path and below only; `nil` for the whole server.
+    public let path: String?
+    /// Since 1970; `nil` where the secret was not asked for, or does not say.
+    public let expiresAt: Duration?
     private let all: [String: String]
 
     /// `nil` for an item that names no server, no user, or a protocol that is not HTTP.
@@ -23,11 +27,18 @@ public struct StoredItem: Sendable, Equatable {
         id = item.id
         self.account = account
         isDefault = item.isMarkedDefault
+        path = KeyringAttributes.path(attributes)
+        expiresAt = item.secret.flatMap { KeyringSecret($0) }?.expiresAt
         all = attributes
         pattern = SpacePattern(
             scheme: scheme, host: server,
             port: port > 0 ? port : proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80),
             realm: KeyringAttributes.realm(attributes, method), authenticationMethod: method, proxyType: proxyType)
+    }
+
+    /// Whether both are for the same, so that one of them is the default.
+    public func isBeside(_ other: StoredItem) -> Bool {
+        pattern == other.pattern && (path ?? "").utf8.elementsEqual((other.path ?? "").utf8)
     }
 
     /// The item's attributes with or without the mark of the default.

@@ -18,6 +18,8 @@ public struct SessionCache: Sendable {
     var isEmpty: Bool { count == 0 && given.isEmpty }
     private var lastNumber = 0
     public var limits: SessionLimits
+    /// The wall-clock time since 1970 as of the last event: what expires goes by it.
+    var wallTime = Duration.zero
 
     public init(limits: SessionLimits = SessionLimits()) { self.limits = limits }
 
@@ -26,20 +28,42 @@ public struct SessionCache: Sendable {
     /// The credential for exactly this space, of this account, or of the space's default one.
     func credential(
         for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
-        now: Duration
+        path: String = "/", now: Duration
     ) -> LoginCredential? {
-        defaultEntry(of: space, user: user, in: list(at: challenger, of: owner), now: now)?.credential
+        let list = list(at: challenger, of: owner, path: path)
+        let known = defaultEntry(of: space, user: user, in: list, now: now)?.credential
+        guard let known, !given.isEmpty,
+            let waiting = givenCredential(for: space, user: user, owner: owner, path: path, now: now)
+        else { return known }
+        // What no server has seen yet, but for a narrower path, goes first (semantics rule 18).
+        return waiting.pathLength > known.pathLength ? nil : known
     }
 
     /// One that was handed over for this space, and that no server has seen yet.
     func givenCredential(
-        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, now: Duration
+        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: String = "/", now: Duration
     ) -> LoginCredential? {
         let fitting = given.filter {
             $0.pattern.matches(space) && $0.owner == owner && (user?.admits($0.credential.account) ?? true)
-                && limits.allow(since: $0.since, lastUse: $0.since, now: now)
+                && $0.credential.covers(path) && isValid($0, now)
         }
-        return fitting.max { $0.pattern.exactness < $1.pattern.exactness }?.credential
+        return fitting.max { $0.exactness < $1.exactness }?.credential
+    }
+
+    /// All that are for exactly this space, the narrowest path alone, with their numbers: what was accepted, then what no
+    /// server has seen.
+    func choices(
+        for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: String,
+        now: Duration
+    ) -> [(number: Int, credential: LoginCredential)] {
+        let accepted = list(at: challenger, of: owner, path: path).filter { $0.space == space && isValid($0, now) }
+        let waiting = given.filter {
+            $0.pattern.matches(space) && $0.owner == owner && $0.credential.covers(path) && isValid($0, now)
+        }
+        let all = accepted.map { ($0.number, $0.credential) } + waiting.map { ($0.number, $0.credential) }
+        let named = all.filter { user?.admits($0.1.account) ?? true }
+        let narrowest = named.map(\.1.pathLength).max()
+        return named.filter { $0.1.pathLength == narrowest }
     }
 
     /// A password for any of these spaces, or a token for those of Bearer: the space whose paths fit best first, then the default of its space; one that was
@@ -48,26 +72,28 @@ public struct SessionCache: Sendable {
         for pattern: SpacePattern, user: Account?, owner: Partition?, path: String, now: Duration
     ) -> LoginCredential? {
         let challenger = Challenger(pattern)
-        let list = list(at: challenger, of: owner)
+        let list = list(at: challenger, of: owner, path: path)
         // Whoever is on the way would have the password of a Digest from a program that is asked for Basic (semantics rule 25).
         let isReadable =
             if case .server(let origin) = challenger { origin.scheme == .http && !origin.isLoopback } else { true }
         let form: LoginCredential.Form = pattern.authenticationMethod == .bearer ? .token : .password
         let fitting = list.filter { entry in
-            entry.credential.form == form && limits.allow(entry, now: now)
+            entry.credential.form == form && isValid(entry, now)
                 && (!isReadable || entry.space.authenticationMethod == .httpBasic)
                 && pattern.contains(SpacePattern(entry.space))
                 && isDefault(entry, for: user, among: list, now: now)
                 && (user?.admits(entry.credential.account) ?? true)
         }
-        if let best = fitting.max(by: { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }) {
-            return best.credential
-        }
-        return given.first { entry in
+        let waiting = given.filter { entry in
             entry.credential.form == form && entry.owner == owner && entry.pattern.overlaps(pattern)
-                && (user?.admits(entry.credential.account) ?? true)
-                && limits.allow(since: entry.since, lastUse: entry.since, now: now)
-        }?.credential
+                && (user?.admits(entry.credential.account) ?? true) && entry.credential.covers(path)
+                && isValid(entry, now)
+        }
+        let narrowest = waiting.map(\.credential.pathLength).max()
+        let untried = waiting.first { $0.credential.pathLength == narrowest }?.credential
+        let best = fitting.max { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }?.credential
+        guard let best else { return untried }
+        return untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best
     }
 
     /// The space whose credential may be sent before any challenge; the longest matching path wins. NTLM and Negotiate log in
@@ -75,12 +101,17 @@ public struct SessionCache: Sendable {
     func preemptiveEntry(
         at challenger: Challenger, path: String, user: Account? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
-        let candidates = list(at: challenger, of: owner)
+        let candidates = list(at: challenger, of: owner, path: path)
         var best: (entry: SessionEntry, length: Int)?
-        for entry in candidates where limits.allow(entry, now: now) {
+        for entry in candidates where isValid(entry, now) {
             guard !entry.isHandshake, let length = entry.matchLength(of: path), length > best?.length ?? -1 else {
                 continue
             }
+            guard
+                givenCredential(for: entry.space, user: user, owner: owner, path: path, now: now).map({
+                    $0.pathLength <= entry.credential.pathLength
+                }) ?? true
+            else { continue }
             guard candidates.count == 1 || isDefault(entry, for: user, among: candidates, now: now) else { continue }
             best = (entry, length)
         }
@@ -90,6 +121,20 @@ public struct SessionCache: Sendable {
     private func list(at challenger: Challenger, of owner: Partition?) -> [SessionEntry] {
         guard let list = entries[challenger] else { return [] }
         return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }
+    }
+
+    /// Those that are good for `path`.
+    private func list(at challenger: Challenger, of owner: Partition?, path: String) -> [SessionEntry] {
+        let list = list(at: challenger, of: owner)
+        return list.allSatisfy { $0.credential.path == nil } ? list : list.filter { $0.credential.covers(path) }
+    }
+
+    private func isValid(_ entry: SessionEntry, _ now: Duration) -> Bool {
+        limits.allow(entry, now: now) && !entry.credential.isExpired(at: wallTime)
+    }
+
+    private func isValid(_ entry: GivenCredential, _ now: Duration) -> Bool {
+        limits.allow(since: entry.since, lastUse: entry.since, now: now) && !entry.credential.isExpired(at: wallTime)
     }
 
     private func isDefault(
@@ -102,9 +147,12 @@ public struct SessionCache: Sendable {
         of space: ProtectionSpace, user: Account?, in list: [SessionEntry], now: Duration
     ) -> SessionEntry? {
         let fitting = list.lazy.filter {
-            $0.space == space && (user?.admits($0.credential.account) ?? true) && limits.allow($0, now: now)
+            $0.space == space && (user?.admits($0.credential.account) ?? true) && isValid($0, now)
         }
-        return fitting.first { $0.isPreferred } ?? fitting.first
+        // One for a narrower path goes before one for the whole server (semantics rule 18).
+        let narrowest = fitting.map(\.credential.pathLength).max()
+        let best = fitting.filter { $0.credential.pathLength == narrowest }
+        return best.first { $0.isPreferred } ?? best.first
     }
 
     /// Whether `holder` has brought this very credential of the part of all.
@@ -130,9 +178,10 @@ public struct SessionCache: Sendable {
         var list = entries[challenger] ?? []
         let index = list.firstIndex {
             $0.space == space && $0.owner == owner && $0.credential.account == credential.account
+                && $0.credential.hasPath(of: credential)
         }
         var isNews = true
-        if let index, list[index].credential.isSame(as: credential), limits.allow(list[index], now: now) {
+        if let index, list[index].credential.isWhole(credential), isValid(list[index], now) {
             list[index].note(directory, digest: digest, now: now, maxPaths: limits.paths)
             list[index].noteBringer(bringer)
             isNews = false
@@ -169,8 +218,9 @@ public struct SessionCache: Sendable {
     ) -> (number: Int, isNews: Bool) {
         let index = given.firstIndex {
             $0.pattern == pattern && $0.owner == owner && $0.credential.account == credential.account
+                && $0.credential.hasPath(of: credential)
         }
-        if let index, given[index].credential.isSame(as: credential) { return (given[index].number, false) }
+        if let index, given[index].credential.isWhole(credential) { return (given[index].number, false) }
         lastNumber += 1
         let entry = GivenCredential(
             number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now)
@@ -189,11 +239,11 @@ public struct SessionCache: Sendable {
         if let index = given.firstIndex(where: { $0.number == number }) { return preferGiven(at: index) }
         for (challenger, list) in entries {
             guard let chosen = list.first(where: { $0.number == number }) else { continue }
-            let own = list.filter { $0.owner == chosen.owner }
+            let own = list.filter { $0.owner == chosen.owner && $0.credential.hasPath(of: chosen.credential) }
             guard !isDefault(chosen, for: nil, among: own, now: chosen.lastUse) else { return false }
             entries[challenger] = list.map { entry in
                 var entry = entry
-                if entry.space == chosen.space && entry.owner == chosen.owner {
+                if entry.space == chosen.space && own.contains(where: { $0.number == entry.number }) {
                     entry.isPreferred = entry.number == number
                 }
                 return entry
@@ -211,7 +261,9 @@ public struct SessionCache: Sendable {
     }
 
     private func isDefault(_ entry: GivenCredential) -> Bool {
-        given.first { $0.pattern == entry.pattern && $0.owner == entry.owner }?.number == entry.number
+        given.first {
+            $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.hasPath(of: entry.credential)
+        }?.number == entry.number
     }
 
     // MARK: Forgetting
@@ -224,8 +276,12 @@ public struct SessionCache: Sendable {
         let before = count + given.count
         removeEntries(at: challenger) {
             $0.space == space && $0.owner == owner && $0.credential.isSame(as: refused)
+                && $0.credential.hasPath(of: refused)
         }
-        given.removeAll { $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: refused) }
+        given.removeAll {
+            $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: refused)
+                && $0.credential.hasPath(of: refused)
+        }
         return count + given.count < before
     }
 
@@ -248,20 +304,22 @@ public struct SessionCache: Sendable {
 
     /// Drops what is too old or was not used for too long.
     public mutating func expire(now: Duration) {
-        let limits = self.limits
-        for challenger in Array(entries.keys) { removeEntries(at: challenger) { !limits.allow($0, now: now) } }
-        given.removeAll { !limits.allow(since: $0.since, lastUse: $0.since, now: now) }
+        let before = self
+        for challenger in Array(entries.keys) { removeEntries(at: challenger) { !before.isValid($0, now) } }
+        given.removeAll { !before.isValid($0, now) }
     }
 
     /// Everything that is remembered, without its secrets; in the order in which it came.
     func listing(now: Duration) -> [SessionListing] {
-        let accepted = entries.values.joined().filter { limits.allow($0, now: now) }.map { entry in
+        let accepted = entries.values.joined().filter { isValid($0, now) }.map { entry in
             var listing = SessionListing(entry)
-            listing.isDefault = isDefault(
-                entry, for: nil, among: list(at: entry.challenger, of: entry.owner), now: now)
+            let equals = list(at: entry.challenger, of: entry.owner).filter {
+                $0.credential.hasPath(of: entry.credential)
+            }
+            listing.isDefault = isDefault(entry, for: nil, among: equals, now: now)
             return listing
         }
-        let waiting = given.filter { limits.allow(since: $0.since, lastUse: $0.since, now: now) }
+        let waiting = given.filter { isValid($0, now) }
         let listed = waiting.map { entry in
             var listing = SessionListing(entry)
             listing.isDefault = isDefault(entry)

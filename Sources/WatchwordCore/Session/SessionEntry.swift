@@ -57,6 +57,9 @@ struct GivenCredential: Sendable {
     let owner: Partition?
     let credential: LoginCredential
     let since: Duration
+
+    /// How much it says of what it is for, its path first.
+    var exactness: Int { 4 * credential.pathLength + pattern.exactness }
 }
 
 /// What the session cache says of an entry: everything but the secret.
@@ -65,6 +68,8 @@ struct SessionListing: Sendable, Equatable {
     let space: SpacePattern
     let user: String?
     let domain: String?
+    let path: String?
+    let expiresAt: Duration?
     let owner: Partition?
     var isDefault: Bool
     /// `nil` for a credential that was not used yet.
@@ -75,6 +80,8 @@ struct SessionListing: Sendable, Equatable {
         space = SpacePattern(entry.space)
         user = entry.credential.shownUser
         domain = entry.credential.account.domain
+        path = entry.credential.path
+        expiresAt = entry.credential.expiresAt
         owner = entry.owner
         isDefault = false
         lastUse = entry.lastUse
@@ -85,6 +92,8 @@ struct SessionListing: Sendable, Equatable {
         space = given.pattern
         user = given.credential.shownUser
         domain = given.credential.account.domain
+        path = given.credential.path
+        expiresAt = given.credential.expiresAt
         owner = given.owner
         isDefault = false
         lastUse = nil

@@ -122,6 +122,10 @@ public struct CredentialDescription: Sendable, Equatable {
     public var user: String?
     /// The Windows domain, where one was given apart from the user.
     public var domain: String?
+    /// What is good for this path and below only; `nil` for the whole server.
+    public var path: String?
+    /// Since 1970.
+    public var expiresAt: Duration?
     public var persistence: Persistence
     public var source: CredentialSource
     public var isDefault: Bool
@@ -129,13 +133,16 @@ public struct CredentialDescription: Sendable, Equatable {
     public var lastUsed: Duration?
 
     public init(
-        id: CredentialID, pattern: SpacePattern, user: String?, domain: String?, persistence: Persistence,
+        id: CredentialID, pattern: SpacePattern, user: String?, domain: String?, path: String? = nil,
+        expiresAt: Duration? = nil, persistence: Persistence,
         source: CredentialSource, isDefault: Bool, lastUsed: Duration?
     ) {
         self.id = id
         self.pattern = pattern
         self.user = user
         self.domain = domain
+        self.path = path
+        self.expiresAt = expiresAt
         self.persistence = persistence
         self.source = source
         self.isDefault = isDefault
@@ -145,7 +152,9 @@ public struct CredentialDescription: Sendable, Equatable {
     public var json: JSON {
         .object([
             "id": .string(id.text), "protectionSpace": pattern.json, "user": user.map { .string($0) } ?? .null,
-            "domain": domain.map { .string($0) }, "persistence": .string(persistence.rawValue),
+            "domain": domain.map { .string($0) }, "path": path.map { .string($0) },
+            "expiresAt": expiresAt.map { .string(UTCTime.text($0.wholeMilliseconds)) },
+            "persistence": .string(persistence.rawValue),
             "source": .string(source.rawValue),
             "isDefault": .boolean(isDefault), "lastUsedMs": lastUsed.map { .integer($0.wholeMilliseconds) },
         ])

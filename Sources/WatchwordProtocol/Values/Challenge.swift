@@ -79,6 +79,8 @@ public struct Challenge: Sendable, Equatable {
     /// All schemes of the response in the server's order, those that the broker cannot answer too.
     public var offers: [Offer]
     public var proposedCredential: ProposedCredential?
+    /// Stored credentials that fit, where the proposed one is not all there is.
+    public var knownUsers: [KnownUser] = []
     /// What a connection has shown, where it is not HTTP that asks.
     public var connection: ConnectionFacts?
     /// What the last answer has left to be given back with the next round; `nil` outside a scheme of several rounds.
@@ -153,6 +155,12 @@ public struct Challenge: Sendable, Equatable {
         case pinNotTried
         /// The server has refused the certificate.
         case certificateRefused
+        /// `stored` with an id that the challenge did not list, or that cannot be used any longer.
+        case credentialNotKnown
+        /// Its time (`expiresAt`) has passed.
+        case credentialExpired
+        /// It is for another path of the server.
+        case credentialForOtherPath
         /// Not the fingerprint of the certificate that was shown.
         case fingerprintWrong
 
@@ -169,6 +177,9 @@ public struct Challenge: Sendable, Equatable {
             case .passphraseWrong: "The passphrase of the key, or the PIN of the token, is wrong or missing."
             case .pinNotTried: "The PIN was not tried, because one more wrong PIN may lock the token."
             case .certificateRefused: "The server has refused the client certificate."
+            case .credentialNotKnown: "This is no stored credential that the challenge listed and that can be used."
+            case .credentialExpired: "This credential has expired."
+            case .credentialForOtherPath: "This credential is for another path of the server."
             case .fingerprintWrong: "This is not the fingerprint of the certificate that the server has shown."
             }
         }
@@ -195,6 +206,7 @@ extension Challenge {
             "protectionSpace": spaceJSON,
             "offers": .array(offers.map(\.json)),
             "proposedCredential": proposedCredential?.json ?? .null,
+            "knownUsers": knownUsers.isEmpty ? nil : .array(knownUsers.map(\.json)),
             "previousFailureCount": .integer(previousFailureCount),
             "failureResponse": failureResponse?.json ?? .null,
             "error": error.map { ["kind": .string($0.rawValue), "message": .string($0.text)] } ?? .null,

@@ -10,6 +10,8 @@ public enum Credential: Sendable, Equatable {
     case trust(TrustCredential)
     /// The one that the challenge proposed.
     case proposed
+    /// One of those that the challenge listed in `knownUsers`.
+    case stored(CredentialID)
 }
 
 extension Credential {
@@ -25,9 +27,15 @@ extension Credential {
         case "proposed":
             try members.refuseMembers(otherThan: ["type"])
             self = .proposed
+        case "stored":
+            try members.refuseMembers(otherThan: ["type", "id"])
+            guard let id = CredentialID(try members.required("id", members.string("id"))) else {
+                throw members.wrong("id", "an id of knownUsers")
+            }
+            self = .stored(id)
         case let other:
             throw InvalidParams(
-                "\(path).type \"\(other.shortened)\" is not known; one of: password, token, header, certificate, trust, proposed"
+                "\(path).type \"\(other.shortened)\" is not known; one of: password, token, header, certificate, trust, proposed, stored"
             )
         }
     }
@@ -36,6 +44,7 @@ extension Credential {
     public var json: JSON {
         switch self {
         case .proposed: ["type": "proposed"]
+        case .stored(let id): ["type": "stored", "id": .string(id.text)]
         case .login(let login): login.json
         case .certificate(let certificate): certificate.json
         case .trust(let trust): trust.json

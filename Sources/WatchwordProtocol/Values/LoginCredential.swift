@@ -30,6 +30,12 @@ public struct LoginCredential: Sendable, Equatable {
     /// The Windows domain, for NTLM; `nil` where none was given apart from the user.
     public var domain: String?
     public var secret: Secret
+    /// The password is good at this path and below only; `nil` for the whole server. Begins with "/", and is longer.
+    public var path: String?
+    /// The wall-clock time since 1970 from when the password, or the token, is sent no more.
+    public var expiresAt: Duration?
+    /// An OAuth refresh token (RFC 6749 section 1.5) that belongs to the password; kept and released with it, never sent.
+    public var refreshToken: Secret?
     public var persistence: Persistence
 
     /// A user and a password.
@@ -50,6 +56,32 @@ public struct LoginCredential: Sendable, Equatable {
     /// Whether both send the same: how long they are kept does not matter.
     public func isSame(as other: LoginCredential) -> Bool {
         form == other.form && account == other.account && secret == other.secret
+    }
+
+    /// Whether both are the same in every part: how long they are kept does not matter.
+    public func isWhole(_ other: LoginCredential) -> Bool {
+        isSame(as: other) && hasPath(of: other) && expiresAt == other.expiresAt && refreshToken == other.refreshToken
+    }
+
+    /// Whether both are for the same part of the server.
+    public func hasPath(of other: LoginCredential) -> Bool {
+        (path ?? "/").utf8.elementsEqual((other.path ?? "/").utf8)
+    }
+
+    /// The longer, the narrower; 0 for the whole server.
+    public var pathLength: Int { path?.utf8.count ?? 0 }
+
+    /// Whether it is sent no more.
+    /// - Parameter time: of the wall clock, since 1970.
+    public func isExpired(at time: Duration) -> Bool { expiresAt.map { $0 <= time } ?? false }
+
+    /// Whether it is good for `requested`: its path and what is below; `/a` is not good for `/ab`.
+    public func covers(_ requested: String) -> Bool { path.map { Self.path($0, covers: requested) } ?? true }
+
+    /// Whether `requested` is `path` or below.
+    public static func path(_ path: String, covers requested: String) -> Bool {
+        let folder = path.hasSuffix("/") ? path : path + "/"
+        return requested.utf8.elementsEqual(path.utf8) || requested.utf8.starts(with: folder.utf8)
     }
 
     /// Whose password it is: two domains may have a user of the same name.
@@ -75,7 +107,9 @@ extension LoginCredential {
 
     /// Strict, as `Credential` is.
     init(password members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["type", "user", "password", "domain", "persistence"])
+        try members.refuseMembers(otherThan: [
+            "type", "user", "password", "domain", "path", "expiresAt", "refreshToken", "persistence",
+        ])
         self.init(
             user: try members.required("user", members.string("user")),
             password: try members.required("password", members.secret("password", maxBytes: Limits.credentialBytes)),
@@ -84,11 +118,15 @@ extension LoginCredential {
         try members.check(user, as: "user")
         if let domain { try members.check(domain, as: "domain") }
         try members.check(secret, as: "password")
+        path = try members.path()
+        expiresAt = try members.moment("expiresAt")
+        refreshToken = try members.secret("refreshToken", maxBytes: Limits.tokenBytes)
+        if let refreshToken { try members.check(refreshToken, as: "refreshToken") }
     }
 
     /// A token is kept for the session at most, as most of them are short-lived.
     init(token members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["type", "token", "persistence"])
+        try members.refuseMembers(otherThan: ["type", "token", "expiresAt", "refreshToken", "persistence"])
         let token = try members.required("token", members.secret("token", maxBytes: Limits.tokenBytes))
         guard token.withUnsafeBytes(\.isToken68) else {
             throw members.wrong(
@@ -97,6 +135,9 @@ extension LoginCredential {
         self.init(
             form: .token, secret: token,
             persistence: try members.choice("persistence", as: Persistence.self) ?? .forSession)
+        expiresAt = try members.moment("expiresAt")
+        refreshToken = try members.secret("refreshToken", maxBytes: Limits.tokenBytes)
+        if let refreshToken { try members.check(refreshToken, as: "refreshToken") }
     }
 
     /// A value that the client has made is the answer to one challenge, and good for nothing else: it is not kept, whatever
@@ -124,17 +165,43 @@ extension LoginCredential {
         let members: JSON =
             switch form {
             case .password:
-                start.adding(["user": .string(user), "password": secret, "domain": domain.map { .string($0) }])
+                start.adding([
+                    "user": .string(user), "password": secret, "domain": domain.map { .string($0) },
+                    "path": path.map { .string($0) },
+                ])
             case .token: start.adding(["token": secret])
             case .header(let scheme, let state):
                 start.adding(["scheme": .string(scheme), "value": secret, "state": state.map { .string($0) }])
             case .tickets: start
             }
-        return members.adding(["persistence": .string(persistence.rawValue)])
+        return members.adding([
+            "expiresAt": expiresAt.map { .string(UTCTime.text($0.wholeMilliseconds)) },
+            "refreshToken": refreshToken?.withUnsafeBytes { JSON.string(utf8: $0) },
+            "persistence": .string(persistence.rawValue),
+        ])
     }
 }
 
 extension Members {
+    /// `nil` for the whole server.
+    fileprivate func path() throws(InvalidParams) -> String? {
+        guard let path = try string("path"), path != "/" else { return nil }
+        guard path.utf8.first == UInt8(ascii: "/"), !path.utf8.contains(where: { $0 == 0x3F || $0 == 0x23 }) else {
+            throw wrong("path", "a path from \"/\" on, without ? and #")
+        }
+        try check(path, as: "path")
+        return path
+    }
+
+    /// Since 1970.
+    fileprivate func moment(_ name: String) throws(InvalidParams) -> Duration? {
+        guard let text = try string(name) else { return nil }
+        guard let milliseconds = UTCTime.rfc3339(text) else {
+            throw wrong(name, "a time like 2026-11-21T17:20:03Z (RFC 3339)")
+        }
+        return .milliseconds(milliseconds)
+    }
+
     /// What no scheme can send, or would send so that the server reads something else (RFC 7617 section 2).
     fileprivate func check(_ text: String, as name: String) throws(InvalidParams) {
         if text.utf8.count > Limits.credentialBytes { throw wrong(name, "at most \(Limits.credentialBytes) bytes") }

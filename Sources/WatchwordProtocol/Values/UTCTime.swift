@@ -33,6 +33,31 @@ public enum UTCTime {
         return midnight + time + fraction[0]
     }
 
+    /// Milliseconds since 1970 of a time with its offset from UTC (RFC 3339 section 5.6). Digits of a second beyond the third are
+    /// dropped. `nil` for anything else.
+    public static func rfc3339(_ text: String) -> Int? {
+        let bytes = text.utf8
+        guard (20...40).contains(bytes.count), bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
+        let upper = text.uppercased()
+        let (time, offset): (Substring, Int)
+        if upper.hasSuffix("Z") {
+            (time, offset) = (upper.dropLast(), 0)
+        } else {
+            let sign = upper.dropLast(5).last
+            guard let zone = numbers(upper.suffix(5), ":", widths: [2, 2]), zone[0] < 24, zone[1] < 60,
+                sign == "+" || sign == "-"
+            else { return nil }
+            (time, offset) = (upper.dropLast(6), (zone[0] * 60 + zone[1]) * 60_000 * (sign == "-" ? -1 : 1))
+        }
+        let halves = time.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard halves[0].utf8.count == 19, let whole = milliseconds(String(halves[0])) else { return nil }
+        guard halves.count == 2 else { return whole - offset }
+        guard !halves[1].isEmpty, halves[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let fraction = Int((halves[1] + "00").prefix(3))
+        else { return nil }
+        return whole + fraction - offset
+    }
+
     private static func numbers(_ text: Substring, _ separator: Character, widths: [Int]) -> [Int]? {
         let parts = text.split(separator: separator, omittingEmptySubsequences: false)
         guard parts.map(\.utf8.count) == widths, parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })

@@ -84,26 +84,41 @@ private struct GitHelper {
     }
 
     func get() throws(ClientFailure) {
-        if let found = try handedOut(pattern) {
-            return write([("username", found["user"]), ("password", found["password"])])
+        if let found = try released(pattern) {
+            return write([
+                ("username", found["user"]), ("password", found["password"]),
+                ("password_expiry_utc", Self.seconds(found["expiresAt"])),
+                ("oauth_refresh_token", found["refreshToken"]), ("path", Self.gitPath(found["path"])),
+            ])
         }
         guard description.knowsAuthtype else { return }
         var tokens = pattern
         tokens.authenticationMethod = .bearer
-        guard let found = try handedOut(tokens) else { return }
+        guard let found = try released(tokens) else { return }
         // git forgets these with its process.
         write([
             ("capability[]", "authtype"), ("authtype", "Bearer"), ("ephemeral", "1"), ("credential", found["token"]),
         ])
     }
 
-    /// What git has logged in with; where it gets nothing, it gives nothing either.
+    /// As git writes times: seconds since 1970.
+    private static func seconds(_ time: JSON?) -> JSON? {
+        time?.string.flatMap { UTCTime.rfc3339($0) }.map { .string(String($0 / 1000)) }
+    }
+
+    /// As git writes paths: without the first slash.
+    private static func gitPath(_ path: JSON?) -> JSON? { path?.string.map { .string(String($0.dropFirst())) } }
+
+    /// What git has logged in with; where it gets nothing, it gives nothing either. What it got from here it does not bring back.
     func store(_ persistence: Persistence) throws(ClientFailure) {
         guard let user = description.user, let password = description.password, !description.isEphemeral,
             try isAllowed(user)
         else { return }
-        var credential = LoginCredential(
-            user: user, password: password, persistence: description.expires ? .forSession : persistence)
+        var credential = LoginCredential(user: user, password: password, persistence: persistence)
+        credential.path = description.path
+        credential.expiresAt = description.expiresAt
+        credential.refreshToken = description.refreshToken
+        if let known = try released(pattern), isSame(known, credential) { return }
         do throws(ClientFailure) { try store(credential) } catch {
             guard case .refused(let refusal) = error, refusal.kind == .keyringUnavailable else { throw error }
             credential.persistence = .forSession
@@ -120,7 +135,7 @@ private struct GitHelper {
         guard let user = description.user else { return }
         guard try isAllowed(user) else { return }
         let listed = try connection.call(.credentialList, CredentialListParams(pattern: pattern).json)
-        let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.string == user }
+        let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.string == user && isInPlace($0) }
         // The session's come before the keyring's when something is handed out, and hide them.
         let isOfSession = { (credential: JSON) in credential["source"]?.string == CredentialSource.session.rawValue }
         for credential in own.filter(isOfSession) + own.filter({ !isOfSession($0) }) {
@@ -131,13 +146,31 @@ private struct GitHelper {
         }
     }
 
+    /// Whether it is good for the repository that git speaks of.
+    private func isInPlace(_ credential: JSON) -> Bool {
+        guard let path = credential["path"]?.string else { return true }
+        var scope = LoginCredential(user: "", password: Secret(capacity: 0) { _ in 0 })
+        scope.path = path
+        return scope.covers(description.path ?? "/")
+    }
+
+    /// Whether git brings back what it got from here.
+    private func isSame(_ known: JSON, _ credential: LoginCredential) -> Bool {
+        known["user"]?.string == credential.user && secret(known["password"]) == credential.secret
+            && secret(known["refreshToken"]) == credential.refreshToken
+            && known["expiresAt"]?.string.flatMap { UTCTime.rfc3339($0) } == credential.expiresAt?.wholeMilliseconds
+    }
+
+    private func secret(_ value: JSON?) -> Secret? { value?.withUTF8 { Secret(copying: $0) } }
+
     /// Whether git means this one by what it says of a log-in: the user may have others there, for other realms or paths.
     private func isMeant(_ credential: JSON) throws(ClientFailure) -> Bool {
         guard let refused = description.password else { return true }
-        guard let space = try? SpacePattern(credential["protectionSpace"]), let found = try handedOut(space) else {
-            return false
-        }
-        return found["password"]?.withUTF8 { Secret(copying: $0) } == refused
+        guard let space = try? SpacePattern(credential["protectionSpace"]),
+            let found = try released(space, path: credential["path"]?.string),
+            found["path"]?.string == credential["path"]?.string
+        else { return false }
+        return secret(found["password"]) == refused
     }
 
     private func isAllowed(_ user: String) throws(ClientFailure) -> Bool {
@@ -152,9 +185,10 @@ private struct GitHelper {
     }
 
     /// `nil` when there is none. That nothing is given out is git's business only where it was meant to be.
-    private func handedOut(_ pattern: SpacePattern) throws(ClientFailure) -> JSON? {
+    private func released(_ pattern: SpacePattern, path: String? = nil) throws(ClientFailure) -> JSON? {
         let params = CredentialGetParams(
-            pattern: pattern, account: description.user.map { Account(user: $0) }, path: description.path)
+            pattern: pattern, account: description.user.map { Account(user: $0) }, path: path ?? description.path ?? "/"
+        )
         do throws(ClientFailure) { return try connection.call(.credentialGet, params.json)["credential"] } catch {
             guard case .refused(let refusal) = error, refusal.isNothing else { throw error }
             return nil

@@ -10,11 +10,13 @@ struct GitDescription {
 
     private(set) var scheme: String?
     private(set) var host: String?
-    private(set) var path = "/"
+    /// From "/" on; `nil` unless the user wants git to tell repositories apart (`credential.useHttpPath`).
+    private(set) var path: String?
     private(set) var user: String?
     private(set) var password: Secret?
-    /// The password is good for a short time only.
-    private(set) var expires = false
+    /// Since 1970; git forgets the password then.
+    private(set) var expiresAt: Duration?
+    private(set) var refreshToken: Secret?
     /// Not to be kept.
     private(set) var isEphemeral = false
     /// This git takes other things than passwords.
@@ -68,17 +70,23 @@ struct GitDescription {
             password = Secret(copying: value)
             return true
         }
+        if name == "oauth_refresh_token" {
+            refreshToken = value.isEmpty ? nil : Secret(copying: value)
+            return true
+        }
         // A token, which never becomes a text; git keeps it itself.
-        if name == "credential" || name == "oauth_refresh_token" { return true }
+        if name == "credential" { return true }
         // What servers say (`wwwauth[]`), in whatever encoding, is not looked at, as everything that is not known.
         guard Self.names.contains(name) else { return true }
         guard let text = String(validating: value, as: UTF8.self) else { return false }
         switch name {
         case "protocol": scheme = text
         case "host": host = text
-        case "path": path = text.hasPrefix("/") ? text : "/" + text
+        case "path": path = text.isEmpty ? nil : text.hasPrefix("/") ? text : "/" + text
         case "username": user = text
-        case "password_expiry_utc": expires = true
+        case "password_expiry_utc":
+            // As git does, what is no number is no expiry.
+            expiresAt = Int(text).flatMap { (0...253_402_300_799).contains($0) ? .seconds($0) : nil }
         case "ephemeral": isEphemeral = !["0", "false", ""].contains(text)
         case "capability[]": if text == "authtype" { knowsAuthtype = true }
         default: break

@@ -34,9 +34,15 @@ struct CredentialsListCommand: ParsableCommand {
     private static func row(_ credential: JSON) -> [String] {
         [
             id(credential["id"]?.string ?? ""), user(credential).shortened,
-            SpaceText.site(credential), SpaceText.realm(credential) ?? "(any)", SpaceText.scheme(credential) ?? "(any)",
-            (credential["source"]?.string ?? "").shortened, credential["isDefault"]?.boolean == true ? "yes" : "",
+            SpaceText.site(credential) + (credential["path"]?.string ?? "").shortened,
+            SpaceText.realm(credential) ?? "(any)", SpaceText.scheme(credential) ?? "(any)",
+            kept(credential).shortened, credential["isDefault"]?.boolean == true ? "yes" : "",
         ]
+    }
+
+    private static func kept(_ credential: JSON) -> String {
+        let source = credential["source"]?.string ?? ""
+        return credential["expiresAt"]?.string.map { "\(source) until \($0)" } ?? source
     }
 
     private static func user(_ credential: JSON) -> String {

@@ -7,12 +7,12 @@
 `watchword.keyring_backend` need the packages that they are named after.
 """
 from .answers import (
-    CANCEL, CONTINUE, DEFAULT, REJECT, Answer, Certificate, Credential, Decision, Header, Password, Proposed, Token, Trust)
+    CANCEL, CONTINUE, DEFAULT, REJECT, Answer, Certificate, Credential, Decision, Header, Password, Proposed, Stored, Token, Trust)
 from .client import Stream, Watchword
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
 from .messages import Challenge, Fetched
 
 __all__ = [
     "CANCEL", "CONTINUE", "DEFAULT", "REJECT", "Answer", "BrokerError", "BrokerNotRunning", "Certificate", "Challenge",
-    "ConnectionClosed", "Credential", "Decision", "Fetched", "Header", "Password", "Proposed", "SocketNotTrusted", "Stream", "Token",
-    "Trust", "Watchword", "WatchwordError"]
+    "ConnectionClosed", "Credential", "Decision", "Fetched", "Header", "Password", "Proposed", "SocketNotTrusted", "Stored", "Stream",
+    "Token", "Trust", "Watchword", "WatchwordError"]

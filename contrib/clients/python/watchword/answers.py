@@ -27,12 +27,18 @@ REJECT = Decision.REJECT
 
 @dataclass(frozen=True)
 class Password:
-    """`persistence`, here and below: `none`, `forSession` or `permanent`, as far as the challenge allows it."""
+    """`persistence`, here and below: `none`, `forSession` or `permanent`, as far as the challenge allows it.
+
+    `path` limits it to that path of the server and below. From `expiresAt` on (RFC 3339) it is sent no more.
+    """
 
     user: str
     password: str = field(repr=False)
     domain: Optional[str] = None
     persistence: Optional[str] = None
+    path: Optional[str] = None
+    expiresAt: Optional[str] = None
+    refreshToken: Optional[str] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,21 @@ class Proposed:
     persistence: Optional[str] = None
 
 
-Credential = Union[Password, Token, Header, Certificate, Trust, Proposed]
+@dataclass(frozen=True)
+class Stored:
+    """One of the credentials that the challenge lists in `knownUsers`, by its `id`."""
+
+    id: str
+
+
+Credential = Union[Password, Token, Header, Certificate, Trust, Proposed, Stored]
 #: User and password stand for `Password`, `None` for `CONTINUE`; a dictionary goes to the broker as it is.
 Answer = Union[Credential, Decision, Tuple[str, str], Mapping[str, Any], None]
 Answerer = Callable[[Challenge], Answer]
 
 _TYPES = {
-    Password: "password", Token: "token", Header: "header", Certificate: "certificate", Trust: "trust", Proposed: "proposed"}
+    Password: "password", Token: "token", Header: "header", Certificate: "certificate", Trust: "trust", Proposed: "proposed",
+    Stored: "stored"}
 
 
 def credential_json(credential: Credential) -> Dict[str, Any]:

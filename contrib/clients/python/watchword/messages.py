@@ -26,6 +26,15 @@ class Offer(TypedDict, total=False):
     supported: bool
 
 
+class KnownUser(TypedDict, total=False):
+    """A stored credential that fits a challenge, without its secret."""
+
+    id: str
+    user: str
+    domain: str
+    source: str
+
+
 class Challenge(TypedDict, total=False):
     """The parameters of `auth/challenge`."""
 
@@ -34,6 +43,7 @@ class Challenge(TypedDict, total=False):
     protectionSpace: ProtectionSpace
     offers: List[Offer]
     proposedCredential: Optional[Dict[str, Any]]
+    knownUsers: List[KnownUser]
     previousFailureCount: int
     failureResponse: Optional[Dict[str, Any]]
     error: Optional[Dict[str, Any]]

@@ -1,0 +1,87 @@
+internal import WatchwordProtocol
+
+/// A stored credential that a respondent may choose by its id.
+struct KnownCredential: Sendable, Equatable {
+    let id: CredentialID
+    let candidate: Candidate
+
+    /// How the challenge shows it: everything but the secret.
+    var shown: KnownUser {
+        KnownUser(
+            id: id, user: candidate.credential.user, domain: candidate.credential.account.domain,
+            source: candidate.source)
+    }
+}
+
+/// Several stored credentials that fit one challenge (semantics rule 18).
+extension FetchMachine {
+    /// The stored credentials among which whoever is asked may choose; empty where the proposed one is all there is, and for
+    /// a fetch that may not use what is stored.
+    func knownCredentials(
+        for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory,
+        _ now: Duration
+    ) -> [KnownCredential] {
+        let challenger = Challenger(space)
+        guard mayUseStorage(for: space, memory), !isDowngrade(asked, challenger, memory) else { return [] }
+        var known: [KnownCredential] = []
+        for one in sessionChoices(space, challenger, memory, now) + keyringChoices(space, challenger, memory, now) {
+            // The session's copy of an item of the keyring stands for both.
+            let isThere = known.contains { $0.candidate.credential.account == one.candidate.credential.account }
+            guard !isThere, one.candidate.credential.form == .password,
+                isUsable(one.candidate, for: asked, in: space, memory),
+                isConsented(one.candidate, in: space, memory, now)
+            else { continue }
+            known.append(one)
+        }
+        if let proposed = question.proposed,
+            known.allSatisfy({ $0.candidate.credential.isSame(as: proposed.credential) })
+        {
+            return []
+        }
+        return Array(known.prefix(Limits.knownUsers))
+    }
+
+    private func sessionChoices(
+        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
+    ) -> [KnownCredential] {
+        access.readable.flatMap { part in
+            let choices = memory.session.choices(
+                for: space, user: namedUser(at: challenger), owner: part, at: challenger, path: path(at: challenger),
+                now: now)
+            return choices.map { number, credential in
+                KnownCredential(
+                    id: .session(number), candidate: Candidate(credential: credential, source: .session, home: part))
+            }
+        }
+    }
+
+    private func keyringChoices(
+        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
+    ) -> [KnownCredential] {
+        let matches = KeyringMatches(
+            target(challenger).keyringItems ?? [], at: challenger, path: path(at: challenger),
+            user: namedUser(at: challenger), time: memory.session.wallTime
+        ) { $0.matches(space) }
+        return matches.best.compactMap { stored in
+            guard let credential = stored.credential, !memory.keyring.hasRefused(credential, in: space, now: now)
+            else { return nil }
+            let candidate = Candidate(
+                credential: credential, source: .keyring, item: stored.isExact(for: space) ? stored.item.id : nil,
+                home: access.homeOfKeyring)
+            return KnownCredential(id: .keyring(stored.item.id), candidate: candidate)
+        }
+    }
+
+    /// One attempt with the stored credential that a respondent has chosen: one of those that the challenge listed.
+    mutating func useStored(
+        _ id: CredentialID, for asked: AnswerableChallenge, _ offers: OfferList, _ question: Question,
+        _ respondent: Respondent, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        let space = asked.protectionSpace(at: offers.challenger)
+        memory.session.wallTime = environment.sinceEpoch
+        guard let chosen = question.known.first(where: { $0.id == id })?.candidate,
+            mayUse(chosen.source, for: space, memory), isUsable(chosen, for: asked, in: space, memory)
+        else { return ask(question, respondent, problem: .credentialNotKnown, &memory) }
+        return attempt(chosen, for: asked, in: space, question, environment, &memory)
+    }
+}

@@ -1,0 +1,27 @@
+import JSONText
+import WatchwordProtocol
+
+/// Stored credentials that fit: typing the user's name is enough.
+extension TerminalQuestion {
+    /// The line that names them; `nil` where there are none.
+    static func knownUsersNote(_ params: JSON) -> String? {
+        let names = known(params).map(\.name.shortened)
+        return names.isEmpty
+            ? nil : "Saved logins: \(names.joined(separator: ", ")). Type one of these names to use it."
+    }
+
+    /// The answer that uses the saved login of `user`; `nil` where there is none.
+    static func storedAnswer(_ params: JSON, for user: String) -> ChallengeAnswer? {
+        let chosen = known(params).first { $0.name.utf8.elementsEqual(user.utf8) }
+        return chosen.map { .credential(.stored($0.id)) }
+    }
+
+    private static func known(_ params: JSON) -> [(id: CredentialID, name: String)] {
+        (params["knownUsers"]?.elements ?? []).compactMap { one in
+            guard let id = one["id"]?.string.flatMap(CredentialID.init), let user = one["user"]?.string else {
+                return nil
+            }
+            return (id, Account(user: user, domain: one["domain"]?.string).text)
+        }
+    }
+}

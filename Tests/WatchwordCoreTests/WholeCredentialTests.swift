@@ -1,0 +1,152 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Path and expiry of a credential: semantics rule 18.
+@Suite struct WholeCredentialTests {
+    private let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
+    private let client = ClientTag(value: 1)
+
+    private func whole(
+        _ user: String, path: String? = nil, expiresAt: Duration? = nil, _ password: String = "pw"
+    ) -> LoginCredential {
+        var credential = login(user, password)
+        credential.path = path
+        credential.expiresAt = expiresAt
+        return credential
+    }
+
+    private func sent(_ run: inout TableRun, _ url: String) throws -> String? {
+        let before = run.sent.count
+        let fetch = try run.fetch(url)
+        if run.request(fetch)?.authorization == nil { run.challenge(fetch) }
+        if run.isLookingUp(fetch) { run.found(fetch, []) }
+        if run.request(fetch) != nil { run.respond(fetch, 200) } else { run.abort(fetch) }
+        return run.sent.count > before ? run.sent.last : nil
+    }
+
+    // MARK: Paths
+
+    @Test func rule18EachPathHasItsOwnAccount() throws {
+        var run = TableRun()
+        for (user, path) in [("any", nil), ("one", "/one"), ("deep", "/one/deep")] {
+            _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
+        }
+        for _ in 1...2 {
+            #expect(try sent(&run, "http://h/one/x") == basic("one", "pw"))
+            #expect(try sent(&run, "http://h/one/deep/x") == basic("deep", "pw"))
+            #expect(try sent(&run, "http://h/onex") == basic("any", "pw"))
+        }
+        #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.isDefault) == [true, true, true])
+    }
+
+    @Test func whatIsForOnePathIsNotProposedElsewhere() throws {
+        var run = TableRun()
+        _ = run.table.give(whole("one", path: "/one"), for: pattern, of: client, now: .zero)
+        #expect(try sent(&run, "http://h/one/x") == basic("one", "pw"))
+        #expect(try sent(&run, "http://h/two/x") == nil)
+        #expect(run.challenges.last?.challenge.proposedCredential == nil)
+    }
+
+    @Test func aFetchThatWaitedDoesNotFollowIntoAnotherPath() throws {
+        var run = TableRun()
+        let (one, two) = (try run.fetch("http://h/one/x"), try run.fetch("http://h/two/x", client: 2))
+        for id in [one, two] { run.challenge(id) }
+        run.answer(one, .credential(.login(whole("one", path: "/one"))))
+        run.respond(one, 200)
+        #expect(run.sent == [basic("one", "pw")])
+        #expect(run.asking == [two])
+    }
+
+    @Test func anItemForAPathGoesBeforeWhatTheSessionHasForTheServer() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        var narrow = exact("one")
+        narrow["object"] = "one"
+        let items = [item("1", exact("any"), "pw"), item("2", narrow, "pw")]
+        for (url, user) in [
+            ("http://h/x", "any"), ("http://h/one/x", "one"), ("http://h/y", "any"), ("http://h/one/y", "one"),
+        ] {
+            let fetch = try run.fetch(url)
+            if run.request(fetch)?.authorization == nil { run.challenge(fetch) }
+            if run.isLookingUp(fetch) { run.found(fetch, items) }
+            #expect(run.sent.last == basic(user, "pw"), "\(url)")
+            run.respond(fetch, 200)
+        }
+    }
+
+    @Test func anAnswerForAnotherPathIsNotSent() throws {
+        var run = TableRun()
+        let fetch = try run.fetch("http://h/one/x")
+        run.challenge(fetch)
+        run.answer(fetch, .credential(.login(whole("two", path: "/two"))))
+        #expect(run.sent.isEmpty && run.question(fetch)?.error == .credentialForOtherPath)
+    }
+
+    @Test func theKeyringHasOneItemForEachPath() throws {
+        let items = [("any", nil), ("one", "/one"), ("two", "/two")].map { user, path in
+            item(
+                user,
+                KeyringAttributes.attributes(
+                    for: SpacePattern(here.space(realm: "r", .httpBasic)), Account(user: user), path: path),
+                "pw")
+        }
+        for (path, user) in [("/one/x", "one"), ("/two/", "two"), ("/three", "any")] {
+            let finding = KeyringFinding(
+                items, for: here.space(realm: "r", .httpBasic), at: here, path: path, user: nil)
+            guard case .credential(let found, _, true) = finding else {
+                Issue.record("\(finding)")
+                continue
+            }
+            #expect(found.user == user)
+        }
+    }
+
+    // MARK: Expiry
+
+    @Test func theSessionForgetsWhatExpires() throws {
+        var run = TableRun()
+        let fetch = try run.fetch()
+        run.challenge(fetch)
+        run.answer(fetch, .credential(.login(whole("bob", expiresAt: .seconds(60)))))
+        run.respond(fetch, 200)
+        run.now = .seconds(59)
+        #expect(try sent(&run, "http://h/a/x") == basic("bob", "pw"))
+        run.now = .seconds(60)
+        #expect(try sent(&run, "http://h/a/x") == nil)
+        run.tick()
+        #expect(run.table.sessionCount == 0)
+    }
+
+    @Test func whatHasExpiredIsNeverSent() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        run.now = .seconds(100)
+        _ = run.table.give(whole("given", expiresAt: .seconds(100)), for: pattern, of: client, now: run.now)
+        let own = whole("own", expiresAt: .seconds(99))
+        let fetch = try run.fetch { $0.credential = own }
+        run.challenge(fetch)
+        run.found(fetch, [item("1", exact("own"), "pw\npassword_expiry_utc=100")])
+        #expect(run.sent.isEmpty)
+        run.answer(fetch, .credential(.login(whole("bob", expiresAt: .seconds(100)))))
+        #expect(run.sent.isEmpty && run.question(fetch)?.error == .credentialExpired)
+        run.answer(fetch, .credential(.login(whole("bob", expiresAt: .seconds(101)))))
+        #expect(run.sent == [basic("bob", "pw")])
+    }
+
+    @Test func anItemThatExpiresIsRemovedOnlyWhole() throws {
+        var run = try MachineRun(keyring: [
+            item("1", exact("bob"), "pw\npassword_expiry_utc=100\noauth_refresh_token=r")
+        ])
+        run.start()
+        run.challengeBasic()
+        #expect(run.authorizations.last == basic("bob", "pw"))
+        run.challengeBasic()
+        let removed = run.effects.compactMap { effect -> LoginCredential? in
+            if case .remove(_, let credential) = effect { credential } else { nil }
+        }
+        #expect(
+            removed.map { KeyringSecret.text(of: $0).revealed } == [
+                "pw\npassword_expiry_utc=100\noauth_refresh_token=r"
+            ])
+    }
+}
