@@ -81,9 +81,9 @@ extension Broker {
 
     /// The first half of the fetch ends here; the second one names the token.
     func park(
-        _ fetch: RunningFetch, _ owner: RunningFetch.Owner, _ challenge: Challenge, _ challengeID: String,
-        of connection: ClientConnection
+        _ fetch: RunningFetch, _ challenge: Challenge, _ challengeID: String, of connection: ClientConnection
     ) {
+        guard let owner = fetch.owner else { return }
         guard parked.count < Limits.parkedFetches else {
             let text = "More than \(Limits.parkedFetches) fetches wait for an answer. Answer some first."
             return cancel(fetch, FetchFailure(.busy, text))
@@ -96,7 +96,7 @@ extension Broker {
         let params = AuthChallengeParams(
             challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
             requester: connection.requester, deadlineMs: options.challengeDeadline.wholeMilliseconds)
-        open(challenge, challengeID, for: fetch, at: .parked(token: token))
+        questions[challengeID]?.place = .parked(token: token)
         recordQuestion(challenge, for: fetch, to: connection, at: "client")
         parked[token] = ParkedFetch(
             params: params, connection: connection.id, peer: connection.peer, program: connection.program)
@@ -122,6 +122,7 @@ extension Broker {
             )
         }
         parked[params.resume] = nil
+        connections[entry.connection].map { noteRoom(at: $0) }
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
         fetch.client = connection.auditClient

@@ -12,12 +12,8 @@ extension Broker {
         else { return perform(table.unanswered(fetch.id, environment)) }
         guard mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
-        if fetch.delivery == .result {
-            park(fetch, owner, challenge, challengeID, of: connection)
-        } else {
-            open(challenge, challengeID, for: fetch, at: .client(connection.id))
-            deliver(challengeID, challenge, of: fetch, to: connection, fetch.delivery)
-        }
+        open(challenge, challengeID, for: fetch, at: .client(connection.id))
+        put(challengeID, to: connection)
     }
 
     /// Then the agents, in their order.
@@ -28,7 +24,7 @@ extension Broker {
         guard mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
         open(challenge, challengeID, for: fetch, at: .agent(agent.id))
-        deliver(challengeID, challenge, of: fetch, to: agent, .request)
+        put(challengeID, to: agent)
     }
 
     private func nextAgent(
@@ -47,7 +43,7 @@ extension Broker {
         }
     }
 
-    func open(
+    private func open(
         _ challenge: Challenge, _ challengeID: String, for fetch: RunningFetch, at place: OpenQuestion.Place
     ) {
         fetch.state = .challenged(challengeID: challengeID, since: clock.now)
@@ -58,17 +54,15 @@ extension Broker {
                 "fetch": "\(fetch.id)", "method": "\(challenge.protectionSpace.authenticationMethod.rawValue)",
                 "failures": "\(challenge.previousFailureCount)",
             ])
-        questions[challengeID] = OpenQuestion(
-            fetch: fetch.id, challenge: challenge, place: place, deadline: startDeadline(of: challengeID))
+        questions[challengeID] = OpenQuestion(fetch: fetch.id, challenge: challenge, place: place)
     }
 
-    private func deliver(
-        _ challengeID: String, _ challenge: Challenge, of fetch: RunningFetch, to connection: ClientConnection,
-        _ delivery: ChallengeDelivery
+    func deliver(
+        _ challengeID: String, _ question: OpenQuestion, of fetch: RunningFetch, to connection: ClientConnection
     ) {
-        let params = params(challengeID, challenge, of: fetch)
-        recordQuestion(challenge, for: fetch, to: connection, at: questions[challengeID]?.place.word ?? "client")
-        if delivery == .notification {
+        let params = params(challengeID, question.challenge, of: fetch)
+        recordQuestion(question.challenge, for: fetch, to: connection, at: question.place.word)
+        if question.place == .client(connection.id), fetch.delivery == .notification {
             connection.challenges.add(params, request: nil)
             connection.notify(.authPending, params.json)
         } else {
@@ -84,19 +78,6 @@ extension Broker {
             deadlineMs: options.challengeDeadline.wholeMilliseconds)
     }
 
-    private func startDeadline(of challengeID: String) -> Task<Void, Never> {
-        let (clock, limit) = (clock, options.challengeDeadline)
-        return Task {
-            // Cancelled in the moment in which it ran out, it is not the deadline of whoever has the question now.
-            guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled, questions[challengeID] != nil else {
-                return
-            }
-            counters.challengesTimedOut += 1
-            log.info("challenge timed out", metadata: ["challenge": "\(challengeID)"])
-            passOn(challengeID, because: .deadline)
-        }
-    }
-
     // MARK: Taking questions back
 
     /// Whoever has the question has no answer: the next agent gets it, or the fetch continues without.
@@ -107,7 +88,8 @@ extension Broker {
             recordSilence(question, fetch, reason)
         }
         if case .parked(let token) = question.place {
-            parked[token] = nil
+            let entry = parked.removeValue(forKey: token)
+            entry.flatMap { connections[$0.connection] }.map { noteRoom(at: $0) }
             _ = close(challengeID)
             return cancel(
                 fetch, FetchFailure(.challengeTimedOut, "Nobody came back with the answer to the challenge in time."))
@@ -115,12 +97,10 @@ extension Broker {
         if case .agent(let id) = question.place {
             question.passedOn.insert(id)
             if let next = nextAgent(for: question.challenge, of: fetch, after: question.passedOn) {
-                question.deadline.cancel()
                 question.place = .agent(next.id)
-                question.deadline = startDeadline(of: challengeID)
                 questions[challengeID] = question
-                deliver(challengeID, question.challenge, of: fetch, to: next, .request)
-                return
+                connections[id].map { noteRoom(at: $0) }
+                return put(challengeID, to: next)
             }
         }
         guard reason.isSilence else { return resolve(challengeID, with: .useDefault, by: question.place.word) }
@@ -136,12 +116,15 @@ extension Broker {
         takeBack(challengeID, question, because: reason)
         if let fetch = fetches[question.fetch] { recordSilence(question, fetch, .cancelled) }
         for id in question.passedOn { connections[id].map { notifyCancelled(challengeID, question, reason, to: $0) } }
-        if case .parked(let token) = question.place { parked[token] = nil }
+        if case .parked(let token) = question.place, let entry = parked.removeValue(forKey: token) {
+            connections[entry.connection].map { noteRoom(at: $0) }
+        }
         _ = close(challengeID)
     }
 
     private func takeBack(_ challengeID: String, _ question: OpenQuestion, because reason: WithdrawalReason) {
         guard let id = question.place.connection, let connection = connections[id] else { return }
+        connection.queue.remove(challengeID)
         // After its deadline a question counts as answered; with its fetch it is gone.
         let pending =
             reason == .deadline
@@ -167,7 +150,11 @@ extension Broker {
     /// Takes the question off the table. The first caller gets it; for every other one there is none.
     func close(_ challengeID: String) -> OpenQuestion? {
         guard let question = questions.removeValue(forKey: challengeID) else { return nil }
-        question.deadline.cancel()
+        question.deadline?.cancel()
+        if let id = question.place.connection, let connection = connections[id] {
+            connection.queue.remove(challengeID)
+            noteRoom(at: connection)
+        }
         if let fetch = fetches[question.fetch], case .challenged(_, let since) = fetch.state {
             fetch.challengeTime += clock.now - since
         }
@@ -200,9 +187,9 @@ extension Broker {
         of connection: ClientConnection, because reason: NoAnswer,
         where isMeant: (OpenQuestion.Place) -> Bool = { _ in true }
     ) {
-        for challenge in connection.challenges.all {
-            guard let question = questions[challenge.challengeID], isMeant(question.place) else { continue }
-            passOn(challenge.challengeID, because: reason)
+        for id in connection.challenges.all.map(\.challengeID) + connection.queue.waiting {
+            guard let question = questions[id], isMeant(question.place) else { continue }
+            passOn(id, because: reason)
         }
     }
 

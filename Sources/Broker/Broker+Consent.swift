@@ -8,9 +8,10 @@ struct OpenConfirmation {
     let fetch: FetchID
     let request: ConsentRequest
     var agent: ConnectionID
-    /// The number of the request at the agent.
-    var number: Int
-    var deadline: Task<Void, Never>
+    /// The number of the request at the agent, once it is delivered.
+    var number: Int?
+    /// See `OpenQuestion.deadline`.
+    var deadline: Task<Void, Never>?
     /// Agents that have had it, and have no answer.
     var passedOn: Set<ConnectionID> = []
 }
@@ -40,9 +41,8 @@ extension Broker {
         }
         let confirmID = RandomText.make128Bits()
         fetch.state = .confirming(confirmID, since: clock.now)
-        confirmations[confirmID] = OpenConfirmation(
-            fetch: fetch.id, request: request, agent: agent.id,
-            number: send(confirmID, request, of: fetch, to: agent), deadline: startDeadline(ofConfirmation: confirmID))
+        confirmations[confirmID] = OpenConfirmation(fetch: fetch.id, request: request, agent: agent.id)
+        put(confirmID, to: agent)
     }
 
     /// Nobody consents to what its own process wants.
@@ -51,9 +51,10 @@ extension Broker {
         return agents(after: passed).first { $0.agent?.asksConfirm == true && $0.peer.pid != asker }
     }
 
-    private func send(
-        _ confirmID: String, _ request: ConsentRequest, of fetch: RunningFetch, to agent: ClientConnection
-    ) -> Int {
+    func send(_ confirmID: String, to agent: ClientConnection) {
+        guard let request = confirmations[confirmID]?.request,
+            let fetch = confirmations[confirmID].flatMap({ fetches[$0.fetch] })
+        else { return }
         let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
         let params = AuthConfirmParams(
             confirmID: confirmID, fetchID: "\(fetch.id)",
@@ -61,18 +62,10 @@ extension Broker {
             deadlineMs: options.challengeDeadline.wholeMilliseconds)
         let number = agent.request(.authConfirm, params.json)
         agent.confirmations[number] = confirmID
+        confirmations[confirmID]?.number = number
         record(.consentAsked, cause(fetch)) { event in
             event.fill(request, fetch)
             event.agent = agent.auditClient
-        }
-        return number
-    }
-
-    private func startDeadline(ofConfirmation confirmID: String) -> Task<Void, Never> {
-        let (clock, limit) = (clock, options.challengeDeadline)
-        return Task {
-            guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled else { return }
-            passOnConfirmation(confirmID, because: "deadline")
         }
     }
 
@@ -95,6 +88,9 @@ extension Broker {
     func settleConfirmations(of connection: ClientConnection) {
         let open = connection.confirmations
         connection.confirmations = [:]
+        for confirmID in connection.queue.waiting where confirmations[confirmID] != nil {
+            passOnConfirmation(confirmID, because: "nobody")
+        }
         for (number, confirmID) in open {
             connection.withdraw(request: number)
             passOnConfirmation(confirmID, because: "nobody")
@@ -102,18 +98,16 @@ extension Broker {
     }
 
     /// Whoever has the question has no answer: the next agent gets it, with time of its own.
-    private func passOnConfirmation(_ confirmID: String, because reason: String) {
+    func passOnConfirmation(_ confirmID: String, because reason: String) {
         guard var open = confirmations[confirmID], let fetch = fetches[open.fetch] else { return }
         open.passedOn.insert(open.agent)
         guard let next = nextConfirmer(of: fetch, after: open.passedOn) else {
             return settleConfirmation(confirmID, nil, by: reason)
         }
-        takeBack(open)
-        open.deadline.cancel()
-        open.deadline = startDeadline(ofConfirmation: confirmID)
-        open.agent = next.id
-        open.number = send(confirmID, open.request, of: fetch, to: next)
+        takeBack(confirmID, open)
+        (open.agent, open.number) = (next.id, nil)
         confirmations[confirmID] = open
+        put(confirmID, to: next)
     }
 
     /// The first answer counts.
@@ -130,19 +124,20 @@ extension Broker {
     /// Takes the question off the table, and away from whoever has it.
     private func take(_ confirmID: String) -> OpenConfirmation? {
         guard let open = confirmations.removeValue(forKey: confirmID) else { return nil }
-        open.deadline.cancel()
-        takeBack(open)
+        open.deadline?.cancel()
+        takeBack(confirmID, open)
         if let fetch = fetches[open.fetch], case .confirming(_, let since) = fetch.state {
             fetch.challengeTime += clock.now - since
         }
         return open
     }
 
-    private func takeBack(_ open: OpenConfirmation) {
-        guard let agent = connections[open.agent], agent.confirmations.removeValue(forKey: open.number) != nil else {
-            return
-        }
-        agent.withdraw(request: open.number)
+    private func takeBack(_ confirmID: String, _ open: OpenConfirmation) {
+        guard let agent = connections[open.agent] else { return }
+        agent.queue.remove(confirmID)
+        noteRoom(at: agent)
+        guard let number = open.number, agent.confirmations.removeValue(forKey: number) != nil else { return }
+        agent.withdraw(request: number)
     }
 
     private func recordConsent(

@@ -7,6 +7,7 @@ internal import WatchwordProtocol
 extension Broker {
     func subscribe(_ params: AuthSubscribeParams, _ connection: ClientConnection) -> JSON {
         connection.subscription = params.subscription(after: connection.subscription?.delivery)
+        noteRoom(at: connection)
         return [:]
     }
 
@@ -30,7 +31,8 @@ extension Broker {
         lastAgent += 1
         connection.agent = AgentRegistration(
             number: lastAgent, name: params.name.shortened, locale: params.locale?.shortened,
-            priority: params.priority, methods: params.methods, asksConfirm: params.asksConfirm)
+            priority: params.priority, methods: params.methods, maxPending: params.maxPending,
+            asksConfirm: params.asksConfirm)
         log.notice("agent registered", metadata: ["agent": "a\(lastAgent)", "pid": "\(connection.peer.pid)"])
         return ["agentId": .string("a\(lastAgent)")]
     }
@@ -44,6 +46,7 @@ extension Broker {
             if case .agent = place { true } else { false }
         }
         settleConfirmations(of: connection)
+        noteRoom(at: connection)
         return [:]
     }
 

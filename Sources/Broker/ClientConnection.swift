@@ -23,6 +23,8 @@ final class ClientConnection {
     /// Questions of yes or no that it has not answered, by the number of their request.
     var consultations: [Int: FetchID] = [:]
     var challenges = PendingChallenges()
+    /// Questions for it that wait until it takes more.
+    var queue = QuestionQueue()
     /// Questions about the use of what is kept that it has not answered, by the number of their request.
     var confirmations: [Int: String] = [:]
     /// What happens that it wants to hear of.
@@ -171,6 +173,7 @@ struct AgentRegistration {
     let locale: String?
     let priority: Int
     let methods: [AuthenticationMethod]?
+    let maxPending: Int?
     /// Whether it is asked what programs may use.
     let asksConfirm: Bool
 

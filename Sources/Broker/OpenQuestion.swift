@@ -21,7 +21,8 @@ struct OpenQuestion {
     let fetch: FetchID
     let challenge: Challenge
     var place: Place
-    var deadline: Task<Void, Never>
+    /// Runs from its delivery; before that, for as long as it may wait for one.
+    var deadline: Task<Void, Never>?
     /// Agents that have had it, and have no answer.
     var passedOn: Set<ConnectionID> = []
 }

@@ -25,6 +25,8 @@ public enum Limits {
     public static let senselessMessages = 1024
     /// Questions of the fetches of one connection that wait for an answer.
     public static let openChallenges = 128
+    /// What a client or an agent may say that it takes at once.
+    public static let pendingQuestions = 1...1024
 
     /// The response body that comes inline unless the fetch says otherwise.
     public static let defaultInlineBodyBytes = 1 << 20

@@ -35,7 +35,7 @@ struct AgentCommand: ParsableCommand {
             try connection.initialize(name: "watchword agent", version: WatchwordVersion.current, delivery: .request)
             let desk = AgentDesk(connection, keep: keep, interrupt: interrupt)
             let params: JSON = [
-                "name": "watchword agent", "priority": .integer(priority), "asksConfirm": true,
+                "name": "watchword agent", "priority": .integer(priority), "asksConfirm": true, "maxPending": 1,
             ]
             _ = try connection.call(.agentRegister, params)
             complain("questions of all programs are asked here. Ctrl-C ends that.")

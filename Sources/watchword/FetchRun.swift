@@ -1,5 +1,6 @@
 import ArgumentParser
 import CPlatform
+import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
@@ -23,6 +24,8 @@ struct FetchRun {
             let connection = try BrokerLauncher.connect(location, mayStart: mayStart)
             connection.interruptDescriptor = interrupt
             try connection.initialize(name: "watchword", version: WatchwordVersion.current, delivery: .request)
+            // One question at a time is shown: the time for the next one is to begin with it.
+            if atOnce > 1 { _ = try connection.call(.authSubscribe, ["maxPending": 1]) }
             let session = FetchSession(
                 items, on: connection, atOnce: atOnce, showsProgress: showsProgress, isBarOnly: isBarOnly
             ) { item in

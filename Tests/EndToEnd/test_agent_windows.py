@@ -229,7 +229,7 @@ def test_what_was_cancelled_elsewhere_closes_the_window(stage, started, desktop)
     agent, client = started(), stage.client(delivery=None)
     first, second = ask(client, server.url), ask(client, f"http://localhost:{server.port}/")
     agent.window("Log In")
-    desktop.hear("1 more question waits")
+    desktop.hear("Log in to 127.0.0.1")
     client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": first}})
     assert client.wait(first)["error"]["code"] == -32800
     desktop.hear(f"Log in to localhost:{server.port}")

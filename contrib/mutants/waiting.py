@@ -1,6 +1,6 @@
 """Questions that wait: for whom, for how long, and what comes of it when nobody answers."""
 
-from .paths import FETCH, SOCKET
+from .paths import CORE, FETCH, SOCKET
 
 WAITING = [
     ("silence-sends-nothing", FETCH + "FetchMachine+Choosing.swift",
@@ -20,4 +20,12 @@ WAITING = [
      "guard PeerHangUp.isSeen(on: context.channel) else { return service.inputEnded(id) }",
      "guard !PeerHangUp.isSeen(on: context.channel) || id.value > 0 else { return }\n        if id.value > 0 { return service.inputEnded(id) }",
      "Tests/EndToEnd/test_dying_clients_credentials.py"),
+    ("one-question-at-a-time", CORE + "Connection/QuestionQueue.swift",
+     "waiting.isEmpty && count < limit ?? .max", "waiting.isEmpty && count < limit ?? .max || limit != nil",
+     "BrokerTests.BrokerQueueTests"),
+    ("the-queue-keeps-its-order", CORE + "Connection/QuestionQueue.swift",
+     "{ waiting.isEmpty && count", "{ count", "WatchwordCoreTests.QuestionQueueTests"),
+    ("queued-questions-move-on", "Sources/Broker/Broker+Asking.swift",
+     "connection.challenges.all.map(\\.challengeID) + connection.queue.waiting", "connection.challenges.all.map(\\.challengeID)",
+     "BrokerTests.BrokerQueueTests"),
 ]

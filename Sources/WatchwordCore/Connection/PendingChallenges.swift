@@ -17,6 +17,8 @@ public struct PendingChallenges: Sendable {
 
     public init() {}
 
+    public var count: Int { open.count }
+
     public var all: [AuthChallengeParams] { open.values.map(\.params).sorted { $0.challengeID < $1.challengeID } }
 
     public mutating func add(_ params: AuthChallengeParams, request: Int?) {

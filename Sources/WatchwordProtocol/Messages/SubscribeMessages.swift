@@ -10,6 +10,8 @@ public struct AuthSubscribeParams: Sendable, Equatable {
     public var asksCanAuthenticate: Bool
     public var asksUseStorage: Bool
     public var asksNeedBody: Bool
+    /// How many questions it takes at once; `nil` without a limit.
+    public var maxPending: Int?
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
@@ -27,6 +29,7 @@ public struct AuthSubscribeParams: Sendable, Equatable {
         asksCanAuthenticate = try members.boolean("asksCanAuthenticate") ?? false
         asksUseStorage = try members.boolean("asksUseStorage") ?? false
         asksNeedBody = try members.boolean("asksNeedBody") ?? false
+        maxPending = try members.integer("maxPending", in: Limits.pendingQuestions)
     }
 
     /// The subscription of a client that has had `delivery` so far.
@@ -34,7 +37,7 @@ public struct AuthSubscribeParams: Sendable, Equatable {
         Subscription(
             delivery: delivery ?? earlier ?? .request, methods: methods, hosts: hosts, mode: mode,
             asksCanAuthenticate: asksCanAuthenticate, asksUseStorage: asksUseStorage,
-            asksNeedBody: asksNeedBody)
+            asksNeedBody: asksNeedBody, maxPending: maxPending)
     }
 }
 
@@ -49,6 +52,8 @@ public struct AgentRegisterParams: Sendable, Equatable {
     public var methods: [AuthenticationMethod]?
     /// It answers `auth/confirm`.
     public var asksConfirm: Bool
+    /// How many questions it takes at once; `nil` without a limit.
+    public var maxPending: Int?
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
@@ -57,6 +62,7 @@ public struct AgentRegisterParams: Sendable, Equatable {
         locale = try members.string("locale")
         priority = try members.integer("priority", in: -1_000_000...1_000_000) ?? 0
         methods = try members.choices("methods", as: AuthenticationMethod.self)
+        maxPending = try members.integer("maxPending", in: Limits.pendingQuestions)
     }
 }
 

@@ -31,11 +31,13 @@ public struct Subscription: Sendable, Equatable {
     public var asksUseStorage: Bool
     /// It answers `fetch/needBody`.
     public var asksNeedBody: Bool
+    /// How many questions it takes at once; `nil` without a limit.
+    public var maxPending: Int?
 
     public init(
         delivery: ChallengeDelivery, methods: [AuthenticationMethod]? = nil, hosts: [HostPattern]? = nil,
         mode: ChallengeMode = .classic, asksCanAuthenticate: Bool = false, asksUseStorage: Bool = false,
-        asksNeedBody: Bool = false
+        asksNeedBody: Bool = false, maxPending: Int? = nil
     ) {
         self.delivery = delivery
         self.methods = methods
@@ -44,6 +46,7 @@ public struct Subscription: Sendable, Equatable {
         self.asksCanAuthenticate = asksCanAuthenticate
         self.asksUseStorage = asksUseStorage
         self.asksNeedBody = asksNeedBody
+        self.maxPending = maxPending
     }
 
     /// Whether challenges of this space are for this subscriber.

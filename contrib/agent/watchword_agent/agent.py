@@ -26,7 +26,8 @@ class Agent:
         self._deadline = 0
         self._said_lost = False
         self.on_denied: Callable[[str], None] = lambda reason: None
-        register = {"name": "watchword-agent", "priority": priority, "methods": METHODS, "asksConfirm": True}
+        register = {"name": "watchword-agent", "priority": priority, "methods": METHODS, "asksConfirm": True,
+                    "maxPending": 1}
         greeting: list[tuple[str, Message]] = [
             ("initialize", {"client": {"name": "watchword-agent", "version": VERSION}, "protocolVersion": 1,
                             "capabilities": {"challenge": {"delivery": "none"}}}),

@@ -1,0 +1,77 @@
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Delivering questions, to respondents that take only so many at once (`maxPending`).
+extension Broker {
+    /// Delivers an open question or confirmation, or queues it behind those that the respondent has.
+    func put(_ id: String, to connection: ClientConnection) {
+        let isRoom = connection.queue.admits(
+            delivered: deliveredCount(at: connection), limit: connection.maxPending)
+        guard !isRoom else { return deliver(id, to: connection) }
+        connection.queue.append(id)
+        setDeadline(startDeadline(of: id, limit: Limits.turnWait), of: id)
+    }
+
+    /// A question left this connection: there may be room for the next one, once everything else is done.
+    func noteRoom(at connection: ClientConnection) {
+        guard !connection.queue.waiting.isEmpty else { return }
+        let id = connection.id
+        loop.post { self.assumeIsolated { $0.deliverQueued(to: id) } }
+    }
+
+    private func deliverQueued(to id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        while let next = connection.queue.next(
+            delivered: deliveredCount(at: connection), limit: connection.maxPending)
+        {
+            deliver(next, to: connection)
+        }
+    }
+
+    /// Its time counts from now.
+    private func deliver(_ id: String, to connection: ClientConnection) {
+        setDeadline(startDeadline(of: id, limit: options.challengeDeadline), of: id)
+        if let question = questions[id], let fetch = fetches[question.fetch] {
+            if question.place == .client(connection.id), fetch.delivery == .result {
+                park(fetch, question.challenge, id, of: connection)
+            } else {
+                deliver(id, question, of: fetch, to: connection)
+            }
+        } else if confirmations[id] != nil {
+            send(id, to: connection)
+        }
+    }
+
+    private func setDeadline(_ deadline: Task<Void, Never>, of id: String) {
+        questions[id]?.deadline?.cancel()
+        questions[id]?.deadline = deadline
+        confirmations[id]?.deadline?.cancel()
+        confirmations[id]?.deadline = deadline
+    }
+
+    private func startDeadline(of id: String, limit: Duration) -> Task<Void, Never> {
+        let clock = clock
+        return Task {
+            // Cancelled in the moment in which it ran out, it is not the deadline of whoever has the question now.
+            guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled else { return }
+            if questions[id] != nil {
+                counters.challengesTimedOut += 1
+                log.info("challenge timed out", metadata: ["challenge": "\(id)"])
+                passOn(id, because: .deadline)
+            } else {
+                passOnConfirmation(id, because: "deadline")
+            }
+        }
+    }
+
+    private func deliveredCount(at connection: ClientConnection) -> Int {
+        let parkedCount = parked.values.count { $0.connection == connection.id }
+        return connection.challenges.count + connection.confirmations.count + parkedCount
+    }
+}
+
+extension ClientConnection {
+    /// How many questions it takes at once; `nil` without a limit.
+    var maxPending: Int? { [subscription?.maxPending, agent?.maxPending].compactMap(\.self).min() }
+}

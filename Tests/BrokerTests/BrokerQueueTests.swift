@@ -1,0 +1,151 @@
+import JSONText
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Broker
+
+/// Clients and agents that show so many questions at a time (`maxPending`).
+@Suite struct BrokerQueueTests {
+    private let stage = Stage()
+
+    private func agent(_ more: String = #","maxPending":1"#, priority: Int = 0) -> StageClient {
+        let client = stage.connect(nil)
+        let params = #"{"name":"desk","priority":\#(priority)\#(more)}"#
+        #expect(client.call("agent/register", params)?["result"] != nil)
+        return client
+    }
+
+    /// A client with that many fetches from different hosts, all challenged.
+    private func ask(_ count: Int, of client: StageClient) {
+        for number in 1...count {
+            _ = client.fetch("http://host\(number)/", id: number)
+            stage.transfers.challenge()
+        }
+    }
+
+    private func hosts(_ messages: [JSON]) -> [String?] {
+        (messages.of("auth/challenge") + messages.of("auth/pending")).map {
+            $0["params"]?["protectionSpace"]?["host"]?.string
+        }
+    }
+
+    @Test func anAgentGetsOneAfterTheOther() {
+        let desk = agent()
+        ask(3, of: stage.connect(nil))
+        var asked = desk.hear()
+        for number in 1...3 {
+            #expect(hosts(asked) == ["host\(number)"])
+            guard let question = asked.of("auth/challenge").first else { return }
+            asked = desk.answer(question, #"{"action":"continue"}"#)
+        }
+        #expect(desk.hear().isEmpty)
+        #expect(!stage.broker.hasQuestions)
+    }
+
+    @Test func aClientGetsAsManyAsItTakes() {
+        let client = stage.connect(.request)
+        _ = client.call("auth/subscribe", #"{"maxPending":2}"#)
+        _ = client.fetch("http://host1/", id: 1)
+        stage.transfers.challenge()
+        let first = client.hear()
+        #expect(hosts(first) == ["host1"])
+        _ = client.fetch("http://host2/", id: 2)
+        stage.transfers.challenge()
+        #expect(hosts(client.hear()) == ["host2"])
+        _ = client.fetch("http://host3/", id: 3)
+        stage.transfers.challenge()
+        #expect(hosts(client.hear()) == [])
+        _ = client.call("auth/listPending").map { #expect($0["result"]?["challenges"]?.elements?.count == 2) }
+        #expect(hosts(client.answer(first.of("auth/challenge")[0], #"{"action":"continue"}"#)) == ["host3"])
+    }
+
+    @Test func theTimeForAnAnswerBeginsWithTheDelivery() async {
+        let desk = agent()
+        let client = stage.connect(nil)
+        ask(2, of: client)
+        let first = desk.hear().of("auth/challenge")
+        await stage.settle { stage.clock.sleeperCount == 2 }
+        stage.clock.advance(by: Limits.challengeDeadline - .seconds(1))
+        await stage.settle()
+        #expect(hosts(desk.answer(first[0], #"{"action":"continue"}"#)) == ["host2"])
+        await stage.settle { stage.clock.sleeperCount == 1 }
+        stage.clock.advance(by: Limits.challengeDeadline - .seconds(1))
+        await stage.settle()
+        #expect(stage.broker.hasQuestions)
+        stage.clock.advance(by: .seconds(1))
+        await stage.settle { !stage.broker.hasQuestions }
+        #expect(!stage.broker.hasQuestions)
+    }
+
+    @Test func noWaitIsWithoutAnEnd() async {
+        let desk = agent()
+        let client = stage.connect(nil)
+        ask(2, of: client)
+        _ = desk.hear()
+        await stage.settle { stage.clock.sleeperCount == 2 }
+        stage.clock.advance(by: Limits.turnWait)
+        await stage.settle { !stage.broker.hasQuestions }
+        #expect(client.hear().replies.map(\.status) == [401, 401])
+        #expect(hosts(desk.hear()) == [])
+    }
+
+    @Test func aFetchThatEndsMakesRoomAndLeavesItsPlace() {
+        let desk = agent()
+        let client = stage.connect(nil)
+        ask(3, of: client)
+        #expect(hosts(desk.hear()) == ["host1"])
+        for id in [2, 1] { _ = client.say(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":\#(id)}}"#) }
+        #expect(hosts(desk.hear()) == ["host3"])
+    }
+
+    @Test func whatWaitsForAnAgentThatDiesIsAskedElsewhere() {
+        let (dying, heir) = (agent(priority: 1), agent(""))
+        ask(3, of: stage.connect(nil))
+        #expect(hosts(dying.hear()) == ["host1"])
+        #expect(hosts(heir.hear()) == [])
+        dying.leave()
+        #expect(Set(hosts(heir.hear())) == ["host1", "host2", "host3"])
+    }
+
+    @Test func whatWaitsForAClientThatCannotAnswerIsNotAsked() {
+        let client = stage.connect(.request)
+        _ = client.call("auth/subscribe", #"{"maxPending":1}"#)
+        ask(3, of: client)
+        stage.broker.inputEnded(client.id)
+        #expect(client.hear().replies.map(\.status) == [401, 401, 401])
+    }
+
+    @Test func consentCountsToo() {
+        let stage = Stage { $0.sharing = .ask }
+        let desk = stage.connect(nil, pid: 1)
+        _ = desk.call("agent/register", #"{"name":"desk","asksConfirm":true,"maxPending":1}"#)
+        let store =
+            #"{"protectionSpace":{"protocol":"http","host":"kept"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
+        _ = stage.connect(.request, subject: Subject(.exe, "/usr/bin/other")).call("credential/store", store)
+        let client = stage.connect(nil, pid: 2)
+        _ = client.fetch("http://new/", id: 1)
+        stage.transfers.challenge()
+        let first = desk.hear()
+        #expect(first.map(\.method) == ["auth/challenge"])
+        _ = client.fetch("http://kept/", id: 2)
+        stage.transfers.challenge()
+        #expect(desk.hear().isEmpty)
+        #expect(desk.answer(first[0], #"{"action":"continue"}"#).map(\.method) == ["auth/confirm"])
+    }
+
+    @Test func halvesOfAFetchAreHandedOutOneAfterTheOther() throws {
+        let client = stage.connect(.result)
+        _ = client.call("auth/subscribe", #"{"maxPending":1}"#)
+        ask(1, of: client)
+        _ = client.fetch("http://host2/", id: 2)
+        stage.transfers.challenge()
+        #expect(client.hear().isEmpty)
+    }
+
+    @Test(arguments: ["0", "-1", "1025", "\"one\""]) func theNumberHasABound(text: String) {
+        let client = stage.connect(nil)
+        #expect(client.call("agent/register", #"{"name":"a","maxPending":\#(text)}"#)?.kind == "invalidParams")
+        #expect(client.call("auth/subscribe", #"{"maxPending":\#(text)}"#)?.kind == "invalidParams")
+    }
+}
