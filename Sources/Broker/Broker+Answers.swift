@@ -75,6 +75,7 @@ extension Broker {
         if answer == .cancel { notifyCancelled(challengeID, question, .cancelled, to: connection) }
         if answer == .useDefault, case .agent = question.place { return passOn(challengeID, because: .declined) }
         resolve(challengeID, with: answer, by: question.place.word)
+        if answer == .cancel, case .agent = question.place { noteCancel(of: question) }
     }
 
     // MARK: Delivery as a result

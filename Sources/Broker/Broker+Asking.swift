@@ -21,7 +21,7 @@ extension Broker {
         guard let agent = nextAgent(for: challenge, of: fetch, after: []) else {
             return perform(table.answered(.useDefault, for: fetch.id, environment))
         }
-        guard mayAsk(for: fetch) else { return }
+        guard !isJustCancelled(challenge, for: fetch), mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
         open(challenge, challengeID, for: fetch, at: .agent(agent.id))
         put(challengeID, to: agent)
@@ -122,7 +122,7 @@ extension Broker {
         _ = close(challengeID)
     }
 
-    private func takeBack(_ challengeID: String, _ question: OpenQuestion, because reason: WithdrawalReason) {
+    func takeBack(_ challengeID: String, _ question: OpenQuestion, because reason: WithdrawalReason) {
         guard let id = question.place.connection, let connection = connections[id] else { return }
         connection.queue.remove(challengeID)
         // After its deadline a question counts as answered; with its fetch it is gone.

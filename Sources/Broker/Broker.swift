@@ -25,6 +25,7 @@ public actor Broker {
     /// What is decided; everything else here is about acting on it.
     var table: FetchTable
     var passphraseLock = PassphraseLock()
+    var cancels = RecentCancels()
     var connections: [ConnectionID: ClientConnection] = [:]
     /// By process, for as long as it has connections.
     var programs: [Int32: ClientProgram] = [:]

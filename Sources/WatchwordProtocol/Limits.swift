@@ -25,6 +25,10 @@ public enum Limits {
     public static let senselessMessages = 1024
     /// Questions of the fetches of one connection that wait for an answer.
     public static let openChallenges = 128
+    /// For so long the answer `cancel` of an agent counts for further fetches into the same protection space, and for how many
+    /// spaces at most.
+    public static let cancelMemory = Duration.seconds(10)
+    public static let recentCancels = 1024
     /// What a client or an agent may say that it takes at once.
     public static let pendingQuestions = 1...1024
 

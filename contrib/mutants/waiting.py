@@ -28,4 +28,12 @@ WAITING = [
     ("queued-questions-move-on", "Sources/Broker/Broker+Asking.swift",
      "connection.challenges.all.map(\\.challengeID) + connection.queue.waiting", "connection.challenges.all.map(\\.challengeID)",
      "BrokerTests.BrokerQueueTests"),
+    ("an-agents-cancel-counts-for-all", CORE + "Turns/SpaceTurns.swift",
+     "let isForAll = respondent == .agents", "let isForAll = respondent == .agents && line.waiters.isEmpty",
+     "WatchwordCoreTests.AgentAnswerTests"),
+    ("a-client-of-its-own-is-not-cancelled", FETCH + "FetchMachine.swift",
+     "case .cancelled(let isOwn) where !isOwn && !isForAgents(question),\n", "case .cancelled(let isOwn) where isOwn && hop.method.isEmpty,\n",
+     "WatchwordCoreTests.AgentAnswerTests"),
+    ("a-cancel-is-remembered", CORE + "Consent/RecentCancels.swift",
+     "map { now < $0 } ?? false", "map { now > $0 } ?? false", "BrokerTests.BrokerPromptTests"),
 ]

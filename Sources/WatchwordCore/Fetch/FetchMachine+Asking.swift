@@ -55,7 +55,7 @@ extension FetchMachine {
             return ask(question, respondent, problem: .credentialOfWrongType, &memory)
         case .reject:
             noteRejection(of: question)
-            release(.rejected, slot(of: question), &memory)
+            release(.rejected(by: respondent), slot(of: question), &memory)
             var question = question
             question.declined = []
             return choose(question, environment, &memory)
@@ -117,6 +117,11 @@ extension FetchMachine {
         guard plan.interaction != .none, canAuthenticate(in: space) else { return nil }
         if plan.subscription?.covers(space) == true, !question.declined.contains(.client) { return .client }
         return question.declined.contains(.agents) ? nil : .agents
+    }
+
+    /// Whether an agent would be asked next, so that what it has said to another fetch holds for this one.
+    func isForAgents(_ question: Question) -> Bool {
+        space(of: question).flatMap { nextRespondent(for: question, in: $0) } == .agents
     }
 
     /// Rule 3: a client that does not say is not asked about connections.

@@ -30,7 +30,7 @@ extension FetchMachine {
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .credential(let credential) = answer else {
-            release(answer == .reject ? .rejected : .proceed, .connection, &memory)
+            release(answer == .reject ? .rejected(by: respondent) : .proceed, .connection, &memory)
             return goOnWithoutCertificate(question, environment, &memory)
         }
         if credential == .proposed {

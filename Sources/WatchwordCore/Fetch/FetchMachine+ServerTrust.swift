@@ -79,7 +79,7 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .credential(let credential) = answer else {
-            release(answer == .reject ? .rejected : .proceed, .connection, &memory)
+            release(answer == .reject ? .rejected(by: respondent) : .proceed, .connection, &memory)
             return verifyNormally(question, facts, environment, &memory)
         }
         guard case .trust(let trust) = credential else {

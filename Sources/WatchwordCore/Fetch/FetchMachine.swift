@@ -160,7 +160,7 @@ struct FetchMachine: Sendable {
         guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
         switch (answer, question.kind) {
         case (.cancel, _):
-            release(.cancelled, slot(of: question), &memory)
+            release(.cancelled(by: respondent), slot(of: question), &memory)
             return fail(.challengeCancelled(at: challenger(of: question)), &memory)
         case (.useDefault, _):
             question.declined.noteDefault(of: respondent)
@@ -217,6 +217,9 @@ struct FetchMachine: Sendable {
             return follow(found, question, environment, &memory)
         case .proceed:
             return proceed(question, environment, &memory)
+        case .cancelled(let isOwn) where !isOwn && !isForAgents(question),
+            .rejected(let isOwn) where !isOwn && !isForAgents(question):
+            return choose(question, environment, &memory)
         case .cancelled:
             return fail(.challengeCancelled(at: challenger(of: question)), &memory)
         case .rejected:

@@ -47,9 +47,9 @@ struct SpaceTurns: Sendable {
         /// The answer `continue`: nobody logs in.
         case proceed
         /// The answer `cancel`.
-        case cancelled
+        case cancelled(by: Respondent)
         /// The answer `reject`.
-        case rejected
+        case rejected(by: Respondent)
         /// These had no answer; without any, the fetch just ended or went elsewhere.
         case passed(declined: PassedRespondents)
     }
@@ -61,9 +61,10 @@ struct SpaceTurns: Sendable {
         /// This was accepted meanwhile.
         case accepted(Found)
         case proceed
-        case cancelled
-        /// Its client has rejected the scheme.
-        case rejected
+        /// Its own client has cancelled, or an agent for all for whom it was asked.
+        case cancelled(isOwn: Bool)
+        /// The same with the scheme.
+        case rejected(isOwn: Bool)
         /// There may be a credential at hand now.
         case lookAgain
     }
@@ -129,11 +130,13 @@ struct SpaceTurns: Sendable {
             lines[key] = nil
             for waiter in line.waiters { wake(waiter, .proceed) }
             return
-        case .cancelled, .rejected:
-            for waiter in line.waiters where waiter.client == client {
-                wake(waiter, outcome == .cancelled ? .cancelled : .rejected)
+        case .cancelled(let respondent), .rejected(let respondent):
+            let isForAll = respondent == .agents
+            for waiter in line.waiters where isForAll || waiter.client == client {
+                let isOwn = waiter.client == client
+                wake(waiter, outcome == .cancelled(by: respondent) ? .cancelled(isOwn: isOwn) : .rejected(isOwn: isOwn))
             }
-            line.waiters.removeAll { $0.client == client }
+            line.waiters.removeAll { isForAll || $0.client == client }
         case .passed(let declined):
             for index in line.waiters.indices {
                 let isSame = line.waiters[index].client == client

@@ -1,0 +1,69 @@
+import JSONText
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Broker
+
+/// What a person says at an agent, and for whom it counts.
+@Suite struct BrokerPromptTests {
+    private let stage = Stage()
+
+    private func agent() -> StageClient {
+        let client = stage.connect(nil)
+        _ = client.call("agent/register", #"{"name":"desk"}"#)
+        return client
+    }
+
+    private func ask(_ url: String = "http://h/", more: String = "") -> StageClient {
+        let client = stage.connect(nil)
+        _ = client.fetch(url, more: more)
+        stage.transfers.challenge()
+        return client
+    }
+
+    private func kinds(_ clients: [StageClient]) -> [String?] { clients.flatMap { $0.hear() }.map(\.kind) }
+
+    @Test func rule20OneCancelSettlesFivePrograms() {
+        let desk = agent()
+        let clients = (0..<5).map { _ in ask() }
+        let asked = desk.hear().of("auth/challenge")
+        #expect(asked.count == 1)
+        _ = desk.answer(asked[0], #"{"action":"cancel"}"#)
+        #expect(kinds(clients) == Array(repeating: "challengeCancelled", count: 5))
+        #expect(desk.hear().of("auth/challenge").isEmpty)
+    }
+
+    @Test func rule20ItSettlesThoseThatShareNothingToo() {
+        let desk = agent()
+        let clients = (0..<3).map { _ in ask(more: #","auth":{"useStorage":false}"#) }
+        let asked = desk.hear().of("auth/challenge")
+        #expect(asked.count == 3)
+        let heard = desk.answer(asked[1], #"{"action":"cancel"}"#)
+        #expect(heard.of("$/cancelRequest").count == 2)
+        #expect(kinds(clients) == Array(repeating: "challengeCancelled", count: 3))
+        #expect(!stage.broker.hasQuestions)
+    }
+
+    @Test func aCancelIsRememberedForTenSeconds() {
+        let desk = agent()
+        let first = ask()
+        _ = desk.answer(desk.hear().of("auth/challenge")[0], #"{"action":"cancel"}"#)
+        #expect(kinds([first]) == ["challengeCancelled"])
+        #expect(kinds([ask()]) == ["challengeCancelled"])
+        #expect(desk.hear().isEmpty)
+        #expect(stage.audit.events.last?.reason == "challengeCancelled")
+        // Another question is another matter.
+        _ = ask("http://other/")
+        #expect(desk.hear().of("auth/challenge").count == 1)
+        // So is a client that asks its own user.
+        let own = stage.connect(.request)
+        _ = own.fetch()
+        stage.transfers.challenge()
+        #expect(own.hear().of("auth/challenge").count == 1)
+        own.leave()
+        stage.clock.advance(by: Limits.cancelMemory)
+        _ = ask()
+        #expect(desk.hear().of("auth/challenge").count == 1)
+    }
+}
