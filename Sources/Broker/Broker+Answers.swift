@@ -71,11 +71,12 @@ extension Broker {
 
     private func accept(_ answer: ChallengeAnswer, to challengeID: String, from connection: ClientConnection) {
         guard let question = questions[challengeID] else { return }
+        let program = fetches[question.fetch]?.program ?? ""
         counters.challengesAnswered += 1
         if answer == .cancel { notifyCancelled(challengeID, question, .cancelled, to: connection) }
         if answer == .useDefault, case .agent = question.place { return passOn(challengeID, because: .declined) }
         resolve(challengeID, with: answer, by: question.place.word)
-        if answer == .cancel, case .agent = question.place { noteCancel(of: question) }
+        if case .agent = question.place { noteAnswer(answer, to: question, of: program) }
     }
 
     // MARK: Delivery as a result

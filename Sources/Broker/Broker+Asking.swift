@@ -21,7 +21,8 @@ extension Broker {
         guard let agent = nextAgent(for: challenge, of: fetch, after: []) else {
             return perform(table.answered(.useDefault, for: fetch.id, environment))
         }
-        guard !isJustCancelled(challenge, for: fetch), mayAsk(for: fetch) else { return }
+        guard !isJustCancelled(challenge, for: fetch), mayPrompt(about: challenge, for: fetch), mayAsk(for: fetch)
+        else { return }
         let challengeID = RandomText.make128Bits()
         open(challenge, challengeID, for: fetch, at: .agent(agent.id))
         put(challengeID, to: agent)

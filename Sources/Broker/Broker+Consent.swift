@@ -39,6 +39,10 @@ extension Broker {
             recordConsent(nil, request, fetch, by: "nobody", agent: nil)
             return perform(table.confirmed(nil, for: fetch.id, environment))
         }
+        guard mayConfirm(request, for: fetch) else {
+            recordConsent(nil, request, fetch, by: "nobody", agent: nil)
+            return perform(table.confirmed(nil, for: fetch.id, environment))
+        }
         let confirmID = RandomText.make128Bits()
         fetch.state = .confirming(confirmID, since: clock.now)
         confirmations[confirmID] = OpenConfirmation(fetch: fetch.id, request: request, agent: agent.id)
@@ -114,6 +118,7 @@ extension Broker {
     private func settleConfirmation(_ confirmID: String, _ consent: Consent?, by name: String) {
         guard let open = take(confirmID), let fetch = fetches[open.fetch] else { return }
         recordConsent(consent, open.request, fetch, by: name, agent: connections[open.agent]?.auditClient)
+        if let consent { noteConsent(consent, to: open.request, of: fetch.program) }
         log.info("consent", metadata: ["fetch": "\(open.fetch)", "answer": "\(consent?.rawValue ?? "none")"])
         perform(table.confirmed(consent, for: open.fetch, environment))
     }

@@ -13,6 +13,45 @@ extension Broker {
         return true
     }
 
+    /// Whether an agent may be asked again for this program. The fetch fails otherwise.
+    func mayPrompt(about challenge: Challenge, for fetch: RunningFetch) -> Bool {
+        let site = PromptLimiter.Site(challenge.protectionSpace)
+        guard let wait = prompts.wait(of: fetch.program, at: site, now: clock.now) else { return true }
+        let seconds = Int(wait.components.seconds) + 1
+        log.notice("a program asks too often", metadata: ["fetch": "\(fetch.id)", "seconds": "\(seconds)"])
+        recordDenial(.busy, cause(fetch), origin: fetch.origin)
+        let text =
+            "the last questions of this program were cancelled; it may ask about \(fetch.origin.text) again in \(seconds) s"
+        cancel(fetch, FetchFailure(.busy, text))
+        return false
+    }
+
+    /// The same for what the program wants to use; without a question nothing that is kept is used.
+    func mayConfirm(_ request: ConsentRequest, for fetch: RunningFetch) -> Bool {
+        consentPrompts.wait(of: fetch.program, at: PromptLimiter.Site(request.space), now: clock.now) == nil
+    }
+
+    /// A person has answered at an agent.
+    func noteAnswer(_ answer: ChallengeAnswer, to question: OpenQuestion, of program: String) {
+        let site = PromptLimiter.Site(question.challenge.protectionSpace)
+        switch answer {
+        case .cancel:
+            prompts.noteRefusal(of: program, at: site, now: clock.now)
+            noteCancel(of: question)
+        case .credential: prompts.noteAnswer(to: program, at: site)
+        case .proceed, .useDefault, .reject: break
+        }
+    }
+
+    func noteConsent(_ consent: Consent, to request: ConsentRequest, of program: String) {
+        let site = PromptLimiter.Site(request.space)
+        if consent == .no {
+            consentPrompts.noteRefusal(of: program, at: site, now: clock.now)
+        } else {
+            consentPrompts.noteAnswer(to: program, at: site)
+        }
+    }
+
     /// An agent has cancelled: that counts for all for whom agents are asked the same, whether or not they share a login.
     func noteCancel(of question: OpenQuestion) {
         cancels.note(question.challenge, now: clock.now)

@@ -66,6 +66,7 @@ extension Broker {
         let fetch = RunningFetch(id: id, params: params, delivery: delivery, origin: plan.url.origin, since: clock.now)
         fetch.source = stream?.source
         fetch.client = connection.auditClient
+        fetch.program = connection.peer.subject.text
         fetches[id] = fetch
         own(fetch, connection)
         log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])

@@ -26,6 +26,9 @@ public actor Broker {
     var table: FetchTable
     var passphraseLock = PassphraseLock()
     var cancels = RecentCancels()
+    var prompts = PromptLimiter()
+    /// The same for `auth/confirm`: after a no the login may be asked for at once.
+    var consentPrompts = PromptLimiter()
     var connections: [ConnectionID: ClientConnection] = [:]
     /// By process, for as long as it has connections.
     var programs: [Int32: ClientProgram] = [:]

@@ -33,6 +33,8 @@ final class RunningFetch {
     let since: Duration
     /// Who has started it, or has come back with its second half.
     var client: AuditEvent.Client?
+    /// The program that has started it, as `Subject.text` has it.
+    var program = ""
     /// `nil` only before the first step.
     var state: State?
     /// The last one that was put.

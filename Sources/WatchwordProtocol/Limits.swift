@@ -25,6 +25,13 @@ public enum Limits {
     public static let senselessMessages = 1024
     /// Questions of the fetches of one connection that wait for an answer.
     public static let openChallenges = 128
+    /// How long a program waits at a site after one cancelled question; twice as long after each further one, up to the second.
+    public static let promptDelay = Duration.seconds(10)
+    public static let longestPromptDelay = Duration.seconds(600)
+    /// What was cancelled is forgotten when nothing was for so long.
+    public static let promptMemory = Duration.seconds(3600)
+    /// Programs and sites of which that is remembered.
+    public static let promptRecords = 1024
     /// For so long the answer `cancel` of an agent counts for further fetches into the same protection space, and for how many
     /// spaces at most.
     public static let cancelMemory = Duration.seconds(10)

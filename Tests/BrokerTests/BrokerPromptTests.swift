@@ -66,4 +66,52 @@ import WatchwordProtocol
         _ = ask()
         #expect(desk.hear().of("auth/challenge").count == 1)
     }
+
+    /// Cancels every question of a program as fast as it comes, for that long; how often it was asked.
+    private func questions(of desk: StageClient, during seconds: Int, _ url: (Int) -> String) -> Int {
+        var asked = 0
+        for second in 0..<seconds {
+            let client = stage.connect(nil, pid: Int32(second + 100))
+            _ = client.fetch(url(second))
+            stage.transfers.challenge("realm\(second)")
+            if let question = desk.hear().of("auth/challenge").first {
+                asked += 1
+                _ = desk.answer(question, #"{"action":"cancel"}"#)
+            }
+            #expect(["challengeCancelled", "busy"].contains(client.hear().last?.kind))
+            client.leave()
+            stage.clock.advance(by: .seconds(1))
+        }
+        return asked
+    }
+
+    @Test func x5AProgramWhoseQuestionsAreCancelledHasToWaitLongerAndLonger() {
+        let desk = agent()
+        #expect(questions(of: desk, during: 120) { _ in "http://h/" } == 4)
+        let client = ask()
+        let text = client.hear().last?["error"]?["message"]?.string
+        #expect(text == "the last questions of this program were cancelled; it may ask about http://h again in 31 s")
+        #expect(stage.transfers.requests.allSatisfy { $0.authorization == nil })
+    }
+
+    @Test func x5SoHasOneThatAsksForOneSiteAfterTheOther() {
+        let desk = agent()
+        #expect(questions(of: desk, during: 60) { "http://h\($0)/" } <= 9)
+    }
+
+    @Test func x5AnAnswerEndsIt() {
+        let desk = agent()
+        _ = ask()
+        _ = desk.answer(desk.hear().of("auth/challenge")[0], #"{"action":"cancel"}"#)
+        for _ in 0..<3 {
+            stage.clock.advance(by: .seconds(10))
+            _ = ask()
+            let asked = desk.hear().of("auth/challenge")
+            #expect(asked.count == 1)
+            if let question = asked.first { _ = desk.answer(question, bobsAnswer) }
+            stage.transfers.challenge()
+            guard let again = desk.hear().of("auth/challenge").first else { return }
+            _ = desk.answer(again, #"{"action":"cancel"}"#)
+        }
+    }
 }

@@ -36,4 +36,10 @@ WAITING = [
      "WatchwordCoreTests.AgentAnswerTests"),
     ("a-cancel-is-remembered", CORE + "Consent/RecentCancels.swift",
      "map { now < $0 } ?? false", "map { now > $0 } ?? false", "BrokerTests.BrokerPromptTests"),
+    ("cancelled-questions-have-to-wait", CORE + "Consent/PromptLimiter.swift",
+     "guard let end = ends.max(), end > now else { return nil }", "guard let end = ends.max(), end < now else { return nil }",
+     "WatchwordCoreTests.PromptLimiterTests"),
+    ("all-sites-of-a-program-count-together", CORE + "Consent/PromptLimiter.swift",
+     "        note(Key(program: program, site: nil), free: Self.freeRefusals, now)\n", "",
+     "WatchwordCoreTests.PromptLimiterTests"),
 ]
