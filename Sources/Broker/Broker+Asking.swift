@@ -47,6 +47,7 @@ extension Broker {
     private func open(
         _ challenge: Challenge, _ challengeID: String, for fetch: RunningFetch, at place: OpenQuestion.Place
     ) {
+        tellOutcome(.superseded, of: fetch)
         fetch.state = .challenged(challengeID: challengeID, since: clock.now)
         counters.challengesAsked += 1
         log.info(
@@ -107,7 +108,7 @@ extension Broker {
         guard reason.isSilence else { return resolve(challengeID, with: .useDefault, by: question.place.word) }
         guard let question = close(challengeID) else { return }
         announceResolution(
-            challengeID, question, action: "none", by: reason == .deadline ? "deadline" : question.place.word)
+            challengeID, question, action: nil, by: reason == .deadline ? "deadline" : question.place.word)
         perform(table.unanswered(question.fetch, environment))
     }
 
@@ -167,20 +168,8 @@ extension Broker {
         guard let question = close(challengeID) else { return }
         announceResolution(challengeID, question, action: answer.action, by: name)
         recordAnswer(question, answer, by: name)
+        if let fetch = fetches[question.fetch] { fetch.openAnswer = OpenAnswer(challengeID, question, answer) }
         perform(table.answered(answer, for: question.fetch, environment))
-    }
-
-    /// Other windows about the same question can be closed.
-    private func announceResolution(
-        _ challengeID: String, _ question: OpenQuestion, action: String, by name: String
-    ) {
-        guard case .agent(let answerer) = question.place else { return }
-        let params: JSON = [
-            "challengeId": .string(challengeID), "action": .string(action), "by": .string(name),
-        ]
-        for connection in connections.values where connection.agent != nil && connection.id != answerer {
-            connection.notify(.authResolved, params)
-        }
     }
 
     /// The connection has said its last word, or is no agent or subscriber any longer: others are asked, or nobody.

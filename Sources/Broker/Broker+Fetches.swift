@@ -41,6 +41,7 @@ extension Broker {
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
         case .note(let note): record(note, of: fetch)
+        case .judge(let verdict): judge(verdict, of: fetch)
         case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: performAside(order.command, cause)
         }
     }
@@ -170,6 +171,7 @@ extension Broker {
     /// `nil` when nobody is there any more to be told.
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
+        tellOutcome(.abandoned, of: fetch)
         counters.fetchesDone += 1
         guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
         disown(fetch, connection)

@@ -39,6 +39,8 @@ final class RunningFetch {
     var state: State?
     /// The last one that was put.
     var consultation: Consultation?
+    /// The last login that somebody supplied for it, until it is known what became of it.
+    var openAnswer: OpenAnswer?
     /// Spent waiting for answers.
     var challengeTime = Duration.zero
     /// Only of a fetch in steps.

@@ -13,6 +13,7 @@ struct MachineRun {
     private(set) var events: [FetchEvent] = []
     private(set) var effects: [FetchTable.Command] = []
     private(set) var notes: [AuditNote] = []
+    private(set) var verdicts: [LoginVerdict] = []
     private(set) var last: FetchTable.Command?
     /// What the keyring holds: it answers every look-up at once. `nil` when it must not be asked.
     var keyring: [KeyringItem]?
@@ -95,6 +96,7 @@ struct MachineRun {
                 challenges.append(challenge)
             case .consult(let consultation): consultations.append(consultation)
             case .note(let note): notes.append(note)
+            case .judge(let verdict): verdicts.append(verdict)
             case .wait, .needBody, .confirm, .finish, .fail: break
             }
             if order.fetch == id, !order.command.isAside { last = order.command }
@@ -124,7 +126,7 @@ extension FetchTable.Command {
     /// Not the next thing that the fetch does, or already over when it is seen.
     var isAside: Bool {
         switch self {
-        case .tell, .store, .remove, .announce, .lookUp, .note: true
+        case .tell, .store, .remove, .announce, .lookUp, .note, .judge: true
         default: false
         }
     }

@@ -73,7 +73,7 @@ extension RandomWalk {
         for order in orders {
             reached.insert(order.command.name)
             switch order.command {
-            case .tell: continue
+            case .tell, .judge: continue
             case .note(let note):
                 checkConsent(to: note)
                 continue

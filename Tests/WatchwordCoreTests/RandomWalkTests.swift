@@ -14,7 +14,7 @@ import Testing
         let all = [
             "transfer", "ask the client", "ask the agents", "consult", "lookUp", "wait", "tell", "finish", "fail",
             "store",
-            "remove", "announce", "closeConnections", "keepTrust", "note", "confirm", "keepGrants",
+            "remove", "announce", "closeConnections", "keepTrust", "note", "judge", "confirm", "keepGrants",
         ]
         #expect(walk.reached == Set(all))
     }

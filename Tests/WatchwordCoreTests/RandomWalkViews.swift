@@ -74,6 +74,7 @@ extension FetchTable.Command {
         case .closeConnections: "closeConnections"
         case .keepTrust: "keepTrust"
         case .note: "note"
+        case .judge: "judge"
         }
     }
 }

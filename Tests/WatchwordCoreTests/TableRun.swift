@@ -148,7 +148,7 @@ struct TableRun {
     mutating func take(_ orders: [FetchTable.Order]) {
         for order in orders {
             switch order.command {
-            case .tell: break
+            case .tell, .judge: break
             case .note(let note): notes.append(note)
             case .store, .remove, .announce: effects.append(order.command)
             case .closeConnections(let identity): closed.append(identity)

@@ -42,4 +42,7 @@ WAITING = [
     ("all-sites-of-a-program-count-together", CORE + "Consent/PromptLimiter.swift",
      "        note(Key(program: program, site: nil), free: Self.freeRefusals, now)\n", "",
      "WatchwordCoreTests.PromptLimiterTests"),
+    ("the-outcome-is-the-servers", "Sources/Broker/Broker+Outcomes.swift",
+     "verdict.isAccepted ? .accepted : .refused", "verdict.isAccepted || verdict.user != nil ? .accepted : .refused",
+     "BrokerTests.BrokerOutcomeTests"),
 ]

@@ -26,6 +26,7 @@ struct CredentialMemory: Sendable {
     var grants = GrantBook()
     private(set) var effects: [Effect] = []
     private var notes: [AuditNote] = []
+    private var verdicts: [LoginVerdict] = []
     /// Nothing that is kept is used, and nothing is kept, until somebody unlocks.
     var isLocked = false
 
@@ -37,6 +38,13 @@ struct CredentialMemory: Sendable {
     mutating func add(_ effect: Effect) { effects.append(effect) }
 
     mutating func add(_ note: AuditNote) { notes.append(note) }
+
+    mutating func add(_ verdict: LoginVerdict) { verdicts.append(verdict) }
+
+    mutating func takeVerdicts() -> [LoginVerdict] {
+        defer { verdicts = [] }
+        return verdicts
+    }
 
     mutating func takeNotes() -> [AuditNote] {
         defer { notes = [] }

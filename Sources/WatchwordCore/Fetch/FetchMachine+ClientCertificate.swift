@@ -78,6 +78,7 @@ extension FetchMachine {
         if problem == .certificateRefused {
             note(.certificateRefused, server.space(realm: nil, .clientCertificate), nil, source, nil, &memory)
         }
+        judge(server.space(realm: nil, .clientCertificate), nil, isAccepted: false, &memory)
         memory.decisions.forget(certificate, at: hop.url.origin)
         memory.identities.forget { $0.certificate?.isSame(as: certificate) == true }
         // What the file holds now has not been refused.

@@ -103,6 +103,7 @@ extension FetchMachine {
             certificate.acceptedContent = response.clientCertificate
             if source != .session || response.clientCertificateRequest != nil { hasAuthenticated = true }
             let space = server.space(realm: nil, .clientCertificate)
+            if source != .session { judge(space, nil, isAccepted: true, &memory) }
             if certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
                 memory.decisions.remember(certificate, at: hop.url.origin, owner: access.homeOfCertificates, now: now)
             }

@@ -200,6 +200,7 @@ extension FetchMachine {
         if attempt.isPreemptive && !spaces.contains(attempt.space) { return }
         targets[challenger, default: TargetRecord()].noteRefusal(of: attempt)
         note(.credentialRefused, attempt, &memory)
+        judge(attempt, isAccepted: false, &memory)
         let login = ConnectionMarks.Login(attempt)
         memory.identities.forget { $0.handshake == login || $0.tunnel == login }
         if attempt.challenge == .negotiate {

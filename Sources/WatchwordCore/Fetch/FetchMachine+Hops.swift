@@ -195,6 +195,7 @@ extension FetchMachine {
     private mutating func accept(
         _ attempt: inout Attempt, path: String, _ now: Duration, _ memory: inout CredentialMemory
     ) {
+        if !attempt.isAccepted { judge(attempt, isAccepted: true, &memory) }
         attempt.isAccepted = true
         memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger)
         remember(attempt, path: path, now, &memory)

@@ -39,6 +39,8 @@ public struct FetchTable: Sendable {
         case keepGrants([StandingGrant])
         /// Take this into the account of who used what.
         case note(AuditNote)
+        /// Tell whoever supplied this login what became of it.
+        case judge(LoginVerdict)
     }
 
     /// What is to be done, and for which fetch.
@@ -227,7 +229,8 @@ public struct FetchTable: Sendable {
         }
         // First, while everybody whom they are about is still there.
         let notes = memory.takeNotes().map { Order(fetch: $0.fetch, command: .note($0)) }
-        return notes + orders + effects
+        let verdicts = memory.takeVerdicts().map { Order(fetch: $0.fetch, command: .judge($0)) }
+        return notes + verdicts + orders + effects
     }
 
     private mutating func append(_ step: FetchStep, of id: FetchID, to orders: inout [Order]) {

@@ -12,6 +12,8 @@ public enum Interaction: String, Sendable, CaseIterable {
 /// What a fetch wants to be told on its way.
 public enum FetchNotification: String, Sendable, CaseIterable {
     case headers, progress, redirect
+    /// What became of the answers of its client (`auth/resolved`).
+    case resolved
 }
 
 /// `fetch/run`: the request to be made, and how to deal with challenges. Only `url` is required.

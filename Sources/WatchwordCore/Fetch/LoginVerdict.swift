@@ -1,0 +1,22 @@
+public import WatchwordProtocol
+
+/// What a server, or a proxy, made of a login that a fetch sent, for whoever supplied it. Holds no secret.
+public struct LoginVerdict: Sendable, Equatable {
+    public var fetch: FetchID
+    public var space: ProtectionSpace
+    public var isAccepted: Bool
+    /// `nil` where the credential shows none.
+    public var user: String?
+}
+
+extension FetchMachine {
+    func judge(_ attempt: Attempt, isAccepted: Bool, _ memory: inout CredentialMemory) {
+        judge(attempt.space, attempt.credential.shownUser, isAccepted: isAccepted, &memory)
+    }
+
+    func judge(
+        _ space: ProtectionSpace, _ user: String?, isAccepted: Bool, _ memory: inout CredentialMemory
+    ) {
+        memory.add(LoginVerdict(fetch: id, space: space, isAccepted: isAccepted, user: user))
+    }
+}

@@ -1,0 +1,101 @@
+import JSONText
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Broker
+
+/// `auth/resolved` with an outcome, for whoever answered.
+@Suite struct BrokerOutcomeTests {
+    private let stage = Stage()
+    private let wanted = #","notify":["resolved"]"#
+
+    private func agent() -> StageClient {
+        let client = stage.connect(nil)
+        _ = client.call("agent/register", #"{"name":"desk"}"#)
+        return client
+    }
+
+    private func outcomes(_ messages: [JSON]) -> [String?] {
+        messages.of("auth/resolved").map { $0["params"]?["outcome"]?.string }
+    }
+
+    @Test func anAgentHearsThatItsLoginWasRefusedAndThenAccepted() {
+        let (desk, other) = (agent(), agent())
+        let client = stage.connect(nil)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        let first = desk.hear().of("auth/challenge")[0]
+        #expect(outcomes(desk.answer(first, bobsAnswer)) == [])
+        stage.transfers.challenge()
+        let heard = desk.hear()
+        #expect(outcomes(heard) == ["refused"])
+        #expect(heard.of("auth/resolved")[0]["params"]?["challengeId"] == first["params"]?["challengeId"])
+        _ = desk.answer(heard.of("auth/challenge")[0], bobsAnswer.replacing("pw", with: "pw2"))
+        stage.transfers.respond(200)
+        let last = desk.hear().of("auth/resolved")
+        #expect(outcomes(last) == ["accepted"])
+        #expect(last[0]["params"]?["user"]?.string == "bob")
+        #expect(last[0]["params"]?["by"]?.string == "agent")
+        // The others only close their windows.
+        #expect(outcomes(other.hear()) == [nil, nil])
+    }
+
+    @Test func aClientHearsItBeforeItsResult() {
+        let client = stage.connect(.request)
+        for isWanted in [false, true] {
+            _ = client.fetch("http://h\(isWanted)/", id: isWanted ? 1 : 2, more: isWanted ? wanted : "")
+            stage.transfers.challenge()
+            _ = client.answer(client.hear().of("auth/challenge")[0], bobsAnswer)
+            stage.transfers.respond(200)
+            guard isWanted else {
+                #expect(client.hear().replies.count == 1)
+                continue
+            }
+        }
+        let heard = client.hear()
+        #expect(heard.map(\.method).suffix(2) == ["auth/resolved", nil])
+        #expect(outcomes(heard) == ["accepted"])
+        #expect(heard[0]["params"]?["by"]?.string == "client")
+    }
+
+    @Test func aFetchThatEndsFirstAbandonsTheAnswer() {
+        let desk = agent()
+        let client = stage.connect(nil)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        _ = desk.answer(desk.hear().of("auth/challenge")[0], bobsAnswer)
+        client.leave()
+        #expect(outcomes(desk.hear()) == ["abandoned"])
+    }
+
+    @Test func anAnswerThatCannotBeUsedIsSuperseded() {
+        let client = stage.connect(.request)
+        _ = client.fetch(more: wanted)
+        stage.transfers.challenge()
+        let heard = client.answer(client.hear().of("auth/challenge")[0], bobsAnswer.replacing("bob", with: "bo:b"))
+        #expect(heard.map(\.method) == ["auth/resolved", "auth/challenge"])
+        #expect(outcomes(heard) == ["superseded"])
+    }
+
+    @Test func theOtherAgentsHearThatNobodyHasAnswered() {
+        let (first, second) = (agent(), agent())
+        _ = stage.connect(nil).fetch()
+        stage.transfers.challenge()
+        _ = first.answer(first.hear().of("auth/challenge")[0], #"{"action":"default"}"#)
+        second.leave()
+        let heard = first.hear().of("auth/resolved")
+        #expect(outcomes(heard) == ["abandoned"])
+        #expect(heard.first?["params"]?["action"]?.string == "none")
+    }
+
+    @Test func otherAnswersHaveNoOutcome() {
+        for action in ["continue", "cancel", "reject", "default"] {
+            let client = stage.connect(.request)
+            _ = client.fetch(more: wanted)
+            stage.transfers.challenge()
+            let heard = client.answer(client.hear().of("auth/challenge")[0], #"{"action":"\#(action)"}"#)
+            #expect(heard.of("auth/resolved").isEmpty)
+        }
+    }
+}
