@@ -41,7 +41,8 @@ struct TokenURI {
         }
     }
 
-    /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable` or `clientKeyPassphraseWrong`.
+    /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable`, `clientKeyPassphraseWrong` or
+    ///   `tokenPINNotTried`.
     func key(_ pin: Secret?) throws(TransferFailure) -> OpaquePointer {
         // Without a PIN the engine would ask for one at the terminal.
         guard let pin, !pin.isEmpty else { throw LoadedCertificate.wrongPassphrase }
