@@ -11,7 +11,8 @@ final class RunningFetch {
         case confirming(String, since: Duration)
         /// The keyring is asked; `number` tells an answer that comes too late.
         case lookingUp(number: Int)
-        case waiting
+        /// For another fetch. The timer tells when that has lasted too long.
+        case waiting(DeadlineTimer?)
         /// The client is asked for the request's body.
         case needingBody(ConnectionID, request: Int, deadline: Task<Void, Never>)
     }

@@ -79,6 +79,7 @@ extension EasyHandle {
             try set(CURLOPT_FRESH_CONNECT, true)
             try set(CURLOPT_FORBID_REUSE, true)
         }
+        if request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }
         for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] { try set(option, Int(CURL_SSLVERSION_TLSv1_2)) }
         for option in [CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER] { try set(option, true) }
         // `TLSRecord` checks the names: libcurl's own check comes later, and cannot be answered.

@@ -58,6 +58,7 @@ extension Transfer {
         response.isFromProxy = isFromProxy
         response.clientCertificateRequest = originTLS?.certificateRequest
         response.clientCertificate = certificate?.content
+        response.usedKeptConnection = easy.number(CURLINFO_NUM_CONNECTS) == 0
         return response
     }
 

@@ -96,6 +96,11 @@ public enum Limits {
     public static let turnWait = Duration.seconds(600)
     /// How long a credential that is under way keeps others from theirs.
     public static let verdictWait = Duration.seconds(60)
+    /// A credential that the server has not accepted for so long is sent by one fetch first: passwords change.
+    public static let acceptanceAge = Duration.seconds(10)
+    /// How long a credential that was accepted before, and is under way again, keeps the next fetch from its own: shorter than
+    /// `verdictWait`, for it is most likely right, and its response may just take long.
+    public static let knownVerdictWait = Duration.seconds(5)
 
     /// Identities of connections at once: logins by NTLM or Negotiate, client certificates, trust exceptions; the one unused
     /// for longest goes first.

@@ -47,6 +47,20 @@ import WatchwordProtocol
         #expect(server.heard.count == 2)
     }
 
+    @Test func aLoginThatIsToBeMadeAnewGetsANewConnection() async throws {
+        let server = ScriptedServer(Self.script)
+        defer { server.stop() }
+        try await withEngine { engine in
+            var again = request(server.url, .number(1))
+            let first = try await engine.exchange(again).get()
+            let second = try await engine.exchange(again).get()
+            again.needsNewConnection = true
+            let third = try await engine.exchange(again).get()
+            #expect([first, second, third].map(\.usedKeptConnection) == [false, true, false])
+        }
+        #expect(server.heard.count == 2)
+    }
+
     @Test func forgettingLetsRunningTransfersEnd() async throws {
         let server = ScriptedServer([.hold], [okay, .hold])
         defer { server.stop() }

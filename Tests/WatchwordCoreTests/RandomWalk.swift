@@ -48,6 +48,8 @@ struct RandomWalk {
     var pending: [FetchID: FetchTable.Command] = [:]
     /// When each request was sent.
     var sentAt: [FetchID: Duration] = [:]
+    /// Those whose credential the server had just accepted when it was sent.
+    var proven: Set<FetchID> = []
     var schemes = SchemeRules()
     var proxy = ProxyRule()
     /// By server or proxy, as are the keys of the servers.
@@ -63,8 +65,8 @@ struct RandomWalk {
     var meant: [String: Set<String>] = [:]
     /// Those that were under way while the broker was locked: they shared with nobody.
     var isPrivate: Set<FetchID> = []
-    /// Credentials that a server has accepted at some time.
-    var accepted: Set<String> = []
+    /// When a server has last accepted each credential.
+    var accepted: [String: Duration] = [:]
     var started = 0
     var ended = 0
     var reached: Set<String> = []
@@ -352,7 +354,7 @@ struct RandomWalk {
         }
         if chance(1, in: 30) { return respond(id, 503, "Server", "in trouble") }
         if let sent, right.contains(sent) || sent == "Negotiate" && chance(1, in: 2) {
-            accepted.insert(place + sent)
+            accepted[place + sent] = now
             guard chance(1, in: 8) else { return respond(id, 200, "Server", "walk") }
             let next = Self.places.randomElement(using: &random)?.name ?? ""
             return respond(id, 302, "Location", "\(next)/x/1")

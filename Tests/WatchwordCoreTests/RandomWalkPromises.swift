@@ -107,6 +107,12 @@ extension RandomWalk {
                 pending[fetch] = order.command
                 guard case .transfer(let request) = order.command else { continue }
                 sentAt[fetch] = now
+                let last = request.trial.flatMap { accepted[$0] }
+                if let last, now - last < Limits.acceptanceAge {
+                    proven.insert(fetch)
+                } else {
+                    proven.remove(fetch)
+                }
                 check(request, of: fetch, known)
             }
         }
@@ -150,10 +156,11 @@ extension RandomWalk {
                 if !questions.insert(key).inserted {
                     problem = "two questions about \(key.space.host), \(key.space.authenticationMethod)"
                 }
-            case .transfer(let request) where !fetch.isSlow:
-                guard let sent = request.sent, now - (sentAt[id] ?? now) < Limits.verdictWait else { continue }
-                let trial = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)" + sent
-                if !accepted.contains(trial), !trials.insert(trial).inserted {
+            case .transfer(let request) where !fetch.isSlow && !proven.contains(id):
+                guard let trial = request.trial else { continue }
+                let patience = accepted[trial] == nil ? Limits.verdictWait : Limits.knownVerdictWait
+                guard now - (sentAt[id] ?? now) < patience else { continue }
+                if !trials.insert(trial).inserted {
                     problem = "\(trial) is tried twice at once"
                 }
             default: break

@@ -22,6 +22,9 @@ extension TransferRequest {
             ? "Negotiate" : "NTLM \(handshake.user) \(handshake.password?.revealed ?? "")"
     }
 
+    /// Where the login goes, and what it is; `nil` for none.
+    var trial: String? { sent.map { "\(url.origin.scheme.rawValue)://\(url.origin.host)" + $0 } }
+
     /// As the walk writes what it gives out of the keyring.
     var isFromKeyring: Bool { authorization?.revealed.hasPrefix("Basic cmluZz") == true }
 

@@ -172,7 +172,6 @@ import WatchwordProtocol
         run.challenge(own)
         #expect(run.isWaiting(own))
         run.fail(fetch, .untrusted(1))
-        #expect(run.isWaiting(own))
         run.answer(fetch, trust(1))
         #expect(run.last(fetch)?.authorization == nil)
         #expect(run.last(own)?.authorization?.revealed == basic("bob", "pw"))

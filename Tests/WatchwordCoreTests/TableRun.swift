@@ -132,6 +132,8 @@ struct TableRun {
 
     mutating func abort(_ id: FetchID) { take(table.abort(id, FetchFailure(.cancelled, "gone"), environment)) }
 
+    mutating func expire(_ id: FetchID) { take(table.expire(id, environment)) }
+
     mutating func tick() { take(table.tick(environment)) }
 
     /// Answers every request that is on its way as a server does that lets in bob with `password`, and nobody else.

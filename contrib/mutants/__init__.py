@@ -9,6 +9,7 @@ from .connections import ADDRESSES, BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAG
 from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
+from .logins import LOGINS
 from .waiting import WAITING
 from .helper import ARGUMENTS, DISPLAY, INSTALLATION, PLANTED_FILES
 
@@ -22,4 +23,5 @@ GROUPS = {
     "ntlm": NTLM,
     "credentials": CREDENTIALS, "display": DISPLAY,
     "planted-files": PLANTED_FILES, "installation": INSTALLATION, "arguments": ARGUMENTS,
+    "logins": LOGINS,
 }

@@ -18,6 +18,8 @@ struct Attempt: Sendable, Equatable {
     var digestExchange: DigestExchange?
     /// The server has taken it in this fetch.
     var isAccepted = false
+    /// See `Candidate.provenAt`.
+    var provenAt: Duration?
     /// Its use is in the account.
     var isNoted = false
 
@@ -28,7 +30,11 @@ struct Attempt: Sendable, Equatable {
         source = candidate.source
         item = candidate.item
         home = candidate.home
+        provenAt = candidate.provenAt
     }
+
+    /// Whether other fetches may send it at the same time (semantics rule 22).
+    func isProven(now: Duration) -> Bool { provenAt.map { now - $0 < Limits.acceptanceAge } ?? false }
 
     var challenger: Challenger { Challenger(space) }
 

@@ -196,11 +196,19 @@ extension FetchMachine {
         _ question: Question, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep {
-        for later in TurnSlot.allCases where later > slot(of: question) {
+        pause(.question(question), slot(of: question), at: place, environment, &memory)
+    }
+
+    /// See `wait`.
+    mutating func pause(
+        _ paused: Paused, _ slot: TurnSlot, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        for later in TurnSlot.allCases where later > slot {
             release(.passed(declined: []), later, &memory)
-            if later == .proxy, let attempt = outgoing.proxy { memory.turns.endTrial(by: id, in: attempt.space) }
         }
-        state = .waiting(question, at: place, since: environment.now)
+        memory.turns.endTrial(by: id)
+        state = .waiting(paused, at: place, since: environment.now)
         return FetchStep(.wait)
     }
 
@@ -221,7 +229,7 @@ extension FetchMachine {
     /// At the end, however it came: nobody waits for this fetch any longer, and it waits for nobody.
     mutating func leave(_ memory: inout CredentialMemory) {
         leaveQueue(&memory)
-        memory.turns.endTrials(by: id)
+        memory.turns.endTrial(by: id)
         releaseAll(&memory)
         memory.identities.forget { $0.trust?.fetch == id || $0.holdsTransientSecret }
     }

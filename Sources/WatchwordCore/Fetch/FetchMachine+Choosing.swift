@@ -94,13 +94,15 @@ extension FetchMachine {
         let accepted = acceptedCandidate(for: asked, in: space, memory, environment.now)
         if let own = ownCandidate(for: asked, in: space, memory) {
             if let accepted, accepted.credential.isSame(as: own.credential) {
-                return send(own, for: asked, in: space, question, environment, &memory)
+                var own = own
+                own.provenAt = accepted.provenAt
+                return attempt(own, for: asked, in: space, question, environment, &memory)
             }
             let key = turnKey(for: space, .own, memory)
             guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
             return attempt(own, for: asked, in: space, question, environment, &memory)
         }
-        return accepted.map { send($0, for: asked, in: space, question, environment, &memory) }
+        return accepted.map { attempt($0, for: asked, in: space, question, environment, &memory) }
     }
 
     /// One fetch after the other: what was handed over for the session, the keyring, whoever can be asked.
@@ -137,14 +139,16 @@ extension FetchMachine {
 
     // MARK: Attempts
 
-    /// Sends what no server has accepted yet, unless another fetch has just done so: then its verdict comes first.
+    /// Sends a credential, unless the server has not accepted it lately and another fetch has just sent it: then the verdict
+    /// comes first.
     mutating func attempt(
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         // Whoever waits for the verdict would wait for a person otherwise.
         if let step = confirm(candidate, in: space, question, environment, &memory) { return step }
-        guard memory.turns.beginTrial(of: candidate.credential, in: space, by: id) else {
+        let attempt = Attempt(asked, space, candidate)
+        guard beginTrial(attempt, environment, &memory) else {
             var question = question
             question.asked = asked
             question.deferred = candidate
@@ -153,7 +157,7 @@ extension FetchMachine {
         return send(candidate, for: asked, in: space, question, environment, &memory)
     }
 
-    mutating func send(
+    private mutating func send(
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
@@ -180,7 +184,8 @@ extension FetchMachine {
                 problem(with: credential, at: offers.challenger, memory) == nil,
                 own.map({ $0.credential.isSame(as: credential) }) ?? true
             else { break }
-            let candidate = own ?? Candidate(credential: credential, source: source, home: access.home)
+            var candidate = own ?? Candidate(credential: credential, source: source, home: access.home)
+            candidate.provenAt = environment.now
             return send(candidate, for: asked, in: space, question, environment, &memory)
         case (.trust(let decision), .serverTrust):
             return trust(decision, question, environment, &memory)

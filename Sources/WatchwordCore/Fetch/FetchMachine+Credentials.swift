@@ -8,6 +8,8 @@ struct Candidate: Sendable, Equatable {
     var item: String?
     /// See `Attempt.home`.
     var home: Partition?
+    /// When the server last accepted it; `nil` where that is not known.
+    var provenAt: Duration?
 
     init(credential: LoginCredential, source: CredentialSource, item: String? = nil, home: Partition?) {
         self.credential = credential
@@ -73,6 +75,7 @@ extension FetchMachine {
             !isDowngrade(preemptiveAttempt(entry).challenge, challenger, memory),
             !target(challenger).hasRefused(entry.credential, in: entry.space),
             !isNarrowerStored(than: entry.credential, at: challenger, memory, environment.now),
+            !memory.refusals.hasRefused(entry.credential, in: entry.space, since: lastRefusalBefore),
             agreesWithFetch(entry.credential, challenger),
             entry.digest.map({ memory.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
@@ -93,6 +96,7 @@ extension FetchMachine {
         let candidate = Candidate(credential: entry.credential, source: .session, home: entry.owner)
         var attempt = Attempt(challenge, entry.space, candidate)
         attempt.isPreemptive = true
+        attempt.provenAt = entry.provenAt
         return attempt
     }
 
@@ -140,7 +144,8 @@ extension FetchMachine {
                 for: space, user: namedUser(at: challenger), owner: part, at: challenger,
                 path: path(at: challenger), now: now)
             guard let known, !isNarrowerStored(than: known, at: challenger, memory, now) else { continue }
-            let candidate = Candidate(credential: known, source: .session, home: part)
+            var candidate = Candidate(credential: known, source: .session, home: part)
+            candidate.provenAt = memory.session.provenAt(known, for: space, owner: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
         return nil
@@ -154,8 +159,10 @@ extension FetchMachine {
         guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
         let user = namedUser(at: challenger)
         for part in access.readable {
-            let given = memory.session.givenCredential(
-                for: space, user: user, owner: part, path: path(at: challenger), now: now)
+            let given =
+                memory.session.doubtedCredential(for: space, user: user, owner: part, now: now)
+                ?? memory.session.givenCredential(
+                    for: space, user: user, owner: part, path: path(at: challenger), now: now)
             guard let given, !isNarrowerStored(than: given, at: challenger, memory, now) else { continue }
             let candidate = Candidate(credential: given, source: .session, home: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
@@ -197,7 +204,10 @@ extension FetchMachine {
         let challenger = attempt.challenger
         let spaces = offers.answerable.map { $0.protectionSpace(at: challenger) }
         // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
-        if attempt.isPreemptive && !spaces.contains(attempt.space) { return }
+        if attempt.isPreemptive && !spaces.contains(attempt.space) {
+            return memory.turns.endTrial(by: id, in: attempt.space)
+        }
+        memory.turns.endTrial(by: id, in: attempt.space, .refused)
         targets[challenger, default: TargetRecord()].noteRefusal(of: attempt)
         note(.credentialRefused, attempt, &memory)
         judge(attempt, isAccepted: false, &memory)
@@ -207,13 +217,15 @@ extension FetchMachine {
             // Whatever is wrong with the tickets, it is no wrong password.
             targets[challenger, default: TargetRecord()].asksBeforeWeaker = true
         }
-        if let key = heldTurns[TurnSlot(attempt.space)] {
-            memory.refusals.note(attempt.credential, attempt.source, in: key)
-        }
+        let key = heldTurns[TurnSlot(attempt.space)] ?? turnKey(for: attempt.space, .find, memory)
+        memory.refusals.note(attempt.credential, attempt.source, in: key)
         // Through a proxy that forwards, a server can say 407 too: what the proxy has taken before is not lost over that.
         let isDoubtful =
             attempt.space.proxyType != nil && !isTunnel && (attempt.isAccepted || attempt.source == .session)
-        guard mayUseStorage(for: attempt.space, memory), !isDoubtful else { return }
+        guard mayUseStorage(for: attempt.space, memory) else { return }
+        guard !isDoubtful else {
+            return memory.session.doubt(attempt.credential, for: attempt.space, owner: attempt.home)
+        }
         if memory.session.forget(attempt.credential, for: attempt.space, owner: attempt.home, at: challenger) {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
         }
@@ -227,7 +239,7 @@ extension FetchMachine {
 
     /// Nothing is written before the server has accepted it.
     mutating func remember(
-        _ attempt: Attempt, path: String, _ now: Duration, _ memory: inout CredentialMemory
+        _ attempt: Attempt, path: String, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
     ) {
         guard mayUseStorage(for: attempt.space, memory), attempt.credential.persistence != .none,
             attempt.mayBeRemembered
@@ -236,8 +248,7 @@ extension FetchMachine {
         let isNews = memory.session.remember(
             attempt.credential, for: attempt.space, owner: attempt.home,
             by: isBrought(attempt.source) ? access.holder : nil,
-            path: path, digest: attempt.challenge.digest,
-            now: now)
+            path: path, digest: attempt.challenge.digest, isProven: isProven, now: now)
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
             memory.keyring.forgetRefusals(in: attempt.space)

@@ -59,6 +59,8 @@ extension FetchMachine {
     mutating func transfer(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
         dropStored(&memory, now: environment.now)
         if let obstacle = bodyObstacle(&memory) ?? foreignCertificate(&memory) { return obstacle }
+        if let step = awaitVerdict(environment, &memory) { return step }
+        waited = .zero
         let timeout = plan.timeout - networkTime
         guard timeout > .zero else {
             let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."
@@ -80,6 +82,7 @@ extension FetchMachine {
         request.authorization = outgoing.server?.authorization(
             for: target, environment, nonces: &memory.session.nonces)
         request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
+        request.needsNewConnection = needsNewConnection(now: environment.now)
         if hop.url.origin.scheme == .https { secure(&request) }
         request.identity = memory.identities.identity(for: marks(request), now: environment.now)
         return FetchStep(.transfer(request))
@@ -133,7 +136,7 @@ extension FetchMachine {
         guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else {
             return nil
         }
-        memory.turns.endTrial(by: id, in: attempt.space)
+        defer { memory.turns.endTrial(by: id, in: attempt.space) }
         if let exchange = attempt.digestExchange, !isTunnel {
             let info = AuthenticationInfo(fields: response.headers.values(of: "Proxy-Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
@@ -143,7 +146,7 @@ extension FetchMachine {
         }
         // What comes through a tunnel is the server's, whatever it says.
         guard isTunnel || response.status == 401 || response.showsAcceptance else { return nil }
-        accept(&attempt, path: "/", now, &memory)
+        accept(&attempt, path: "/", isProven: !isTunnel || !response.usedKeptConnection, now, &memory)
         outgoing.proxy = attempt
         return nil
     }
@@ -151,8 +154,7 @@ extension FetchMachine {
     /// The proxy has let the tunnel through, if it was the server at its end that found fault.
     mutating func noteTunnel(_ failure: TransferFailure, _ now: Duration, _ memory: inout CredentialMemory) {
         guard isTunnel, failure.isOfServer, var attempt = outgoing.proxy else { return }
-        memory.turns.endTrial(by: id, in: attempt.space)
-        accept(&attempt, path: "/", now, &memory)
+        accept(&attempt, path: "/", isProven: true, now, &memory)
         outgoing.proxy = attempt
     }
 
@@ -160,7 +162,6 @@ extension FetchMachine {
     mutating func settle(
         _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        memory.turns.endTrials(by: id)
         if var attempt = outgoing.server {
             if let exchange = attempt.digestExchange {
                 let info = AuthenticationInfo(fields: response.headers.values(of: "Authentication-Info"))
@@ -171,10 +172,12 @@ extension FetchMachine {
             }
             if response.showsAcceptance {
                 hasAuthenticated = true
-                accept(&attempt, path: hop.url.path, environment.now, &memory)
+                let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection
+                accept(&attempt, path: hop.url.path, isProven: isProven, environment.now, &memory)
             }
             outgoing.server = attempt
         }
+        memory.turns.endTrial(by: id)
         guard plan.maxRedirects > 0 else { return finish(response, &memory) }
         do throws(FetchFailure) {
             let next = try RedirectPolicy.next(after: hop, response: response, hasAuthenticated: hasAuthenticated)
@@ -193,12 +196,14 @@ extension FetchMachine {
     }
 
     private mutating func accept(
-        _ attempt: inout Attempt, path: String, _ now: Duration, _ memory: inout CredentialMemory
+        _ attempt: inout Attempt, path: String, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
     ) {
         if !attempt.isAccepted { judge(attempt, isAccepted: true, &memory) }
         attempt.isAccepted = true
+        if isProven { attempt.provenAt = now }
+        memory.turns.endTrial(by: id, in: attempt.space, isProven ? .accepted : .none)
         memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger)
-        remember(attempt, path: path, now, &memory)
+        remember(attempt, path: path, isProven: isProven, now, &memory)
         // A value that a client has made answers one challenge, and not those of the others.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }
         release(

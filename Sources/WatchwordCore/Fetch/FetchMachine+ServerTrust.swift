@@ -62,7 +62,6 @@ extension FetchMachine {
         facts.problems.insert(.changed)
         var marked = Question(.serverTrust(facts), question.outcome)
         marked.declined = question.declined
-        marked.waited = question.waited
         return marked
     }
 

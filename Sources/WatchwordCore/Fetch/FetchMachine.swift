@@ -21,7 +21,7 @@ struct FetchMachine: Sendable {
         /// What the request carries is in `outgoing`.
         case transferring(since: Duration)
         indirect case consulting(Consultation, then: Suspended)
-        indirect case waiting(Question, at: SpaceTurns.WaitingPlace, since: Duration)
+        indirect case waiting(Paused, at: SpaceTurns.WaitingPlace, since: Duration)
         indirect case lookingUp(Question)
         indirect case asking(Question, Respondent)
         indirect case confirming(Question, GrantBook.Use, epoch: Int)
@@ -58,6 +58,8 @@ struct FetchMachine: Sendable {
     /// Failed attempts and so on, of each server and proxy.
     var targets: [Challenger: TargetRecord] = [:]
     var networkTime = Duration.zero
+    /// Spent waiting for other fetches since the last request.
+    var waited = Duration.zero
     var exchanges = 0
     var rounds = 0
     var redirects = 0
@@ -127,14 +129,16 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         rounds += 1
         guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(offers.challenger, &memory) }
+        // Nobody waits for a verdict of the server while somebody is asked about the proxy.
+        if side == .proxy, let attempt = outgoing.server { memory.turns.endTrial(by: id, in: attempt.space) }
         guard let attempt = outgoing[side] else { return choose(question, environment, &memory) }
         outgoing[side] = nil
         if let retry = attempt.retry(offers) {
             outgoing[side] = retry
             return transfer(environment, &memory)
         }
-        memory.turns.endTrial(by: id, in: attempt.space)
         if let next = attempt.continuation(offers) {
+            memory.turns.endTrial(by: id, in: attempt.space)
             return goOn(next, after: attempt, question, environment, &memory)
         }
         note(attempt, refusedWith: offers, environment.now, &memory)
@@ -149,6 +153,7 @@ struct FetchMachine: Sendable {
         networkTime += environment.now - since
         bodyState = failure.requestBody
         noteTunnel(failure, environment.now, &memory)
+        memory.turns.endTrial(by: id)
         if failure.kind == .requestBodyGone, case .stream? = hop.body { return sendAgain(environment, &memory) }
         return question(about: failure, environment, &memory) ?? fail(FetchFailure(failure), &memory)
     }
@@ -206,11 +211,17 @@ struct FetchMachine: Sendable {
     mutating func resumed(
         _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .waiting(var question, let place, let since) = state else { return unexpected(&memory) }
-        question.waited += environment.now - since
+        guard case .waiting(let paused, let place, let since) = state else { return unexpected(&memory) }
+        waited += environment.now - since
+        guard case .question(var question) = paused else {
+            return resumedRequest(isProven: wake.news == .proven, paused, environment, &memory)
+        }
         if case .line(let key) = place, wake.news == .turn { heldTurns[TurnSlot(key.space)] = key }
         question.declined.formUnion(wake.declined)
         switch wake.news {
+        case .proven:
+            question.deferred?.provenAt = environment.now
+            return choose(question, environment, &memory)
         case .turn, .lookAgain:
             return choose(question, environment, &memory)
         case .accepted(let found):
@@ -234,16 +245,17 @@ struct FetchMachine: Sendable {
     mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
         if case .transferring(let since) = state, environment.now - since >= Limits.verdictWait {
             // A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
-            memory.turns.endTrials(by: id)
+            memory.turns.endTrial(by: id)
             releaseAll(&memory)
             return nil
         }
-        guard case .waiting(let question, _, let since) = state,
-            question.waited + environment.now - since >= Limits.turnWait
-        else { return nil }
-        let text =
-            "\(challenger(of: question).text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
-        return fail(FetchFailure(.challengeTimedOut, text), &memory)
+        guard case .waiting(let paused, _, let since) = state else { return nil }
+        if waited + environment.now - since >= Limits.turnWait {
+            let text =
+                "\(challenger(of: paused).text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
+            return fail(FetchFailure(.challengeTimedOut, text), &memory)
+        }
+        return lookAgainIfOverdue(environment, &memory)
     }
 
     /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
@@ -272,6 +284,13 @@ struct FetchMachine: Sendable {
         guard let route, route.endpoint.type != .socks, hop.url.origin.scheme == .http else { return true }
         return response.headers.values(of: "Proxy-Support").contains {
             $0.equalsIgnoringASCIICase("Session-Based-Authentication")
+        }
+    }
+
+    func challenger(of paused: Paused) -> Challenger {
+        switch paused {
+        case .question(let question): challenger(of: question)
+        case .request(let side): outgoing[side]?.challenger ?? server
         }
     }
 

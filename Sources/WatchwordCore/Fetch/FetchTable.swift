@@ -166,6 +166,14 @@ public struct FetchTable: Sendable {
         return ids.flatMap { id in run(id, environment, machines[id]?.abort(failure, &memory)) }
     }
 
+    /// When a fetch that waits for another one has waited for long enough, and `expire` is due; `nil` where it does not wait.
+    public func deadline(of id: FetchID) -> Duration? { machines[id]?.deadline(memory) }
+
+    /// What `deadline` says has come.
+    public mutating func expire(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
+        run(id, environment, machines[id]?.tick(environment, &memory))
+    }
+
     // MARK: Events of all
 
     /// Time has passed: what is too old is forgotten, and who has waited too long waits no longer.

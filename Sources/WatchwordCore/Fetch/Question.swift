@@ -29,8 +29,6 @@ struct Question: Sendable {
     var known: [KnownCredential] = []
     /// What is to be tried once the verdict on the same credential of another fetch is known.
     var deferred: Candidate?
-    /// For other fetches, until the wait of now.
-    var waited = Duration.zero
     /// Why what was tried last for a connection was of no use.
     var problem: Challenge.AnswerProblem?
     /// Why the login that was tried could not be made. The fetch fails with it, unless somebody leaves it at the response.
@@ -46,6 +44,16 @@ struct Question: Sendable {
     var response: TransferResponse? {
         if case .response(let response) = outcome { response } else { nil }
     }
+}
+
+/// What a fetch goes on with that waits for another one.
+enum Paused: Sendable {
+    case question(Question)
+    /// The request that is to carry a credential to this side.
+    case request(Side)
+
+    /// For whom it waits; see `TurnSlot`.
+    var side: Side? { if case .request(let side) = self { side } else { nil } }
 }
 
 /// Which of its turns a fetch holds: it may wait for that of a proxy while it holds that of the server behind it, and never

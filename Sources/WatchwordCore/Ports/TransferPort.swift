@@ -37,6 +37,8 @@ public struct TransferRequest: Sendable, Equatable {
     /// A server that asks for a certificate, where there is none to show, ends the exchange before the request is sent, with
     /// cause `clientCertificateRequired`. Only together with an identity.
     public var refusesCertificateRequest = false
+    /// Makes a connection even where one is kept open, so that its login is made anew.
+    public var needsNewConnection = false
     /// Only together with an identity, and in place of `authorization` or that of the proxy.
     public var handshake: Handshake?
     /// That of the proxy, where `handshake` is that of the origin.
@@ -76,6 +78,8 @@ public struct TransferResponse: Sendable, Equatable {
     public var clientCertificateRequest: ClientCertificateRequest?
     /// The certificate that this connection was ready to show.
     public var clientCertificate: CertificateContent?
+    /// It came over a connection that an earlier transfer had made, and logged in where its identity says so.
+    public var usedKeptConnection = false
     /// Of a request whose body comes through a socket: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
 

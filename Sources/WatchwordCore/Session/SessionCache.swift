@@ -31,12 +31,12 @@ public struct SessionCache: Sendable {
         path: String = "/", now: Duration
     ) -> LoginCredential? {
         let list = list(at: challenger, of: owner, path: path)
-        let known = defaultEntry(of: space, user: user, in: list, now: now)?.credential
-        guard let known, !given.isEmpty,
-            let waiting = givenCredential(for: space, user: user, owner: owner, path: path, now: now)
-        else { return known }
+        let entry = defaultEntry(of: space, user: user, in: list, now: now)
+        guard let entry, !entry.isDoubted else { return nil }
+        guard !given.isEmpty, let waiting = givenCredential(for: space, user: user, owner: owner, path: path, now: now)
+        else { return entry.credential }
         // What no server has seen yet, but for a narrower path, goes first (semantics rule 18).
-        return waiting.pathLength > known.pathLength ? nil : known
+        return waiting.pathLength > entry.credential.pathLength ? nil : entry.credential
     }
 
     /// One that was handed over for this space, and that no server has seen yet.
@@ -104,7 +104,9 @@ public struct SessionCache: Sendable {
         let candidates = list(at: challenger, of: owner, path: path)
         var best: (entry: SessionEntry, length: Int)?
         for entry in candidates where isValid(entry, now) {
-            guard !entry.isHandshake, let length = entry.matchLength(of: path), length > best?.length ?? -1 else {
+            guard !entry.isHandshake, !entry.isDoubted, let length = entry.matchLength(of: path),
+                length > best?.length ?? -1
+            else {
                 continue
             }
             guard
@@ -155,6 +157,33 @@ public struct SessionCache: Sendable {
         return best.first { $0.isPreferred } ?? best.first
     }
 
+    /// The credential for exactly this space that somebody has refused who may have been somebody else.
+    func doubtedCredential(
+        for space: ProtectionSpace, user: Account?, owner: Partition?, now: Duration
+    ) -> LoginCredential? {
+        let entry = defaultEntry(of: space, user: user, in: list(at: Challenger(space), of: owner), now: now)
+        return entry.flatMap { $0.isDoubted ? $0.credential : nil }
+    }
+
+    /// Notes such a refusal, until the credential is accepted again.
+    mutating func doubt(_ refused: LoginCredential, for space: ProtectionSpace, owner: Partition?) {
+        let challenger = Challenger(space)
+        for index in entries[challenger]?.indices ?? 0..<0 {
+            guard let entry = entries[challenger]?[index], entry.space == space, entry.owner == owner,
+                entry.credential.isSame(as: refused)
+            else { continue }
+            entries[challenger]?[index].isDoubted = true
+        }
+    }
+
+    /// When the server last accepted this very credential (see `SessionEntry.provenAt`); `nil` when that is not known.
+    func provenAt(_ credential: LoginCredential, for space: ProtectionSpace, owner: Partition?) -> Duration? {
+        let entry = entries[Challenger(space)]?.first {
+            $0.space == space && $0.owner == owner && $0.credential.isSame(as: credential)
+        }
+        return entry?.provenAt
+    }
+
     /// Whether `holder` has brought this very credential of the part of all.
     func wasBrought(_ credential: LoginCredential, for space: ProtectionSpace, by holder: GrantBook.Holder) -> Bool {
         (entries[Challenger(space)] ?? []).contains { entry in
@@ -167,10 +196,12 @@ public struct SessionCache: Sendable {
 
     /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news. What the
     /// kernel does not keep from swap is not remembered.
+    /// - Parameter isProven: see `SessionEntry.provenAt`.
     @discardableResult
     mutating func remember(
         _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil,
-        by bringer: GrantBook.Holder? = nil, path: String, digest: DigestChallenge?, now: Duration
+        by bringer: GrantBook.Holder? = nil, path: String, digest: DigestChallenge?, isProven: Bool = true,
+        now: Duration
     ) -> Bool {
         guard credential.secret.isLocked else { return false }
         let directory = URLComponentText.directory(of: path)
@@ -184,12 +215,14 @@ public struct SessionCache: Sendable {
         if let index, list[index].credential.isWhole(credential), isValid(list[index], now) {
             list[index].note(directory, digest: digest, now: now, maxPaths: limits.paths)
             list[index].noteBringer(bringer)
+            if isProven { list[index].provenAt = now }
+            list[index].isDoubted = false
             isNews = false
         } else {
             lastNumber += 1
             var entry = SessionEntry(
                 number: lastNumber, space: space, owner: owner, credential: credential, directories: [directory],
-                digest: digest, since: now, lastUse: now)
+                digest: digest, since: now, lastUse: now, provenAt: isProven ? now : nil)
             entry.noteBringer(bringer)
             if let index {
                 entry.isPreferred = list[index].isPreferred

@@ -16,6 +16,11 @@ struct SessionEntry: Sendable {
     var digest: DigestChallenge?
     let since: Duration
     var lastUse: Duration
+    /// When the server last looked at the credential and accepted it. A connection that was logged in earlier proves nothing.
+    var provenAt: Duration?
+    /// Somebody has refused it who may not have been the one that it is for. It is sent after a challenge only, by one fetch
+    /// after the other.
+    var isDoubted = false
     /// Who has typed it in, or brought it along, where somebody has to be asked about others.
     var bringers: [GrantBook.Holder] = []
     /// Chosen among several users of the space.

@@ -28,6 +28,12 @@ struct RefusalLog: Sendable {
         return refusals[first...]
     }
 
+    /// Whether that was refused after the refusal `number`.
+    func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, since number: Int) -> Bool {
+        lastNumber > number
+            && since(number).contains { $0.key.space == space && $0.credential.isSame(as: credential) }
+    }
+
     /// All fetches that were under way are over.
     mutating func forget() { refusals = [] }
 }

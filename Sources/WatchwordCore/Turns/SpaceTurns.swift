@@ -67,6 +67,8 @@ struct SpaceTurns: Sendable {
         case rejected(isOwn: Bool)
         /// There may be a credential at hand now.
         case lookAgain
+        /// The server has just accepted the credential whose verdict the fetch waited for.
+        case proven
     }
 
     struct Wake: Sendable, Equatable {
@@ -88,20 +90,12 @@ struct SpaceTurns: Sendable {
         var waiters: [Waiter] = []
     }
 
-    /// A credential that no server has accepted yet, on its way to one.
-    private struct Trial: Sendable {
-        let fetch: FetchID
-        let space: ProtectionSpace
-        let credential: LoginCredential
-        var waiters: [FetchID] = []
-    }
-
     private var lines: [Key: Line] = [:]
-    private var trials: [Trial] = []
+    private var trials = CredentialTrials()
     private(set) var wakes: [Wake] = []
 
     var waitingCount: Int {
-        lines.values.reduce(0) { $0 + $1.waiters.count } + trials.reduce(0) { $0 + $1.waiters.count }
+        lines.values.reduce(0) { $0 + $1.waiters.count } + trials.waitingCount
     }
 
     /// Takes the turn, if it is free or the fetch's already; else a place in the line, and then it is `false`.
@@ -156,40 +150,32 @@ struct SpaceTurns: Sendable {
     mutating func leave(_ fetch: FetchID, from place: WaitingPlace) {
         switch place {
         case .line(let key): lines[key]?.waiters.removeAll { $0.fetch == fetch }
-        case .trial:
-            for index in trials.indices { trials[index].waiters.removeAll { $0 == fetch } }
+        case .trial: trials.leave(fetch)
         }
     }
 
     // MARK: Trials
 
-    /// Enters a credential that is now sent, in whichever line; `false`, and a wait for the verdict, where another fetch has
-    /// just sent the very same one.
-    mutating func beginTrial(of credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID) -> Bool {
-        let other = trials.firstIndex {
-            $0.space == space && $0.fetch != fetch && $0.credential.isSame(as: credential)
+    /// See `CredentialTrials.begin`.
+    /// - Parameter isKnown: the server has accepted the credential before.
+    mutating func beginTrial(
+        of credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, isKnown: Bool, now: Duration
+    ) -> Bool {
+        let patience = isKnown ? Limits.knownVerdictWait : Limits.verdictWait
+        return trials.begin(credential, in: space, by: fetch, patience: patience, now: now)
+    }
+
+    /// The verdict on what was sent for `space`, or for any where that is `nil`, has come, or never will.
+    mutating func endTrial(
+        by fetch: FetchID, in space: ProtectionSpace? = nil, _ verdict: CredentialTrials.Verdict = .none
+    ) {
+        for waiter in trials.end(by: fetch, in: space, verdict) {
+            wakes.append(Wake(fetch: waiter, news: verdict == .accepted ? .proven : .lookAgain, declined: []))
         }
-        if let other {
-            trials[other].waiters.append(fetch)
-            return false
-        }
-        trials.append(Trial(fetch: fetch, space: space, credential: credential))
-        return true
     }
 
-    /// The verdict on what was sent for `space` has come, or never will.
-    mutating func endTrial(by fetch: FetchID, in space: ProtectionSpace) {
-        endTrials { $0.fetch == fetch && $0.space == space }
-    }
-
-    mutating func endTrials(by fetch: FetchID) { endTrials { $0.fetch == fetch } }
-
-    private mutating func endTrials(where isOver: (Trial) -> Bool) {
-        guard trials.contains(where: isOver) else { return }
-        let over = trials.filter(isOver)
-        trials.removeAll(where: isOver)
-        for waiter in over.flatMap(\.waiters) { wakes.append(Wake(fetch: waiter, news: .lookAgain, declined: [])) }
-    }
+    /// When a fetch that waits for a verdict need not wait for it any longer.
+    func patienceEnd(of fetch: FetchID) -> Duration? { trials.patienceEnd(of: fetch) }
 
     /// The session has got a credential for `space` past the line: those who wait may use it.
     mutating func credentialArrived(for space: ProtectionSpace, owner: Partition?) {

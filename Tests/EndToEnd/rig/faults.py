@@ -23,7 +23,7 @@ def build(folder):
 class Faults:
     """Of one broker, which is started with `environment`."""
 
-    FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers"]
+    FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers", "passed"]
 
     def __init__(self, library, path):
         path = pathlib.Path(path)
@@ -57,6 +57,10 @@ class Faults:
     def move_wall(self, seconds):
         """The clock on the wall jumps."""
         self["wall"] += int(seconds * SECOND)
+
+    def pass_time(self, seconds):
+        """As though nothing had happened for a while."""
+        self["passed"] += int(seconds * SECOND)
 
     def sleep(self, seconds):
         """As though the machine had slept: what counts its sleep jumps, and the clock on the wall with it."""

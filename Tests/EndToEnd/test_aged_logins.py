@@ -1,0 +1,140 @@
+"""A login of the session that was accepted a while ago, when the password has changed on the server meanwhile: semantics rule 22.
+
+Whatever the scheme, and however many fetches begin at once, the account counts one failed login.
+"""
+import base64
+import re
+
+import pytest
+
+from rig.bodies import eventually
+from rig.client import password_answer
+from rig.faults import Faults, build
+from rig.forwarding import ForwardProxy
+from rig.ntlm import DOMAIN, NtlmCheck
+from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+
+FETCHES = 50
+LONG_AGO = 11
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("aged-logins"))
+
+
+@pytest.fixture
+def faults(stage, library):
+    return Faults(library, stage.folder / "clocks")
+
+
+def basic(password):
+    return "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
+
+
+def log_in(stage, faults, url, old, user="bob", configuration="", **parameters):
+    """A broker whose session has this login for `url`, accepted long ago; and a client that leaves its challenges open."""
+    broker = stage.configured(configuration, environment=faults.environment)
+    with_answer = stage.client(broker=broker, answer=lambda challenge: password_answer(user, old))
+    assert with_answer.fetch(url, **parameters)["result"]["status"] == 200
+    faults.pass_time(LONG_AGO)
+    return stage.client(broker=broker)
+
+
+def run(client, url, user, new, **parameters):
+    """Fifty fetches at once; whoever is asked knows the new password."""
+    calls = [client.start("fetch/run", {"url": f"{url}/{number}", **parameters}) for number in range(FETCHES)]
+    challenge = client.challenges.get(timeout=20)
+    assert challenge["params"]["previousFailureCount"] == 1
+    client.reply(challenge, password_answer(user, new))
+    statuses = [client.wait(call)["result"]["status"] for call in calls]
+    assert statuses == [200] * FETCHES and client.challenges.empty()
+
+
+@pytest.mark.parametrize("preemptive", [True, False])
+def test_rule_22_a_changed_basic_password_costs_one_failed_login(stage, faults, preemptive):
+    old, new = stage.secret(), stage.secret()
+    server = stage.server(basic_server("bob", old))
+    stage.allow(old, server), stage.allow(new, server)
+    client = log_in(stage, faults, f"{server.url}/first", old)
+    accepting, before = basic_server("bob", new).handler, len(server.requests)
+    server.handler = accepting
+    run(client, server.url, "bob", new, auth={"preemptive": preemptive})
+    sent = [request.authorization for request in server.requests[before:]]
+    assert sent.count(basic(old)) == 1 and sent.count(basic(new)) == FETCHES
+
+
+def test_rule_22_a_changed_digest_password_costs_one_failed_login(stage, faults):
+    old, new = stage.secret(), stage.secret()
+    server = stage.server(ScriptedServer(DigestCheck("bob", old)))
+    client = log_in(stage, faults, f"{server.url}/first", old)
+    server.handler, before = DigestCheck("bob", new), len(server.requests)
+    refused = []
+    check = server.handler
+
+    def handler(request):
+        answer = check(request)
+        if request.authorization and not answer.startswith(b"HTTP/1.1 200"):
+            refused.append(request)
+        return answer
+
+    server.handler = handler
+    run(client, server.url, "bob", new)
+    assert len(refused) == 1 and len(server.requests) > before
+
+
+def test_rule_22_a_changed_password_of_ntlm_costs_one_failed_login(stage, faults):
+    old, new = stage.secret(), stage.secret()
+    server = stage.server(ScriptedServer(NtlmCheck(stage.folder, {"bob": old})))
+    user = f"{DOMAIN}\\bob"
+    configuration = '[schemes]\nntlm = ["127.0.0.1"]\n'
+    client = log_in(stage, faults, f"{server.url}/first", old, user=user, configuration=configuration)
+    check = server.handler = NtlmCheck(stage.folder, {"bob": new})
+    run(client, server.url, user, new)
+    assert len(check.refused) == 1, f"{len(check.refused)} failed logins"
+
+
+def test_rule_22_a_changed_password_of_a_proxy_costs_one_failed_login(stage, faults):
+    old, new = stage.secret(), stage.secret()
+    server = stage.server(lambda request: response(200, b"welcome"))
+    right = [basic(old)]
+
+    def check(request):
+        if request.header("Proxy-Authorization") != right[0]:
+            return response(407, b"who is there?", 'Proxy-Authenticate: Basic realm="way out"')
+
+    proxy = stage.server(ForwardProxy(check))
+    stage.allow(old, proxy), stage.allow(new, proxy)
+    client = log_in(stage, faults, f"{server.url}/first", old, configuration=f'[proxy]\nurl = "{proxy.url}"\n')
+    right[0], before = basic(new), len(proxy.requests)
+    run(client, server.url, "bob", new)
+    sent = [request.header("Proxy-Authorization") for request in proxy.requests[before:]]
+    assert sent.count(basic(old)) == 1
+
+
+def test_rule_22_an_aged_password_that_is_still_right_costs_nothing(stage, faults):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client = log_in(stage, faults, f"{server.url}/first", password)
+    before = len(server.requests)
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(FETCHES)]
+    assert [client.wait(call)["result"]["exchanges"] for call in calls] == [1] * FETCHES
+    assert [request.authorization for request in server.requests[before:]] == [basic(password)] * FETCHES
+
+
+def test_rule_22_a_long_poll_holds_up_the_others_for_seconds_only(stage, faults):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client = log_in(stage, faults, f"{server.url}/first", password)
+    inner = server.handler
+    # Silence, to the end of the test.
+    server.handler = lambda request: None if request.target == "/poll" else inner(request)
+    poll = client.start("fetch/run", {"url": f"{server.url}/poll"})
+    eventually(lambda: any(request.target == "/poll" for request in server.requests), "nobody polls")
+    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(5)]
+    eventually(lambda: client.call("server/status")["result"]["fetches"]["waiting"] == 5, "they do not wait")
+    faults.pass_time(6)
+    assert [client.wait(call)["result"]["exchanges"] for call in calls] == [1] * 5
+    assert poll not in client.replies

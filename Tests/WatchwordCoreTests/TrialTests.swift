@@ -1,0 +1,270 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Credentials whose verdict is open: semantics rule 22.
+@Suite struct CredentialTrialTests {
+    private static let space = ProtectionSpace(
+        scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
+    private static let second = Duration.seconds(1)
+
+    private func begin(
+        _ trials: inout CredentialTrials, _ fetch: Int, _ password: String = "pw", at now: Duration = .zero
+    ) -> Bool {
+        trials.begin(
+            login("bob", password), in: Self.space, by: FetchID(number: fetch), patience: Self.second, now: now)
+    }
+
+    private func end(
+        _ trials: inout CredentialTrials, _ fetch: Int, _ verdict: CredentialTrials.Verdict
+    ) -> Set<FetchID> {
+        Set(trials.end(by: FetchID(number: fetch), in: Self.space, verdict))
+    }
+
+    @Test func oneSendsAndTheOthersWait() {
+        var trials = CredentialTrials()
+        #expect(begin(&trials, 1))
+        #expect(!begin(&trials, 2))
+        #expect(begin(&trials, 3, "another"))
+        #expect(begin(&trials, 1), "its own is no reason to wait")
+        #expect(trials.waitingCount == 1)
+        #expect(end(&trials, 3, .accepted) == [])
+        #expect(end(&trials, 1, .refused) == [FetchID(number: 2)])
+        #expect(trials.waitingCount == 0)
+    }
+
+    @Test func aVerdictThatTakesLongLetsOneAtATimeGoOn() {
+        var trials = CredentialTrials()
+        #expect(begin(&trials, 1))
+        #expect(!begin(&trials, 2))
+        #expect(!begin(&trials, 3))
+        #expect(trials.patienceEnd(of: FetchID(number: 2)) == Self.second)
+        trials.leave(FetchID(number: 2))
+        #expect(begin(&trials, 2, at: Self.second))
+        #expect(!begin(&trials, 4, at: Self.second))
+        #expect(trials.patienceEnd(of: FetchID(number: 3)) == Self.second * 2)
+        // Nothing came of the first one, but the second may still bring a verdict.
+        #expect(end(&trials, 1, .none) == [])
+        #expect(end(&trials, 2, .accepted) == [FetchID(number: 3), FetchID(number: 4)])
+    }
+
+    @Test func aSpaceOfItsOwnIsATrialOfItsOwn() {
+        var trials = CredentialTrials()
+        #expect(begin(&trials, 1))
+        var other = Self.space
+        other.realm = "R"
+        let isAlone = trials.begin(
+            login("bob", "pw"), in: other, by: FetchID(number: 2), patience: Self.second, now: .zero)
+        #expect(isAlone)
+        #expect(end(&trials, 2, .accepted) == [])
+    }
+}
+
+/// A credential of the session that the server has not accepted within the last 10 s.
+@Suite struct AgedCredentialTests {
+    /// Somebody has logged in, and then nothing happened for a while.
+    private func session(_ scheme: String = "Basic realm=\"r\"", age: Duration = Limits.acceptanceAge) throws
+        -> TableRun
+    {
+        var run = TableRun()
+        run.schemes.ntlmHosts = [try HostPattern("h")]
+        let first = try run.fetch("https://h/a/page")
+        run.challenge(first, scheme)
+        run.answer(first, user: "bob", "old")
+        run.respond(first, 200)
+        run.now = age
+        return run
+    }
+
+    private func crowd(
+        _ run: inout TableRun, _ count: Int = 50, change: (inout FetchRunParams) -> Void = { _ in }
+    ) throws -> [FetchID] {
+        try (1...count).map { try run.fetch("https://h/a/\($0)", client: $0, change: change) }
+    }
+
+    @Test func rule22AnAgedPasswordIsSentByOneFetchAndThenByAll() throws {
+        var run = try session()
+        let ids = try crowd(&run)
+        #expect(run.transferring == [ids[0]])
+        #expect(run.table.waitingCount == 49)
+        run.respond(ids[0], 200)
+        #expect(run.transferring == Array(ids.dropFirst()))
+        #expect(ids.allSatisfy { run.last($0)?.authorization?.revealed == basic("bob", "old") })
+        for id in ids.dropFirst() { run.respond(id, 200) }
+        #expect(run.results.values.allSatisfy { $0.exchanges <= 2 && $0.response.status == 200 })
+    }
+
+    @Test func rule22AChangedPasswordCostsOneFailedLogin() throws {
+        var run = try session()
+        let ids = try crowd(&run)
+        run.serve(password: "new")
+        #expect(run.sent.filter { $0 == basic("bob", "old") }.count == 2, "one of them was accepted before")
+        #expect(run.asking == [ids[0]])
+        run.answer(ids[0], user: "bob", "new")
+        run.serve(password: "new")
+        #expect(run.results.count == 51)
+        #expect(run.challenges.count == 2)
+        #expect(run.sent.filter { $0 == basic("bob", "old") }.count == 2)
+    }
+
+    @Test(arguments: ["Basic realm=\"r\"", "NTLM"])
+    func rule22WithoutPreemptionAChangedPasswordCostsOneFailedLogin(scheme: String) throws {
+        var run = try session(scheme)
+        let before = run.requests.count
+        let ids = try crowd(&run) { $0.preemptive = false }
+        for id in ids { run.challenge(id, scheme) }
+        #expect(before == 1)
+        #expect(run.transferring == [ids[0]])
+        run.challenge(ids[0], scheme)
+        #expect(run.transferring.isEmpty)
+        #expect(run.asking == [ids[0]])
+    }
+
+    @Test func rule22TheFetchsOwnAgedCredentialCostsOneFailedLogin() throws {
+        for preemptive in [true, false] {
+            var run = try session()
+            let ids = try crowd(&run) {
+                $0.credential = login("bob", "old")
+                $0.preemptive = preemptive
+            }
+            run.serve(password: "new")
+            #expect(run.sent.filter { $0 == basic("bob", "old") }.count == 2)
+            #expect(run.asking == [ids[0]])
+        }
+    }
+
+    @Test func rule22WhatWasJustAcceptedWaitsForNobody() throws {
+        var run = try session(age: Limits.acceptanceAge - .milliseconds(1))
+        let ids = try crowd(&run)
+        #expect(run.transferring == ids)
+        #expect(run.sent.count == 51)
+    }
+
+    @Test func rule22AnAcceptanceCountsForTheNextTenSeconds() throws {
+        var run = try session()
+        let first = try run.fetch("https://h/a/1")
+        run.respond(first, 200)
+        run.now += Limits.acceptanceAge - .milliseconds(1)
+        let ids = try crowd(&run, 3)
+        #expect(run.transferring == ids)
+        // And a server in trouble has accepted nothing.
+        for id in ids { run.respond(id, 503) }
+        run.now += .milliseconds(1)
+        let later = try crowd(&run, 3)
+        #expect(run.transferring == [later[0]])
+    }
+
+    @Test func rule22AResponseThatTakesLongHoldsUpOneAtATime() throws {
+        var run = try session()
+        let ids = try crowd(&run, 4)
+        run.now += Limits.knownVerdictWait - .milliseconds(1)
+        for id in ids { run.expire(id) }
+        #expect(run.transferring == [ids[0]])
+        run.now += .milliseconds(1)
+        for id in ids { run.expire(id) }
+        #expect(run.transferring == [ids[0], ids[1]])
+        #expect(run.table.deadline(of: ids[2]) == run.now + Limits.knownVerdictWait)
+        // The first one is a long poll; the second one has its answer, and so the others know.
+        run.respond(ids[1], 200)
+        #expect(run.transferring == [ids[0], ids[2], ids[3]])
+    }
+
+    @Test func rule22WhoeverLeavesHandsTheTrialOn() throws {
+        var run = try session()
+        let ids = try crowd(&run, 3)
+        run.abort(ids[0])
+        #expect(run.transferring == [ids[1]])
+        run.fail(ids[1])
+        #expect(run.transferring == [ids[2]])
+        #expect(run.table.waitingCount == 0)
+    }
+
+    @Test func rule22AnotherRealmIsNoVerdict() throws {
+        var run = try session()
+        let ids = try crowd(&run, 2)
+        run.challenge(ids[0], "Basic realm=\"elsewhere\"")
+        #expect(run.transferring == [ids[1]])
+        #expect(run.last(ids[1])?.authorization?.revealed == basic("bob", "old"))
+    }
+
+    @Test func rule22AnAgedPasswordOfAProxyCostsOneFailedLogin() throws {
+        for url in ["http://h/a/", "https://h/a/"] {
+            var run = TableRun(proxy: wayOut)
+            let first = try run.fetch(url)
+            run.challengeFromProxy(first)
+            run.answer(first, user: "out", "old")
+            run.respond(first, 200)
+            run.now = Limits.acceptanceAge
+            let ids = try (1...20).map { try run.fetch(url + "\($0)", client: $0) }
+            #expect(run.transferring == [ids[0]])
+            run.challengeFromProxy(ids[0])
+            while let id = run.transferring.first {
+                #expect(run.last(id)?.proxyLogin == nil)
+                run.challengeFromProxy(id)
+            }
+            #expect(run.asking == [ids[0]])
+            run.answer(ids[0], user: "out", "new")
+            run.respond(ids[0], 200)
+            #expect(run.transferring.count == 19)
+            #expect(run.transferring.allSatisfy { run.last($0)?.proxyLogin == basic("out", "new") })
+        }
+    }
+
+    /// Behind a proxy that forwards, a server can say 407 as well: the login is not lost over that, and not sent by everybody.
+    @Test func rule22WhatMayHaveBeenRefusedBySomebodyElseIsSentByOneAfterAChallenge() throws {
+        var run = TableRun(proxy: wayOut)
+        let first = try run.fetch("http://h/a/")
+        run.challengeFromProxy(first)
+        run.answer(first, user: "out", "pw")
+        run.respond(first, 200)
+        let trapped = try run.fetch("http://evil/")
+        run.challengeFromProxy(trapped)
+        #expect(run.asking == [trapped])
+        let ids = try (1...5).map { try run.fetch("http://h/a/\($0)", client: $0 + 1) }
+        #expect(ids.allSatisfy { run.last($0)?.proxyLogin == nil })
+        for id in ids { run.challengeFromProxy(id) }
+        #expect(ids.allSatisfy { run.isWaiting($0) })
+        run.answer(trapped, .cancel)
+        #expect(run.transferring == [ids[0]])
+        #expect(run.last(ids[0])?.proxyLogin == basic("out", "pw"))
+        run.respond(ids[0], 200)
+        #expect(run.transferring == Array(ids.dropFirst()))
+        let next = try run.fetch("http://h/a/next")
+        #expect(run.last(next)?.proxyLogin == basic("out", "pw"))
+    }
+
+    /// Neither of two fetches that need both holds what the other waits for.
+    @Test func aServerAndAProxyAreTriedTogether() throws {
+        var run = TableRun(proxy: wayOut)
+        let first = try run.fetch("https://h/a/")
+        run.challengeFromProxy(first)
+        run.answer(first, user: "out", "pw")
+        run.challenge(first)
+        run.answer(first, user: "bob", "pw")
+        run.respond(first, 200)
+        run.now = Limits.acceptanceAge
+        let ids = try (1...3).map { try run.fetch("https://h/a/\($0)", client: $0) }
+        #expect(run.transferring == [ids[0]])
+        run.respond(ids[0], 200)
+        #expect(run.transferring == [ids[1], ids[2]])
+    }
+
+    /// What was logged in before says nothing about the password of today.
+    @Test func rule22AKeptConnectionProvesNothing() throws {
+        var run = try session("NTLM")
+        let first = try run.fetch("https://h/a/")
+        run.challenge(first, "NTLM")
+        #expect(run.last(first)?.needsNewConnection == true)
+        run.respond(first, 200)
+        run.now += Limits.acceptanceAge - .milliseconds(1)
+        let second = try run.fetch("https://h/a/")
+        run.challenge(second, "NTLM")
+        #expect(run.last(second)?.needsNewConnection == false)
+        run.receive(second, 200, []) { $0.usedKeptConnection = true }
+        run.now += .milliseconds(1)
+        let third = try run.fetch("https://h/a/")
+        run.challenge(third, "NTLM")
+        #expect(run.last(third)?.needsNewConnection == true)
+    }
+}
