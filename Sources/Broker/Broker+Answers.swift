@@ -100,8 +100,7 @@ extension Broker {
             requester: connection.requester, deadlineMs: options.challengeDeadline.wholeMilliseconds)
         questions[challengeID]?.place = .parked(token: token)
         recordQuestion(challenge, for: fetch, to: connection, at: "client")
-        parked[token] = ParkedFetch(
-            params: params, connection: connection.id, peer: connection.peer, program: connection.program)
+        parked[token] = ParkedFetch(params: params, scope: TokenScope(connection))
         fetch.owner = nil
         disown(fetch, connection)
         fetch.holding = FetchHolding(in: connection.program.holdings, bytes: fetch.heldBytes)
@@ -196,20 +195,18 @@ extension Broker {
 struct ParkedFetch {
     let params: AuthChallengeParams
     /// Where its first half was.
-    let connection: ConnectionID
-    let peer: PeerIdentity
-    let program: ClientProgram
+    let scope: TokenScope
+
+    var peer: PeerIdentity { scope.peer }
+    var program: ClientProgram { scope.program }
 
     /// Whether this is the peer that may come back: any program of the user that has the token, but for those that are kept
     /// apart.
     func isFor(_ other: ClientConnection) -> Bool {
-        guard other.peer.uid == peer.uid, other.peer.entrance == peer.entrance else { return false }
+        guard scope.isSameEntrance(as: other) else { return false }
         guard other.isConfined || peer.subject.isSandboxed else { return true }
         return isOfProgram(of: other)
     }
 
-    /// As far as is known; the process itself may be another one by now.
-    func isOfProgram(of other: ClientConnection) -> Bool {
-        other.id == connection || other.peer.subject.isSame(as: peer.subject)
-    }
+    func isOfProgram(of other: ClientConnection) -> Bool { scope.isOfProgram(of: other) }
 }

@@ -107,7 +107,7 @@ extension Broker {
         _ params: FetchAttachParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
     ) throws {
         guard let reference = tokens[params.token], let owner = connections[reference.connection],
-            owner.peer.uid == connection.peer.uid
+            TokenScope(owner).admits(connection)
         else {
             throw RPCError(
                 .unknownFetch, "No fetch waits for this token: it has ended, or its body was attached before.")

@@ -76,7 +76,8 @@ extension Broker {
             return ["removed": .integer(count)]
         case .id(.keyring(let name)):
             let id = connection.id
-            removeItems([name], counted: 0, connection.cause) { broker, result in
+            table.noteForgotten(nil)
+            removeItems([name], of: nil, counted: 0, connection.cause) { broker, result in
                 broker.connections[id]?.complete(
                     call,
                     result.flatMap { count in
@@ -91,7 +92,7 @@ extension Broker {
             let id = connection.id
             searchKeyring(pattern) { broker, result in
                 let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
-                broker.removeItems(items.map(\.id), counted: count, cause) { broker, result in
+                broker.removeItems(items.map(\.id), of: pattern, counted: count, cause) { broker, result in
                     broker.connections[id]?.complete(call, result.map { ["removed": .integer($0)] })
                 }
             }
@@ -154,8 +155,10 @@ extension Broker {
     }
 
     /// One after the other.
+    /// - Parameter pattern: what is forgotten with them; `nil` where that is not known.
     private func removeItems(
-        _ names: [String], counted: Int, _ cause: Cause, then: @escaping Then<Result<Int, RPCError>>
+        _ names: [String], of pattern: SpacePattern?, counted: Int, _ cause: Cause,
+        then: @escaping Then<Result<Int, RPCError>>
     ) {
         guard let name = names.first, let keyring, options.isKeyringEnabled else {
             return then(self, .success(counted))
@@ -167,10 +170,12 @@ extension Broker {
                     case .failure(let failure): then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
                     case .success(let isRemoved):
                         if isRemoved {
+                            // A look-up may have found it until now.
+                            broker.table.noteForgotten(pattern)
                             broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
                         }
                         broker.removeItems(
-                            Array(names.dropFirst()), counted: counted + (isRemoved ? 1 : 0), cause, then: then)
+                            Array(names.dropFirst()), of: pattern, counted: counted + (isRemoved ? 1 : 0), cause, then: then)
                     }
                 }
             }

@@ -17,15 +17,16 @@ extension Broker {
         guard let keyring, options.isKeyringEnabled, table.mayAskKeyring(now: clock.now) else {
             return finishHandOut(nil, from: .keyring, params, call, to: id)
         }
+        let mark = table.forgetMark
         keyring.search(table.keyringQueries(for: params.pattern), withSecrets: true) { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.handOut(result, params, call, to: id) } }
+            loop.post { self.assumeIsolated { $0.handOut(result, since: mark, params, call, to: id) } }
         }
     }
 
     /// The answer of the keyring has come; meanwhile the lock may have been turned, the configuration read anew, or the
     /// process may have become another program.
     private func handOut(
-        _ result: Result<[KeyringItem], KeyringFailure>, _ params: CredentialGetParams,
+        _ result: Result<[KeyringItem], KeyringFailure>, since mark: ForgetMark, _ params: CredentialGetParams,
         _ call: ConnectionMachine.CallID, to id: ConnectionID
     ) {
         guard let connection = connections[id] else { return }
@@ -40,7 +41,8 @@ extension Broker {
                 table.noteKeyring(error, now: clock.now)
                 throw RPCError(.keyringUnavailable, error.text)
             }
-            let credential = table.keyringCredential(for: params, among: items)
+            let isCurrent = table.isCurrent(mark, for: params.pattern)
+            let credential = isCurrent ? table.keyringCredential(for: params, among: items) : nil
             finishHandOut(credential, from: .keyring, params, call, to: id)
         } catch let error as RPCError {
             if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, connection.cause) }

@@ -77,17 +77,26 @@ extension Broker {
             [self, loop] result, isNews in
             loop.post { self.assumeIsolated { $0.saved(result, isNews, credential, pattern, cause, completion) } }
         }
-        keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { result in
+        let mark = table.forgetMark
+        keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { [self, loop] result in
             switch result {
             case .failure(let failure): finish(.failure(failure), false)
             case .success(let items):
                 let write = KeyringWrite(credential, for: pattern, over: items)
                 if let unchanged = write.unchanged { return finish(.success(unchanged), false) }
-                if let item = write.incomplete {
-                    return keyring.setAttributes(write.attributes, of: item) { finish($0.map { item }, true) }
-                }
-                keyring.store(write.secret, attributes: write.attributes, label: write.label) {
-                    finish($0, true)
+                // Somebody may have forgotten it meanwhile.
+                loop.post {
+                    self.assumeIsolated { broker in
+                        guard broker.table.isCurrent(mark, for: pattern) else {
+                            return finish(.failure(.forgotten), false)
+                        }
+                        if let item = write.incomplete {
+                            return keyring.setAttributes(write.attributes, of: item) { finish($0.map { item }, true) }
+                        }
+                        keyring.store(write.secret, attributes: write.attributes, label: write.label) {
+                            finish($0, true)
+                        }
+                    }
                 }
             }
         }
@@ -99,7 +108,7 @@ extension Broker {
     ) {
         openKeyringChanges -= 1
         if case .failure(let failure) = result {
-            table.noteKeyring(failure, now: clock.now)
+            if failure != .forgotten { table.noteKeyring(failure, now: clock.now) }
         } else {
             table.noteKeyring(nil, now: clock.now)
             if isNews {
@@ -189,6 +198,8 @@ extension Broker {
 }
 
 extension KeyringFailure {
+    fileprivate static let forgotten = KeyringFailure(
+        .cancelled, "the credential was not stored: it was forgotten, or the session cleared, in the meantime")
     static let notConfigured = KeyringFailure(
         .absent, "The broker runs without a keyring (keyring.enabled). It keeps credentials for the session only.")
 }

@@ -59,7 +59,8 @@ extension Broker {
         plan.givesBodyAgain = connection.subscription?.asksNeedBody ?? false
         let stream = params.attachedBody.map { makeStream($0, keepsCopy: !plan.givesBodyAgain, for: connection) }
         if let stream { plan.body = .stream(stream) }
-        let id = table.add(plan, of: connection.id.tag, subjectNow(of: connection))
+        let id = table.add(
+            plan, of: connection.id.tag, program: connection.program.tag, subjectNow(of: connection))
         var delivery = plan.subscription?.delivery ?? .none
         // There is no reply left that could be the question.
         if inSteps && delivery == .result { delivery = .notification }

@@ -120,7 +120,8 @@ public actor Broker {
         lastConnection += 1
         let id = ConnectionID(value: lastConnection)
         let left = { self.parked.values.first { $0.peer.pid == peer.pid }?.program }
-        let program = programs[peer.pid] ?? left() ?? ClientProgram(options.holdingLimits, within: everybody)
+        let tag = ProgramTag(value: lastConnection)
+        let program = programs[peer.pid] ?? left() ?? ClientProgram(tag, options.holdingLimits, within: everybody)
         programs[peer.pid] = program
         program.connectionCount += 1
         connections[id] = ClientConnection(

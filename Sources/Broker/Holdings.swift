@@ -61,10 +61,12 @@ final class FetchHolding {
 
 /// The connections of one process, which share what they hold.
 final class ClientProgram {
+    let tag: ProgramTag
     let holdings: Holdings
     var connectionCount = 0
 
-    init(_ limits: HoldingLimits, within everybody: Holdings) {
+    init(_ tag: ProgramTag, _ limits: HoldingLimits, within everybody: Holdings) {
+        self.tag = tag
         holdings = Holdings(of: .program, limits, within: everybody)
     }
 }

@@ -4,8 +4,9 @@ import stat
 
 import pytest
 
+from rig.bodies import Attached
 from rig.client import Client, password_answer
-from rig.scripted import basic_server
+from rig.scripted import basic_server, response
 
 REFUSED = [
     ("server/status", {}), ("agent/register", {"name": "a"}), ("agent/unregister", {}), ("credential/list", {}),
@@ -100,3 +101,41 @@ def test_its_file_comes_and_goes_with_the_broker(stage):
     assert stat.S_ISSOCK(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o600
     assert broker.stop() == 0
     assert not os.path.exists(path_of(broker))
+
+
+def test_no_token_or_name_of_the_main_socket_is_good_on_the_restricted_one(stage):
+    """Nor the other way round; and on the same socket, nothing but tokens is good on another connection."""
+    server = stage.server(lambda request: response(200, b"of the user"))
+    broker = stage.broker()
+    for own, foreign in [(broker.socket, path_of(broker)), (path_of(broker), broker.socket)]:
+        client, other, beside = (Client(path) for path in (own, foreign, own))
+        stage.clients += [client, other, beside]
+        begun = client.call("fetch/start", {"url": server.url})["result"]
+        refused = Attached(foreign, begun["attachToken"])
+        assert refused.reply["error"]["data"]["kind"] == "unknownFetch"
+        for stranger in (other, beside):
+            assert stranger.call("fetch/read", {"fetchId": begun["fetchId"]})["error"]["data"]["kind"] == "unknownFetch"
+            assert stranger.call("fetch/cancel", {"fetchId": begun["fetchId"]})["result"] == {"cancelled": False}
+            assert stranger.call("fetch/list")["result"]["fetches"] == []
+        assert Attached(own, begun["attachToken"]).read() == b"of the user"
+
+
+def test_a_challenge_of_the_main_socket_cannot_be_answered_on_the_restricted_one(stage):
+    password = stage.secret()
+    server, second = (stage.server(basic_server("bob", password)) for _ in range(2))
+    broker = stage.broker()
+    for own, foreign in [(broker.socket, path_of(broker)), (path_of(broker), broker.socket)]:
+        client, halves, other = Client(own, delivery="notification"), Client(own, delivery="result"), Client(foreign)
+        stage.clients += [client, halves, other]
+        call = client.start("fetch/run", {"url": server.url})
+        pending = client.notifications.get(timeout=10)["params"]["challengeId"]
+        answer = password_answer("bob", password)
+        assert other.call("auth/respond", {"challengeId": pending, "answer": answer})["result"]["accepted"] is False
+        assert other.call("auth/listPending")["result"]["challenges"] == []
+        resume = halves.fetch(second.url)["result"]["resume"]
+        refused = other.call("fetch/run", {"resume": resume, "answer": answer})
+        assert refused["error"]["data"]["kind"] == "unknownResume"
+        client.call("auth/respond", {"challengeId": pending, "answer": {"action": "continue"}})
+        assert client.wait(call)["result"]["status"] == 401
+        halves.call("fetch/run", {"resume": resume, "answer": {"action": "continue"}})
+    assert set(server.authorizations + second.authorizations) == {None}

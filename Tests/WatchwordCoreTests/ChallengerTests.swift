@@ -26,7 +26,7 @@ import WatchwordProtocol
     @Test func whereNobodyCanRead() throws {
         let plan = try FetchPlan(FetchRunParams(url: "http://h/"), subscription: nil)
         var machine = FetchMachine(
-            plan, id: FetchID(number: 1), client: ClientTag(value: 1),
+            plan, id: FetchID(number: 1), client: SpaceTurns.Client(tag: ClientTag(value: 1), program: nil),
             access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
         let isSecure: [(Challenger, Bool)] = [
             (server, false), (.server(Origin(scheme: .https, host: "h", port: 1)), true), (here, true),

@@ -6,10 +6,14 @@ import WatchwordProtocol
 /// One question for many fetches: semantics rules 20 to 22.
 @Suite struct CoalescingTests {
     /// Fifty fetches of as many clients, all challenged.
-    private func crowd(_ count: Int = 50, clients: (Int) -> Int = { $0 }) throws -> (TableRun, [FetchID]) {
+    private func crowd(
+        _ count: Int = 50, clients: (Int) -> Int = { $0 }, programs: (Int) -> Int? = { _ in nil }
+    ) throws -> (TableRun, [FetchID]) {
         var run = TableRun()
         var ids: [FetchID] = []
-        for index in 1...count { ids.append(try run.fetch("http://h/a/\(index)", client: clients(index))) }
+        for index in 1...count { 
+            ids.append(try run.fetch("http://h/a/\(index)", client: clients(index), program: programs(index)))
+        }
         for id in ids { run.challenge(id) }
         return (run, ids)
     }
@@ -26,8 +30,55 @@ import WatchwordProtocol
         #expect(Set(run.sent) == [basic("bob", "pw")])
     }
 
+    @Test func rule17AnAnswerForThisTimeOnlyServesTheProgramThatWasAsked() throws {
+        var (run, ids) = try crowd(9) { $0 } programs: { $0 % 3 }
+        run.answer(ids[0], user: "bob", "pw", .none)
+        run.serve(password: "pw")
+        #expect(Set(run.results.keys) == [ids[0], ids[3], ids[6]])
+        #expect(run.asking == [ids[1]])
+        #expect(run.question(ids[1])?.previousFailureCount == 0)
+        run.answer(ids[1], user: "bob", "pw", .none)
+        run.serve(password: "pw")
+        #expect(Set(run.results.keys) == [ids[0], ids[3], ids[6], ids[1], ids[4], ids[7]])
+        run.answer(ids[2], user: "bob", "pw")
+        run.serve(password: "pw")
+        #expect(run.results.count == 9)
+        #expect(run.challenges.count == 3)
+    }
+
+    /// An exception for this time, and a certificate for this time, are no other program's either.
+    @Test func rule17HoldsForWhatAConnectionAsks() throws {
+        var run = TableRun()
+        let ids = try (1...4).map { try run.fetch("https://h/", client: $0, program: $0 / 3, subscription: pinning) }
+        for id in ids { run.fail(id, .untrusted(1)) }
+        run.answer(ids[0], trust(1, .none))
+        #expect(run.transferring == [ids[0], ids[1]])
+        #expect(run.asking == [ids[2]])
+        for id in [ids[0], ids[1]] { run.fail(id, .certificate(.clientCertificateRequired)) }
+        run.answer(ids[2], trust(1, .none))
+        for id in [ids[2], ids[3]] { run.fail(id, .certificate(.clientCertificateRequired)) }
+        #expect(run.asking == [ids[0]])
+        run.answer(ids[0], .credential(.certificate(certificate("a", .none))))
+        run.respond(ids[0], 200)
+        #expect(run.last(ids[1])?.shownCertificate != nil)
+        #expect(run.asking == [ids[2]])
+    }
+
+    @Test func rule17ACredentialOfItsOwnNeedsNoAnswer() throws {
+        var run = TableRun()
+        let ids = try (1...5).map { client in
+            try run.fetch(client: client) {
+                $0.credential = LoginCredential(user: "bob", password: secret("pw"), persistence: .none)
+            }
+        }
+        for id in ids { run.challenge(id) }
+        #expect(run.transferring == [ids[0]])
+        run.respond(ids[0], 200)
+        #expect(run.transferring == Array(ids.dropFirst()))
+    }
+
     @Test func rule20AnAnswerForThisTimeOnlyServesAllThatWait() throws {
-        var (run, ids) = try crowd()
+        var (run, ids) = try crowd { _ in 1 }
         run.answer(ids[0], user: "bob", "pw", .none)
         run.serve(password: "pw")
         #expect(run.results.values.allSatisfy { $0.response.status == 200 })

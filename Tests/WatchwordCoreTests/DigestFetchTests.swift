@@ -73,7 +73,7 @@ import WatchwordProtocol
 
     private func machine(_ plan: FetchPlan) -> FetchMachine {
         FetchMachine(
-            plan, id: FetchID(number: 1), client: ClientTag(value: 1),
+            plan, id: FetchID(number: 1), client: SpaceTurns.Client(tag: ClientTag(value: 1), program: nil),
             access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
     }
 

@@ -109,7 +109,7 @@ import WatchwordProtocol
         let other = try distrusted(&run, 2, client: 3)
         #expect(run.asking == [one, other])
         #expect(run.isWaiting(same))
-        run.answer(one, trust(1))
+        run.answer(one, trust(1, .forSession))
         #expect(run.last(same)?.trustedKey == 1)
         #expect(run.identity(one) != run.identity(same))
         #expect(run.asking == [other])

@@ -35,7 +35,7 @@ struct TableRun {
     }
 
     mutating func fetch(
-        _ url: String = "http://h/a/page", client: Int = 1,
+        _ url: String = "http://h/a/page", client: Int = 1, program: Int? = nil,
         subscription: Subscription? = Subscription(delivery: .request), subject: Subject? = nil,
         change: (inout FetchRunParams) -> Void = { _ in }, plan changePlan: (inout FetchPlan) -> Void = { _ in }
     ) throws -> FetchID {
@@ -45,7 +45,8 @@ struct TableRun {
         change(&params)
         var plan = try FetchPlan(params, subscription: subscription)
         changePlan(&plan)
-        let id = table.add(plan, of: ClientTag(value: client), subject)
+        let id = table.add(
+            plan, of: ClientTag(value: client), program: program.map { ProgramTag(value: $0) }, subject)
         take(table.start(id, environment))
         return id
     }

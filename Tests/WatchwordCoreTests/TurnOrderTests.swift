@@ -47,7 +47,7 @@ import WatchwordProtocol
         run.fail(one, .certificate(.clientCertificateRequired))
         run.answer(one, .credential(.certificate(certificate("a"))))
         run.challengeFromProxy(other)
-        run.answer(other, user: "out", "pw", .none)
+        run.answer(other, user: "out", "pw")
         run.challengeFromProxy(one)
         #expect(run.isWaiting(one))
         run.fail(other, .certificate(.clientCertificateRequired))

@@ -176,7 +176,7 @@ SESSION = [
      "            agreesWithFetch(entry.credential, challenger),\n", "",
      "WatchwordCoreTests.(FetchMachineTests|FetchCredentialTests|AnswerTests)"),
     ("preemptive-downgrade", FETCH + "FetchMachine+Credentials.swift",
-     "            !isDowngrade(preemptiveAttempt(entry).challenge, challenger, memory),\n", "",
+     "            !isDowngrade(preemptiveAttempt(entry, memory).challenge, challenger, memory),\n", "",
      "WatchwordCoreTests.(SchemeOrderTests|DigestSchemeMemoryTests|DigestFetchTests|FetchCredentialTests)"),
     ("storage-named-proxy", FETCH + "FetchMachine+Asking.swift",
      "        if route?.isNamedByFetch == true { return false }\n", "",

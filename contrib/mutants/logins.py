@@ -1,6 +1,6 @@
 """Logins that many fetches share: who tries a credential, whom it serves, and what is forgotten meanwhile."""
 
-from .paths import CORE, FETCH, TRANSFERS
+from .paths import CORE, DAEMON_BROKER, FETCH, TRANSFERS
 
 LOGINS = [
     ("trial-aged", FETCH + "Attempt.swift",
@@ -26,4 +26,36 @@ LOGINS = [
      "let patience = isKnown ? Limits.verdictWait : Limits.verdictWait", "WatchwordCoreTests.AgedCredentialTests"),
     ("trial-one-after-the-other", CORE + "Turns/CredentialTrials.swift",
      "        trials[known].lastSent = now\n", "", "WatchwordCoreTests.CredentialTrialTests"),
+    ("answer-for-this-time", CORE + "Turns/SpaceTurns.swift",
+     "case .login(let credential, _): credential.persistence != .none", "case .login: true",
+     "WatchwordCoreTests.CoalescingTests"),
+    ("exception-for-this-time", CORE + "Turns/SpaceTurns.swift",
+     "case .trust(let decision): decision.persistence != .none", "case .trust: true",
+     "WatchwordCoreTests.CoalescingTests"),
+    ("answer-of-the-program", DAEMON_BROKER + "Broker+Starting.swift",
+     "program: connection.program.tag,", "program: ProgramTag(value: 1),", "Tests/EndToEnd/test_forgetting.py"),
+    ("forget-login-under-way", FETCH + "FetchMachine+Hops.swift",
+     "        if isCurrent { remember(", "        do { remember(", "WatchwordCoreTests.ForgettingTests"),
+    ("forget-those-that-wait", FETCH + "FetchMachine+Hops.swift",
+     "isForOthers && isCurrent ? .accepted", "isForOthers ? .accepted", "WatchwordCoreTests.ForgettingTests"),
+    ("forget-open-question", FETCH + "FetchMachine+Asking.swift",
+     "        candidate.mark = question.mark\n", "        candidate.mark = nil\n", "WatchwordCoreTests.ForgettingTests"),
+    ("forget-deferred", FETCH + "FetchMachine+Choosing.swift",
+     "mayUse(deferred.source, for: space, memory), !isForgotten(deferred, in: space, memory),",
+     "mayUse(deferred.source, for: space, memory),", "WatchwordCoreTests.ForgettingTests"),
+    ("forget-found-items", FETCH + "FetchMachine+Credentials.swift",
+     "$0.mark == memory.forgets.mark ? $0.items : nil", "$0.mark <= memory.forgets.mark ? $0.items : nil",
+     "WatchwordCoreTests.ForgettingTests"),
+    ("forget-trust", FETCH + "FetchMachine+Connection.swift",
+     "            memory.forgets.isCurrent(mark, for: server.space(realm: nil, .serverTrust))\n",
+     "            mark <= memory.forgets.mark\n", "WatchwordCoreTests.ForgettingTests"),
+    ("forget-certificate", FETCH + "FetchMachine+Connection.swift",
+     "            if isCurrent, certificate.persistence != .none,", "            if certificate.persistence != .none,",
+     "WatchwordCoreTests.ForgettingTests"),
+    ("forget-keyring-write", DAEMON_BROKER + "Broker+Keyring.swift",
+     "guard broker.table.isCurrent(mark, for: pattern) else {",
+     "guard broker.table.isCurrent(mark, for: pattern) || pattern.port > 0 else {", "BrokerTests.BrokerForgettingTests"),
+    ("attach-entrance", DAEMON_BROKER + "TokenScope.swift",
+     "other.peer.uid == peer.uid && other.peer.entrance == peer.entrance", "other.peer.uid == peer.uid",
+     "Tests/EndToEnd/test_restricted.py"),
 ]

@@ -20,6 +20,8 @@ struct Attempt: Sendable, Equatable {
     var isAccepted = false
     /// See `Candidate.provenAt`.
     var provenAt: Duration?
+    /// See `Candidate.mark`.
+    var mark: ForgetLog.Mark?
     /// Its use is in the account.
     var isNoted = false
 
@@ -31,6 +33,7 @@ struct Attempt: Sendable, Equatable {
         item = candidate.item
         home = candidate.home
         provenAt = candidate.provenAt
+        mark = candidate.mark
     }
 
     /// Whether other fetches may send it at the same time (semantics rule 22).

@@ -20,6 +20,7 @@ struct CredentialMemory: Sendable {
     var session: SessionCache
     var keyring: KeyringRecord
     var turns = SpaceTurns()
+    var forgets = ForgetLog()
     var refusals = RefusalLog()
     var identities = ConnectionIdentities()
     var decisions = ConnectionDecisions()

@@ -24,6 +24,13 @@ public struct ClientTag: Hashable, Sendable {
     public init(value: Int) { self.value = value }
 }
 
+/// Names the program that a client is a connection of, as far as the broker knows it.
+public struct ProgramTag: Hashable, Sendable {
+    public let value: Int
+
+    public init(value: Int) { self.value = value }
+}
+
 /// Who can be asked about a challenge, in this order (semantics rule 15).
 public enum Respondent: Sendable, Hashable, CaseIterable {
     /// The client whose fetch it is.

@@ -15,6 +15,8 @@ extension FetchMachine {
         guard let challenge = challenge(for: question, at: respondent, problem: problem, memory) else {
             return unexpected(&memory)
         }
+        var question = question
+        question.mark = memory.forgets.mark
         state = .asking(question, respondent)
         return FetchStep(.ask(challenge, respondent))
     }
@@ -90,7 +92,8 @@ extension FetchMachine {
             targets[offers.challenger, default: TargetRecord()].noteRepeatedAnswer()
             return ask(question, respondent, problem: .credentialAlreadyRefused, &memory)
         }
-        let candidate = Candidate(credential: credential, source: respondent.source, home: access.home)
+        var candidate = Candidate(credential: credential, source: respondent.source, home: access.home)
+        candidate.mark = question.mark
         return attempt(candidate, for: asked, in: space, question, environment, &memory)
     }
 
@@ -101,7 +104,7 @@ extension FetchMachine {
         let space = asked.protectionSpace(at: offers.challenger)
         let record = target(offers.challenger)
         if let proposed = question.proposed, mayUse(proposed.source, for: space, memory),
-            !record.hasRefused(proposed.credential, in: space)
+            !isForgotten(proposed, in: space, memory), !record.hasRefused(proposed.credential, in: space)
         {
             return attempt(proposed, for: asked, in: space, question, environment, &memory)
         }
@@ -180,7 +183,7 @@ extension FetchMachine {
         let usesStorage = mayUseStorage(for: space, memory)
         return SpaceTurns.Key(
             space: space, purpose: purpose, user: namedUser(at: Challenger(space)),
-            client: usesStorage ? access.line : .client(client), usesStorage: usesStorage, certificate: certificate)
+            client: usesStorage ? access.line : .client(client.tag), usesStorage: usesStorage, certificate: certificate)
     }
 
     mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {

@@ -44,7 +44,7 @@ extension FetchMachine {
         guard let deferred = question.deferred, let asked = question.asked else { return nil }
         let space = asked.protectionSpace(at: offers.challenger)
         learnRefusals(for: asked, in: space, deferred: deferred, memory)
-        guard mayUse(deferred.source, for: space, memory),
+        guard mayUse(deferred.source, for: space, memory), !isForgotten(deferred, in: space, memory),
             !target(offers.challenger).hasRefused(deferred.credential, in: space),
             !isRefused(deferred, in: space, memory)
         else { return nil }
@@ -117,9 +117,10 @@ extension FetchMachine {
         }
         let key = turnKey(for: space, .find, memory)
         guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
-        if mayUseStorage(for: space, memory), target(challenger).keyringItems == nil,
+        if mayUseStorage(for: space, memory), keyringItems(at: challenger, memory) == nil,
             memory.keyring.isWorthAsking(now: environment.now)
         {
+            targets[challenger, default: TargetRecord()].keyringItems = .init(mark: memory.forgets.mark)
             state = .lookingUp(question)
             return FetchStep(.lookUp(KeyringAttributes.queries(for: challenger)))
         }
@@ -147,6 +148,8 @@ extension FetchMachine {
     ) -> FetchStep {
         // Whoever waits for the verdict would wait for a person otherwise.
         if let step = confirm(candidate, in: space, question, environment, &memory) { return step }
+        var candidate = candidate
+        candidate.mark = candidate.mark ?? memory.forgets.mark
         let attempt = Attempt(asked, space, candidate)
         guard beginTrial(attempt, environment, &memory) else {
             var question = question
@@ -169,7 +172,7 @@ extension FetchMachine {
 
     /// What another fetch has found out to be right.
     mutating func follow(
-        _ found: SpaceTurns.Found, _ question: Question, _ environment: FetchEnvironment,
+        _ found: SpaceTurns.Found, isShared: Bool, _ question: Question, _ environment: FetchEnvironment,
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         switch (found, question.kind) {
@@ -177,7 +180,7 @@ extension FetchMachine {
             guard let asked = question.asked else { break }
             let space = asked.protectionSpace(at: offers.challenger)
             let own = ownCandidate(for: asked, in: space, memory)
-            guard mayUse(own?.source ?? source, for: space, memory),
+            guard own != nil || isShared, mayUse(own?.source ?? source, for: space, memory),
                 access.subject == nil || own != nil || [.client, .agent].contains(source),
                 !target(offers.challenger).hasRefused(credential, in: space),
                 asked.canCarry(credential, at: offers.challenger),
@@ -185,12 +188,12 @@ extension FetchMachine {
                 own.map({ $0.credential.isSame(as: credential) }) ?? true
             else { break }
             var candidate = own ?? Candidate(credential: credential, source: source, home: access.home)
-            candidate.provenAt = environment.now
+            (candidate.provenAt, candidate.mark) = (environment.now, memory.forgets.mark)
             return send(candidate, for: asked, in: space, question, environment, &memory)
-        case (.trust(let decision), .serverTrust):
+        case (.trust(let decision), .serverTrust) where isShared:
             return trust(decision, question, environment, &memory)
         case (.certificate(let certificate, let source), .clientCertificate)
-        where !target(server).hasRefused(certificate) && (access.subject == nil || source != .session):
+        where isShared && !target(server).hasRefused(certificate) && (access.subject == nil || source != .session):
             return show(certificate, source, question, environment, &memory)
         default:
             break

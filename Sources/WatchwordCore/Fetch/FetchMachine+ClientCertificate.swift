@@ -64,6 +64,7 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         outgoing.certificate = .certificate(certificate, source)
+        outgoing.certificateMark = question.mark ?? memory.forgets.mark
         notedCertificate = nil
         return transfer(environment, &memory)
     }

@@ -104,10 +104,12 @@ extension FetchMachine {
             if source != .session || response.clientCertificateRequest != nil { hasAuthenticated = true }
             let space = server.space(realm: nil, .clientCertificate)
             if source != .session { judge(space, nil, isAccepted: true, &memory) }
-            if certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
+            let isCurrent = outgoing.certificateMark.map { memory.forgets.isCurrent($0, for: space) } ?? false
+            if isCurrent, certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
                 memory.decisions.remember(certificate, at: hop.url.origin, owner: access.homeOfCertificates, now: now)
             }
-            release(.accepted(.certificate(certificate, source)), .connection, &memory)
+            release(
+                isCurrent ? .accepted(.certificate(certificate, source)) : .passed(declined: []), .connection, &memory)
         }
         if let trust = outgoing.trust, trust.fetch != nil, trust.isException, trust.persistence != .none {
             keep(trust, now, &memory)
@@ -117,7 +119,9 @@ extension FetchMachine {
 
     /// Never silently: somebody has said for how long.
     private mutating func keep(_ trust: TrustDecision, _ now: Duration, _ memory: inout CredentialMemory) {
-        guard mayRememberTrust(memory) else { return }
+        guard mayRememberTrust(memory), let mark = outgoing.trustMark,
+            memory.forgets.isCurrent(mark, for: server.space(realm: nil, .serverTrust))
+        else { return }
         let key = TrustedKey(origin: hop.url.origin, spkiSha256: trust.spkiSha256)
         let isPermanent = trust.persistence == .permanent
         let known = memory.decisions.trustedKey(at: key.origin, owner: access.home)

@@ -10,6 +10,8 @@ struct Candidate: Sendable, Equatable {
     var home: Partition?
     /// When the server last accepted it; `nil` where that is not known.
     var provenAt: Duration?
+    /// When the login with it began, among what was forgotten by hand; `nil` before.
+    var mark: ForgetLog.Mark?
 
     init(credential: LoginCredential, source: CredentialSource, item: String? = nil, home: Partition?) {
         self.credential = credential
@@ -69,10 +71,10 @@ extension FetchMachine {
                 owner: part, now: environment.now)
         }
         guard let entry = found, mightUseStorage(for: entry.space, memory),
-            access.subject == nil || isConsented(preemptiveAttempt(entry), memory, environment.now),
+            access.subject == nil || isConsented(preemptiveAttempt(entry, memory), memory, environment.now),
             plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
-            !isDowngrade(preemptiveAttempt(entry).challenge, challenger, memory),
+            !isDowngrade(preemptiveAttempt(entry, memory).challenge, challenger, memory),
             !target(challenger).hasRefused(entry.credential, in: entry.space),
             !isNarrowerStored(than: entry.credential, at: challenger, memory, environment.now),
             !memory.refusals.hasRefused(entry.credential, in: entry.space, since: lastRefusalBefore),
@@ -82,7 +84,7 @@ extension FetchMachine {
         return entry
     }
 
-    func preemptiveAttempt(_ entry: SessionEntry) -> Attempt {
+    func preemptiveAttempt(_ entry: SessionEntry, _ memory: CredentialMemory) -> Attempt {
         let challenge: AnswerableChallenge =
             if let digest = entry.digest {
                 .digest(digest)
@@ -97,6 +99,7 @@ extension FetchMachine {
         var attempt = Attempt(challenge, entry.space, candidate)
         attempt.isPreemptive = true
         attempt.provenAt = entry.provenAt
+        attempt.mark = memory.forgets.mark
         return attempt
     }
 
@@ -168,7 +171,7 @@ extension FetchMachine {
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
         let finding = KeyringFinding(
-            target(challenger).keyringItems ?? [], for: space, at: challenger,
+            keyringItems(at: challenger, memory) ?? [], for: space, at: challenger,
             path: path(at: challenger), user: user, time: memory.session.wallTime)
         guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
@@ -176,6 +179,11 @@ extension FetchMachine {
         let candidate = Candidate(
             credential: credential, source: .keyring, item: isExact ? item : nil, home: access.homeOfKeyring)
         return isUsable(candidate, for: challenge, in: space, memory) ? candidate : nil
+    }
+
+    /// `nil` before they were looked up, and when something was forgotten since then.
+    func keyringItems(at challenger: Challenger, _ memory: CredentialMemory) -> [KeyringItem]? {
+        target(challenger).keyringItems.flatMap { $0.mark == memory.forgets.mark ? $0.items : nil }
     }
 
     func isDowngrade(

@@ -33,7 +33,7 @@ extension FetchMachine {
             if let consultation = nextConsultation(for: entry.space, memory) {
                 return consult(consultation, then: .hop(events))
             }
-            if mayUseStorage(for: entry.space, memory) { outgoing[side] = preemptiveAttempt(entry) }
+            if mayUseStorage(for: entry.space, memory) { outgoing[side] = preemptiveAttempt(entry, memory) }
         }
         var step = transfer(environment, &memory)
         step.events.insert(contentsOf: events, at: 0)
@@ -142,7 +142,7 @@ extension FetchMachine {
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                 return .serverNotAuthentic(attempt.challenger)
             }
-            attempt.follow(exchange, info, nonces: &memory.session.nonces)
+            follow(exchange, info, &attempt, &memory)
         }
         // What comes through a tunnel is the server's, whatever it says.
         guard isTunnel || response.status == 401 || response.showsAcceptance else { return nil }
@@ -168,7 +168,7 @@ extension FetchMachine {
                 guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                     return fail(.serverNotAuthentic(server), &memory)
                 }
-                if response.showsAcceptance { attempt.follow(exchange, info, nonces: &memory.session.nonces) }
+                if response.showsAcceptance { follow(exchange, info, &attempt, &memory) }
             }
             if response.showsAcceptance {
                 hasAuthenticated = true
@@ -201,13 +201,14 @@ extension FetchMachine {
         if !attempt.isAccepted { judge(attempt, isAccepted: true, &memory) }
         attempt.isAccepted = true
         if isProven { attempt.provenAt = now }
-        memory.turns.endTrial(by: id, in: attempt.space, isProven ? .accepted : .none)
+        let isCurrent = isCurrent(attempt, memory)
+        memory.turns.endTrial(by: id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
         memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger)
-        remember(attempt, path: path, isProven: isProven, now, &memory)
+        if isCurrent { remember(attempt, path: path, isProven: isProven, now, &memory) }
         // A value that a client has made answers one challenge, and not those of the others.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }
         release(
-            isForOthers ? .accepted(.login(attempt.credential, attempt.source)) : .passed(declined: []),
+            isForOthers && isCurrent ? .accepted(.login(attempt.credential, attempt.source)) : .passed(declined: []),
             TurnSlot(attempt.space), &memory)
     }
 

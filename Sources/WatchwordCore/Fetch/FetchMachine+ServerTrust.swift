@@ -92,7 +92,8 @@ extension FetchMachine {
         let decision = decision(leaf, facts, persistence)
         let space = server.space(realm: nil, .serverTrust)
         note(.trustAccepted, space, nil, respondent.source, persistence, &memory)
-        release(.accepted(.trust(decision)), .connection, &memory)
+        let isCurrent = question.mark.map { memory.forgets.isCurrent($0, for: space) } ?? true
+        release(isCurrent ? .accepted(.trust(decision)) : .passed(declined: []), .connection, &memory)
         return self.trust(decision, question, environment, &memory)
     }
 
@@ -116,6 +117,7 @@ extension FetchMachine {
         var decision = decision
         decision.fetch = id
         outgoing.trust = decision
+        outgoing.trustMark = question.mark ?? memory.forgets.mark
         return transfer(environment, &memory)
     }
 
@@ -124,6 +126,7 @@ extension FetchMachine {
         for side in Side.allCases {
             guard let attempt = outgoing[side],
                 !mayUse(attempt.source, for: attempt.space, memory) || !isConsented(attempt, memory, now)
+                    || isStored(attempt.source) && !isCurrent(attempt, memory)
             else { continue }
             outgoing[side] = nil
             memory.turns.endTrial(by: id, in: attempt.space)

@@ -36,7 +36,7 @@ struct FetchMachine: Sendable {
     }
 
     let id: FetchID
-    let client: ClientTag
+    let client: SpaceTurns.Client
     /// What of that which is kept it may use.
     let access: Access
     let plan: FetchPlan
@@ -69,7 +69,7 @@ struct FetchMachine: Sendable {
     /// Of a request's body that comes through a socket.
     var bodyState = RequestBodyState.untouched
 
-    init(_ plan: FetchPlan, id: FetchID, client: ClientTag, access: Access, lastRefusal: Int) {
+    init(_ plan: FetchPlan, id: FetchID, client: SpaceTurns.Client, access: Access, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
         self.plan = plan
         self.id = id
@@ -201,7 +201,7 @@ struct FetchMachine: Sendable {
         _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .lookingUp(let question) = state else { return unexpected(&memory) }
-        targets[challenger(of: question), default: TargetRecord()].keyringItems = items
+        targets[challenger(of: question), default: TargetRecord()].keyringItems?.items = items
         memory.keyring.notePaths(
             of: items, at: challenger(of: question), time: environment.sinceEpoch, now: environment.now)
         return choose(question, environment, &memory)
@@ -224,8 +224,9 @@ struct FetchMachine: Sendable {
             return choose(question, environment, &memory)
         case .turn, .lookAgain:
             return choose(question, environment, &memory)
-        case .accepted(let found):
-            return follow(found, question, environment, &memory)
+        case .accepted(let found, let isShared):
+            question.mark = nil
+            return follow(found, isShared: isShared, question, environment, &memory)
         case .proceed:
             return proceed(question, environment, &memory)
         case .cancelled(let isOwn) where !isOwn && !isForAgents(question),

@@ -62,11 +62,26 @@ extension FetchTable {
             if isMeant { forgotten.append(listing) }
             return isMeant
         }
+        if let pattern { memory.forgets.note(.credentials(pattern, user: nil)) }
         for listing in forgotten {
+            memory.forgets.note(.credentials(listing.space, user: listing.user))
             memory.add(
                 .changed(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
         }
         return (count, takeOrders())
+    }
+
+    /// Somebody forgets an item of the keyring, now or in a moment: of these spaces, or of any where that is `nil`.
+    public mutating func noteForgotten(_ pattern: SpacePattern?) {
+        memory.forgets.note(pattern.map { .credentials($0, user: nil) } ?? .everything)
+    }
+
+    /// Names this moment for `isCurrent`.
+    public var forgetMark: ForgetMark { ForgetMark(mark: memory.forgets.mark) }
+
+    /// Whether nothing was forgotten by hand since then that means credentials of these spaces.
+    public func isCurrent(_ moment: ForgetMark, for pattern: SpacePattern) -> Bool {
+        memory.forgets.isCurrent(moment.mark, for: pattern, user: nil)
     }
 
     /// `nil` when there is no such credential in the session.
@@ -82,6 +97,7 @@ extension FetchTable {
 
     /// Forgets the session's credentials: all, or those of one origin. Returns how many.
     public mutating func clearSession(origin: Origin?) -> (count: Int, orders: [Order]) {
+        memory.forgets.note(origin.map { .origin($0) } ?? .everything)
         let count = memory.session.clear(origin: origin) + memory.decisions.clear(origin: origin)
         // Connections that somebody has logged in, or that an exception has let be made, outlive the exception otherwise.
         memory.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
@@ -161,6 +177,11 @@ extension FetchTable {
     public mutating func noteKeyring(_ failure: KeyringFailure?, now: Duration) {
         if let failure { memory.keyring.noteFailure(failure, now: now) } else { memory.keyring.noteUse() }
     }
+}
+
+/// A moment among what was forgotten by hand.
+public struct ForgetMark: Sendable {
+    let mark: ForgetLog.Mark
 }
 
 extension FetchTable.Sharing {

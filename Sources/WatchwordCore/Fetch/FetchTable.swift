@@ -86,12 +86,17 @@ public struct FetchTable: Sendable {
     // MARK: Events of one fetch
 
     /// Enters a fetch. Its first orders come from `start`.
-    /// - Parameter subject: on whose behalf; `nil` for somebody who may use everything.
-    public mutating func add(_ plan: FetchPlan, of client: ClientTag, _ subject: Subject? = nil) -> FetchID {
+    /// - Parameters:
+    ///   - program: which the client is a connection of; `nil` for one that shares its program with no other client.
+    ///   - subject: on whose behalf; `nil` for somebody who may use everything.
+    public mutating func add(
+        _ plan: FetchPlan, of client: ClientTag, program: ProgramTag? = nil, _ subject: Subject? = nil
+    ) -> FetchID {
         lastNumber += 1
         let id = FetchID(number: lastNumber)
         machines[id] = FetchMachine(
-            plan, id: id, client: client, access: Access(subject, client: client, sharing: sharing),
+            plan, id: id, client: SpaceTurns.Client(tag: client, program: program),
+            access: Access(subject, client: client, sharing: sharing),
             lastRefusal: memory.refusals.lastNumber)
         return id
     }

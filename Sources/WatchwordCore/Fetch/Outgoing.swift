@@ -8,6 +8,9 @@ struct Outgoing: Sendable, Equatable {
     var proxy: Attempt?
     var trust: TrustDecision?
     var certificate = CertificateDecision.undecided
+    /// When somebody was asked about them, among what was forgotten by hand.
+    var trustMark: ForgetLog.Mark?
+    var certificateMark: ForgetLog.Mark?
 
     subscript(side: Side) -> Attempt? {
         get { side == .server ? server : proxy }

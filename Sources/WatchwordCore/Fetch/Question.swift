@@ -33,6 +33,8 @@ struct Question: Sendable {
     var problem: Challenge.AnswerProblem?
     /// Why the login that was tried could not be made. The fetch fails with it, unless somebody leaves it at the response.
     var obstacle: FetchFailure?
+    /// When it was put to somebody, among what was forgotten by hand; `nil` before.
+    var mark: ForgetLog.Mark?
     /// The client's own, from its last answer to a scheme of several rounds.
     var state: String?
 

@@ -14,8 +14,14 @@ struct TargetRecord: Sendable, Equatable {
     private var refusedCertificates: [CertificateCredential] = []
     /// What the client said to `canAuthenticate`.
     var canAuthenticate: [ProtectionSpace: Bool] = [:]
-    /// What the keyring has for the server; looked up at most once. What fits depends on the space, and on the path of the hop.
-    var keyringItems: [KeyringItem]?
+    /// What the keyring has for the server; looked up once, and again when something was forgotten by hand since then. What fits
+    /// depends on the space, and on the path of the hop.
+    struct FoundItems: Sendable, Equatable {
+        var items: [KeyringItem] = []
+        let mark: ForgetLog.Mark
+    }
+
+    var keyringItems: FoundItems?
     /// What the server has said of the certificates that it takes; a failure before the connection does not say it again.
     var certificateRequest: ClientCertificateRequest?
     /// A scheme has failed for other reasons than a wrong password: a weaker one is asked for, and never taken silently.

@@ -33,6 +33,17 @@ struct SpaceTurns: Sendable {
         case certificate(CertificateCredential, CredentialSource)
     }
 
+    /// Whose fetch takes or waits for a turn.
+    struct Client: Sendable, Equatable {
+        let tag: ClientTag
+        /// `nil` for a program that has no other client.
+        let program: ProgramTag?
+
+        func isOfSameProgram(as other: Client) -> Bool {
+            tag == other.tag || program != nil && program == other.program
+        }
+    }
+
     /// Where a fetch waits.
     enum WaitingPlace: Sendable, Hashable {
         case line(Key)
@@ -58,8 +69,8 @@ struct SpaceTurns: Sendable {
     enum News: Sendable, Equatable {
         /// It has the turn now.
         case turn
-        /// This was accepted meanwhile.
-        case accepted(Found)
+        /// This was accepted meanwhile. Where it is not shared, it is only for a fetch that has the same one by itself.
+        case accepted(Found, isShared: Bool)
         case proceed
         /// Its own client has cancelled, or an agent for all for whom it was asked.
         case cancelled(isOwn: Bool)
@@ -80,13 +91,13 @@ struct SpaceTurns: Sendable {
 
     private struct Waiter: Sendable {
         let fetch: FetchID
-        let client: ClientTag
+        let client: Client
         var declined = PassedRespondents()
     }
 
     private struct Line: Sendable {
         var holder: FetchID
-        let client: ClientTag
+        let client: Client
         var waiters: [Waiter] = []
     }
 
@@ -99,7 +110,7 @@ struct SpaceTurns: Sendable {
     }
 
     /// Takes the turn, if it is free or the fetch's already; else a place in the line, and then it is `false`.
-    mutating func take(_ key: Key, for fetch: FetchID, of client: ClientTag) -> Bool {
+    mutating func take(_ key: Key, for fetch: FetchID, of client: Client) -> Bool {
         guard let line = lines[key] else {
             lines[key] = Line(holder: fetch, client: client)
             return true
@@ -117,23 +128,29 @@ struct SpaceTurns: Sendable {
         let client = line.client
         switch outcome {
         case .accepted(let found):
-            lines[key] = nil
-            for waiter in line.waiters { wake(waiter, .accepted(found)) }
-            return
+            // Rule 17: what is for this time only is for this program only; the others are asked themselves.
+            let served = line.waiters.filter { waiter in
+                key.purpose == .own || found.isForAll || waiter.client.isOfSameProgram(as: client)
+            }
+            for waiter in served {
+                let isShared = found.isForAll || waiter.client.isOfSameProgram(as: client)
+                wake(waiter, .accepted(found, isShared: isShared))
+            }
+            line.waiters.removeAll { waiter in served.contains { $0.fetch == waiter.fetch } }
         case .proceed:
             lines[key] = nil
             for waiter in line.waiters { wake(waiter, .proceed) }
             return
         case .cancelled(let respondent), .rejected(let respondent):
             let isForAll = respondent == .agents
-            for waiter in line.waiters where isForAll || waiter.client == client {
-                let isOwn = waiter.client == client
+            for waiter in line.waiters where isForAll || waiter.client.tag == client.tag {
+                let isOwn = waiter.client.tag == client.tag
                 wake(waiter, outcome == .cancelled(by: respondent) ? .cancelled(isOwn: isOwn) : .rejected(isOwn: isOwn))
             }
-            line.waiters.removeAll { isForAll || $0.client == client }
+            line.waiters.removeAll { isForAll || $0.client.tag == client.tag }
         case .passed(let declined):
             for index in line.waiters.indices {
-                let isSame = line.waiters[index].client == client
+                let isSame = line.waiters[index].client.tag == client.tag
                 line.waiters[index].declined.formUnion(isSame ? declined : declined.forOtherClients)
             }
         }
@@ -194,5 +211,16 @@ struct SpaceTurns: Sendable {
 
     private mutating func wake(_ waiter: Waiter, _ news: News) {
         wakes.append(Wake(fetch: waiter.fetch, news: news, declined: waiter.declined))
+    }
+}
+
+extension SpaceTurns.Found {
+    /// Whether it may serve programs that wait beside the one that was asked (semantics rule 17).
+    fileprivate var isForAll: Bool {
+        switch self {
+        case .login(let credential, _): credential.persistence != .none
+        case .trust(let decision): decision.persistence != .none
+        case .certificate(let certificate, _): certificate.persistence != .none
+        }
     }
 }

@@ -1,0 +1,181 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+@Suite struct ForgetLogTests {
+    private static let space = ProtectionSpace(
+        scheme: "https", host: "h", port: 443, realm: "r", authenticationMethod: .httpBasic)
+
+    private func isCurrent(_ user: String? = nil, after scope: ForgetLog.Scope) -> Bool {
+        var log = ForgetLog()
+        let mark = log.mark
+        log.note(scope)
+        #expect(log.isCurrent(log.mark, for: Self.space), "what began afterwards is not meant")
+        return log.isCurrent(mark, for: Self.space, user: user)
+    }
+
+    @Test func whatWasForgottenIsMeantAndNothingElse() throws {
+        #expect(!isCurrent(after: .everything))
+        #expect(!isCurrent(after: .origin(try FetchURL("https://h/x").origin)))
+        #expect(isCurrent(after: .origin(try FetchURL("https://h:444/x").origin)))
+        #expect(!isCurrent(after: .credentials(SpacePattern(scheme: "https", host: "h", port: 443), user: nil)))
+        #expect(
+            isCurrent(after: .credentials(SpacePattern(scheme: "https", host: "h", port: 443, realm: "R"), user: nil)))
+        #expect(!isCurrent("bob", after: .credentials(SpacePattern(Self.space), user: "bob")))
+        #expect(isCurrent("eve", after: .credentials(SpacePattern(Self.space), user: "bob")))
+    }
+
+    @Test func whatBeganTooLongAgoCountsAsMeant() {
+        var log = ForgetLog()
+        let mark = log.mark
+        for _ in 0..<64 { log.note(.credentials(SpacePattern(scheme: "http", host: "x", port: 80), user: nil)) }
+        #expect(log.isCurrent(mark, for: Self.space))
+        log.note(.credentials(SpacePattern(scheme: "http", host: "x", port: 80), user: nil))
+        #expect(!log.isCurrent(mark, for: Self.space))
+    }
+}
+
+/// What is forgotten by hand while a login is under way.
+@Suite struct ForgettingTests {
+    enum Forgetting: CaseIterable {
+        case session, origin, pattern, lock
+    }
+
+    private func forget(_ kind: Forgetting, _ run: inout TableRun, _ url: String = "https://h/") throws {
+        let origin = try FetchURL(url).origin
+        switch kind {
+        case .session: run.take(run.table.clearSession(origin: nil).orders)
+        case .origin: run.take(run.table.clearSession(origin: origin).orders)
+        case .pattern:
+            let pattern = SpacePattern(scheme: origin.scheme.rawValue, host: origin.host, port: origin.port)
+            run.take(run.table.forget(number: nil, pattern: pattern, of: ClientTag(value: 1)).orders)
+        case .lock:
+            run.take(run.table.lock())
+            run.table.unlock()
+        }
+    }
+
+    @Test(arguments: Forgetting.allCases)
+    func aLoginThatWasUnderWayIsNotRemembered(kind: Forgetting) throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let id = try run.fetch("https://h/a/")
+        run.challenge(id)
+        run.found(id, [])
+        run.answer(id, user: "bob", "pw", .permanent)
+        try forget(kind, &run)
+        run.respond(id, 200)
+        #expect(run.results[id]?.response.status == 200)
+        #expect(run.table.sessionCount == 0)
+        #expect(!run.effects.contains { if case .store = $0 { true } else { false } })
+    }
+
+    @Test(arguments: Forgetting.allCases)
+    func aQuestionThatWasOpenIsNotRemembered(kind: Forgetting) throws {
+        var run = TableRun()
+        let id = try run.fetch("https://h/a/")
+        run.challenge(id)
+        try forget(kind, &run)
+        run.answer(id, user: "bob", "pw")
+        run.respond(id, 200)
+        #expect(run.table.sessionCount == 0)
+        // The next one is: nothing was forgotten since.
+        let next = try run.fetch("https://h/a/")
+        run.challenge(next)
+        run.answer(next, user: "bob", "pw")
+        run.respond(next, 200)
+        #expect(run.table.sessionCount == 1)
+    }
+
+    @Test(arguments: Forgetting.allCases)
+    func aPreemptiveLoginBringsNothingBack(kind: Forgetting) throws {
+        var run = TableRun()
+        let first = try run.fetch("https://h/a/")
+        run.challenge(first, "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
+        run.answer(first, user: "bob", "pw")
+        run.respond(first, 200)
+        let second = try run.fetch("https://h/a/")
+        #expect(run.last(second)?.authorization != nil)
+        try forget(kind, &run)
+        run.respond(second, 200, ("Authentication-Info", "nextnonce=\"m\""))
+        #expect(run.table.sessionCount == 0)
+        let third = try run.fetch("https://h/a/")
+        #expect(run.last(third)?.authorization == nil)
+    }
+
+    @Test(arguments: Forgetting.allCases)
+    func nothingThatWaitsIsServedWithIt(kind: Forgetting) throws {
+        var run = TableRun()
+        let ids = try (1...3).map { try run.fetch("https://h/a/", client: $0) }
+        for id in ids { run.challenge(id) }
+        run.answer(ids[0], user: "bob", "pw")
+        try forget(kind, &run)
+        run.respond(ids[0], 200)
+        #expect(run.asking == [ids[1]])
+        #expect(run.sent == [basic("bob", "pw")])
+        run.answer(ids[1], user: "bob", "pw")
+        run.serve(password: "pw")
+        #expect(run.results.count == 3)
+        #expect(run.table.sessionCount == 1)
+    }
+
+    @Test func whatWaitsForAVerdictDoesNotSendWhatWasForgotten() throws {
+        for preemptive in [true, false] {
+            var run = TableRun()
+            let first = try run.fetch("https://h/a/")
+            run.challenge(first)
+            run.answer(first, user: "bob", "pw")
+            run.respond(first, 200)
+            run.now = Limits.acceptanceAge
+            let ids = try (1...3).map { try run.fetch("https://h/a/", client: $0) { $0.preemptive = preemptive } }
+            if !preemptive { for id in ids { run.challenge(id) } }
+            #expect(run.transferring == [ids[0]])
+            let before = run.sent.count
+            run.take(run.table.clearSession(origin: nil).orders)
+            run.respond(ids[0], 200)
+            for id in run.transferring { run.challenge(id) }
+            #expect(run.sent.count == before)
+            #expect(run.asking.count == 1)
+            #expect(run.table.sessionCount == 0)
+        }
+    }
+
+    @Test func anItemThatWasForgottenIsLookedUpAgain() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let asked = try run.fetch(subscription: Subscription(delivery: .request, mode: .everything))
+        run.challenge(asked)
+        run.found(asked, [item("1", exact("bob"), "pw")])
+        #expect(run.question(asked)?.proposedCredential?.source == .keyring)
+        run.table.noteForgotten(nil)
+        run.answer(asked, .useDefault)
+        #expect(run.isLookingUp(asked))
+        run.found(asked, [])
+        #expect(run.sent.isEmpty)
+    }
+
+    @Test(arguments: [Forgetting.session, .origin, .lock])
+    func anExceptionThatWasUnderWayIsNotKept(kind: Forgetting) throws {
+        var run = TableRun()
+        let ids = try (1...2).map { try run.fetch("https://h/", client: $0, subscription: pinning) }
+        for id in ids { run.fail(id, .untrusted(1)) }
+        try forget(kind, &run)
+        run.answer(ids[0], trust(1, .permanent))
+        #expect(run.asking == [ids[1]])
+        run.respond(ids[0], 200)
+        #expect(run.kept.isEmpty)
+        let next = try run.fetch("https://h/")
+        #expect(run.last(next)?.trustedKey == nil)
+    }
+
+    @Test(arguments: [Forgetting.session, .origin, .lock])
+    func aCertificateThatWasUnderWayIsNotRemembered(kind: Forgetting) throws {
+        var run = TableRun()
+        let id = try run.fetch("https://h/", subscription: pinning)
+        run.fail(id, .certificate(.clientCertificateRequired))
+        run.answer(id, .credential(.certificate(certificate("a", .forSession))))
+        try forget(kind, &run)
+        run.respond(id, 200)
+        let next = try run.fetch("https://h/", subscription: pinning)
+        #expect(run.last(next)?.shownCertificate == nil)
+    }
+}
