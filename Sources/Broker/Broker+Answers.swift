@@ -197,6 +197,7 @@ struct ParkedFetch {
     /// Where its first half was.
     let scope: TokenScope
 
+    var connection: ConnectionID { scope.connection }
     var peer: PeerIdentity { scope.peer }
     var program: ClientProgram { scope.program }
 

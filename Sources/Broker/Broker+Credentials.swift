@@ -175,7 +175,8 @@ extension Broker {
                             broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
                         }
                         broker.removeItems(
-                            Array(names.dropFirst()), of: pattern, counted: counted + (isRemoved ? 1 : 0), cause, then: then)
+                            Array(names.dropFirst()), of: pattern, counted: counted + (isRemoved ? 1 : 0), cause,
+                            then: then)
                     }
                 }
             }

@@ -195,7 +195,9 @@ extension Broker {
                 .fetchRedirect, ["status": .integer(status), "from": .string(from), "to": .string(to)], of: fetch)
         case .responded(let status, let headers) where fetch.params.notify.contains(.headers) && fetch.steps == nil:
             notify(.fetchHeaders, ["status": .integer(status), "headers": headers.json], of: fetch)
-        case .redirected, .responded:
+        case .waiting(let wait) where fetch.params.notify.contains(.waiting):
+            notify(.fetchWaiting, describe(wait), of: fetch)
+        case .redirected, .responded, .waiting:
             break
         }
     }
@@ -256,11 +258,12 @@ extension Broker {
     func listFetches(of connection: ClientConnection) -> JSON {
         let own = connection.fetches.compactMap { fetches[$0] }
         let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> JSON in
-            [
+            let entry: JSON = [
                 "fetchId": .string("\(fetch.id)"), "url": .string(fetch.params.url),
                 "method": .string(fetch.params.method), "state": .string(fetch.state.word),
                 "runningMs": .integer((clock.now - fetch.since).wholeMilliseconds),
             ]
+            return table.wait(of: fetch.id).map { entry.adding(describe($0)) } ?? entry
         }
         let held = connection.bodies.fetchIDs.map { id -> JSON in ["fetchId": .string(id), "state": "holding"] }
         return ["fetches": .array(running + held)]

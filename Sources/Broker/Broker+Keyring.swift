@@ -8,7 +8,7 @@ extension Broker {
     func lookUp(_ queries: [[String: String]], for fetch: RunningFetch) {
         lastLookUp += 1
         let (id, number) = (fetch.id, lastLookUp)
-        fetch.state = .lookingUp(number: number)
+        beginLookUp(number, of: fetch)
         lookUps[number] = id
         guard let keyring else { return lookUpEnded(.failure(.notConfigured), number) }
         let finish: @Sendable (Result<[KeyringItem], KeyringFailure>) -> Void = { [self, loop] result in
@@ -33,7 +33,7 @@ extension Broker {
     }
 
     private func finishLookUp(_ result: Result<[KeyringItem], KeyringFailure>, _ id: FetchID, _ number: Int) {
-        guard let fetch = fetches[id], case .lookingUp(number) = fetch.state else { return }
+        guard let fetch = fetches[id], case .lookingUp(number, _) = fetch.state else { return }
         perform(table.found(result, for: id, environment))
     }
 

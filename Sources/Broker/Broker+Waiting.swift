@@ -1,8 +1,23 @@
+internal import JSONText
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// Fetches that wait for others: none of them waits for longer than it may.
 extension Broker {
     func beginWait(of fetch: RunningFetch) { fetch.state = .waiting(waitTimer(of: fetch)) }
+
+    /// Notes what a look-up in the keyring waits for.
+    func beginLookUp(_ number: Int, of fetch: RunningFetch) {
+        fetch.state = .lookingUp(number: number, waitTimer(of: fetch))
+    }
+
+    /// What `fetch/waiting` and `fetch/list` say.
+    func describe(_ wait: FetchWait) -> KeyValuePairs<String, JSON?> {
+        [
+            "for": .string(wait.reason.rawValue), "protectionSpace": wait.space.json,
+            "sinceMs": .integer(max(0, (clock.now - wait.since).wholeMilliseconds)),
+        ]
+    }
 
     private func waitTimer(of fetch: RunningFetch) -> DeadlineTimer? {
         let shortest = Duration.milliseconds(10)

@@ -10,7 +10,7 @@ final class RunningFetch {
         /// Somebody is asked whether it may use what is kept.
         case confirming(String, since: Duration)
         /// The keyring is asked; `number` tells an answer that comes too late.
-        case lookingUp(number: Int)
+        case lookingUp(number: Int, DeadlineTimer?)
         /// For another fetch. The timer tells when that has lasted too long.
         case waiting(DeadlineTimer?)
         /// The client is asked for the request's body.

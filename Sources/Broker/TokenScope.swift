@@ -1,3 +1,5 @@
+internal import WatchwordProtocol
+
 /// Which connections may use a token that was issued on another one.
 struct TokenScope {
     let connection: ConnectionID

@@ -34,7 +34,11 @@ struct FetchOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How many redirects to follow with -L.", valueName: "number"))
     var maxRedirs = Limits.defaultRedirects
 
-    @Option(name: [.customShort("m"), .long], help: ArgumentHelp("Time on the network in all.", valueName: "seconds"))
+    @Option(
+        name: [.customShort("m"), .long],
+        help: ArgumentHelp(
+            "Time in all, waiting for other programs included. The time of a question of its own does not count.",
+            valueName: "seconds"))
     var maxTime: Double?
 
     @Flag(name: .shortAndLong, help: "End with code 22 for a status of 400 and above, without the body.")
@@ -61,6 +65,7 @@ struct FetchOptions: ParsableArguments {
         common.maxRedirects = location ? maxRedirs : 0
         if let maxTime { common.timeoutMs = max(1, Int((maxTime * 1000).rounded(.up))) }
         if verbose { common.notify = [.headers, .redirect] }
+        if verbose || WaitNotice.hasReader { common.notify.append(.waiting) }
         pace.set(&common)
         let taken = SecretArguments.taken
         common.credential = try login.credential(taken, interrupt: interrupt)

@@ -48,6 +48,7 @@ struct QuickFetch: Equatable {
     var item: FetchItem {
         var params = FetchRunParams(url: url)
         params.maxRedirects = location ? Limits.defaultRedirects : 0
+        if WaitNotice.hasReader { params.notify = [.waiting] }
         var item = FetchItem(params: params, name: RemoteName.of(url) ?? url)
         item.file = output
         item.failsOnErrors = fail

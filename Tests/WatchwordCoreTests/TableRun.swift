@@ -13,6 +13,8 @@ struct TableRun {
     /// The value of every `Authorization` field that was sent, in order.
     private(set) var sent: [String] = []
     private(set) var challenges: [(fetch: FetchID, challenge: Challenge, respondent: Respondent)] = []
+    /// What each fetch was told that it waits for, in order.
+    private(set) var waits: [FetchID: [FetchWait]] = [:]
     private(set) var effects: [FetchTable.Command] = []
     private(set) var notes: [AuditNote] = []
     private(set) var lookUps = 0
@@ -151,6 +153,8 @@ struct TableRun {
     mutating func take(_ orders: [FetchTable.Order]) {
         for order in orders {
             switch order.command {
+            case .tell(.waiting(let wait)):
+                if let id = order.fetch { waits[id, default: []].append(wait) }
             case .tell, .judge: break
             case .note(let note): notes.append(note)
             case .store, .remove, .announce: effects.append(order.command)

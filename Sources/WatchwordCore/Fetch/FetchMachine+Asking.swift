@@ -186,11 +186,16 @@ extension FetchMachine {
             client: usesStorage ? access.line : .client(client.tag), usesStorage: usesStorage, certificate: certificate)
     }
 
+    /// `false`, and then the fetch has to wait. A fetch that asks nobody does not wait while a person is asked, and goes on
+    /// without the turn (semantics rule 20).
     mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {
         let slot = TurnSlot(key.space)
         if heldTurns[slot] != key { release(.passed(declined: []), slot, &memory) }
-        guard memory.turns.take(key, for: id, of: client) else { return false }
-        heldTurns[slot] = key
+        switch memory.turns.take(key, for: id, of: client, waitsForPeople: plan.interaction != .none) {
+        case .taken: heldTurns[slot] = key
+        case .queued: return false
+        case .questionOpen: break
+        }
         return true
     }
 

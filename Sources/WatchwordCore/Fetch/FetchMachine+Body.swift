@@ -18,6 +18,7 @@ extension FetchMachine {
                 "\(server.text) wants the request again, and no copy of its body is left: it was larger than the quota for temporary files, or the disk is full; answer fetch/needBody to send it again"
             return fail(FetchFailure(.bodyNotReplayable, text), &memory)
         }
+        memory.turns.endTrial(by: id)
         state = .needingBody
         return FetchStep(.needBody)
     }

@@ -121,7 +121,7 @@ extension FetchMachine {
             memory.keyring.isWorthAsking(now: environment.now)
         {
             targets[challenger, default: TargetRecord()].keyringItems = .init(mark: memory.forgets.mark)
-            state = .lookingUp(question)
+            state = .lookingUp(question, since: environment.now)
             return FetchStep(.lookUp(KeyringAttributes.queries(for: challenger)))
         }
         let stored = storedCandidate(for: asked, in: space, memory, environment.now)

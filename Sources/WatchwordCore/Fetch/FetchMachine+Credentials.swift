@@ -53,7 +53,7 @@ extension FetchMachine {
     private func isNarrowerStored(
         than credential: LoginCredential, at challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
     ) -> Bool {
-        guard target(challenger).keyringItems != nil || memory.keyring.isWorthAsking(now: now) else { return false }
+        guard keyringItems(at: challenger, memory) != nil || memory.keyring.isWorthAsking(now: now) else { return false }
         return memory.keyring.paths.hasNarrower(than: credential, for: path(at: challenger), at: challenger)
     }
 

@@ -60,12 +60,9 @@ extension FetchMachine {
         dropStored(&memory, now: environment.now)
         if let obstacle = bodyObstacle(&memory) ?? foreignCertificate(&memory) { return obstacle }
         if let step = awaitVerdict(environment, &memory) { return step }
-        waited = .zero
-        let timeout = plan.timeout - networkTime
-        guard timeout > .zero else {
-            let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all."
-            return fail(FetchFailure(.timedOut, text), &memory)
-        }
+        let timeout = time.left
+        guard timeout > .zero else { return timedOut(&memory) }
+        time.noteRequest()
         state = .transferring(since: environment.now)
         exchanges += 1
         noteUses(&memory)

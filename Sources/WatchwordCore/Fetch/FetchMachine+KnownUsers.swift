@@ -59,7 +59,7 @@ extension FetchMachine {
         _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
     ) -> [KnownCredential] {
         let matches = KeyringMatches(
-            target(challenger).keyringItems ?? [], at: challenger, path: path(at: challenger),
+            keyringItems(at: challenger, memory) ?? [], at: challenger, path: path(at: challenger),
             user: namedUser(at: challenger), time: memory.session.wallTime
         ) { $0.matches(space) }
         return matches.best.compactMap { stored in

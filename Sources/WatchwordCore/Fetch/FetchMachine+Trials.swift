@@ -37,20 +37,41 @@ extension FetchMachine {
         return startHop(environment, &memory, events: [])
     }
 
-    /// Waiting for a verdict that takes long ends before the verdict comes.
-    mutating func lookAgainIfOverdue(
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
-    ) -> FetchStep? {
-        guard case .waiting(_, .trial, _) = state, let end = memory.turns.patienceEnd(of: id), environment.now >= end
-        else { return nil }
+    /// Time has passed: the fetch has waited for long enough, for its client or for a verdict. `nil` when it has not.
+    mutating func endWait(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
+        if case .lookingUp(_, let since) = state, time.isUsedUp(at: environment.now, inWaitSince: since) {
+            return timedOut(&memory)
+        }
+        guard case .waiting(let paused, let place, let since) = state else { return nil }
+        if time.isUsedUp(at: environment.now, inWaitSince: since) { return timedOut(&memory) }
+        if environment.now >= time.end(ofWaitSince: since) {
+            let text =
+                "\(challenger(of: paused).text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
+            return fail(FetchFailure(.challengeTimedOut, text), &memory)
+        }
+        guard case .trial = place, let end = memory.turns.patienceEnd(of: id), environment.now >= end else {
+            return nil
+        }
         memory.turns.leave(id, from: .trial)
         return resumed(SpaceTurns.Wake(fetch: id, news: .lookAgain, declined: []), environment, &memory)
     }
 
+    mutating func timedOut(_ memory: inout CredentialMemory) -> FetchStep {
+        let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all"
+        return fail(FetchFailure(.timedOut, text), &memory)
+    }
+
+    /// What the fetch waits for; `nil` where it does not wait for another one.
+    func wait(_ memory: CredentialMemory) -> FetchWait? {
+        guard case .waiting(_, let place, _) = state else { return nil }
+        return memory.turns.wait(of: id, at: place)
+    }
+
     /// See `FetchTable.deadline`.
     func deadline(_ memory: CredentialMemory) -> Duration? {
+        if case .lookingUp(_, let since) = state { return time.boundsWaiting ? since + time.left : nil }
         guard case .waiting(_, let place, let since) = state else { return nil }
-        let end = since + Limits.turnWait - waited
+        let end = time.end(ofWaitSince: since)
         guard case .trial = place, let patience = memory.turns.patienceEnd(of: id) else { return end }
         return min(end, patience)
     }

@@ -22,7 +22,7 @@ struct FetchMachine: Sendable {
         case transferring(since: Duration)
         indirect case consulting(Consultation, then: Suspended)
         indirect case waiting(Paused, at: SpaceTurns.WaitingPlace, since: Duration)
-        indirect case lookingUp(Question)
+        indirect case lookingUp(Question, since: Duration)
         indirect case asking(Question, Respondent)
         indirect case confirming(Question, GrantBook.Use, epoch: Int)
         case needingBody
@@ -57,9 +57,7 @@ struct FetchMachine: Sendable {
     let lastRefusalBefore: Int
     /// Failed attempts and so on, of each server and proxy.
     var targets: [Challenger: TargetRecord] = [:]
-    var networkTime = Duration.zero
-    /// Spent waiting for other fetches since the last request.
-    var waited = Duration.zero
+    var time: TimeBudget
     var exchanges = 0
     var rounds = 0
     var redirects = 0
@@ -71,6 +69,7 @@ struct FetchMachine: Sendable {
 
     init(_ plan: FetchPlan, id: FetchID, client: SpaceTurns.Client, access: Access, lastRefusal: Int) {
         self.lastRefusalBefore = lastRefusal
+        time = TimeBudget(plan)
         self.plan = plan
         self.id = id
         self.client = client
@@ -94,7 +93,7 @@ struct FetchMachine: Sendable {
         _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .transferring(let since) = state else { return unexpected(&memory) }
-        networkTime += environment.now - since
+        time.noteNetwork(environment.now - since)
         bodyState = response.requestBody
         if response.isFromProxy, let route, response.status == 407 {
             let fields = response.headers.values(of: "Proxy-Authenticate")
@@ -150,7 +149,7 @@ struct FetchMachine: Sendable {
         _ failure: TransferFailure, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .transferring(let since) = state else { return unexpected(&memory) }
-        networkTime += environment.now - since
+        time.noteNetwork(environment.now - since)
         bodyState = failure.requestBody
         noteTunnel(failure, environment.now, &memory)
         memory.turns.endTrial(by: id)
@@ -200,7 +199,8 @@ struct FetchMachine: Sendable {
     mutating func found(
         _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        guard case .lookingUp(let question) = state else { return unexpected(&memory) }
+        guard case .lookingUp(let question, let since) = state else { return unexpected(&memory) }
+        time.noteWait(environment.now - since)
         targets[challenger(of: question), default: TargetRecord()].keyringItems?.items = items
         memory.keyring.notePaths(
             of: items, at: challenger(of: question), time: environment.sinceEpoch, now: environment.now)
@@ -212,7 +212,7 @@ struct FetchMachine: Sendable {
         _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .waiting(let paused, let place, let since) = state else { return unexpected(&memory) }
-        waited += environment.now - since
+        time.noteWait(environment.now - since)
         guard case .question(var question) = paused else {
             return resumedRequest(isProven: wake.news == .proven, paused, environment, &memory)
         }
@@ -250,13 +250,7 @@ struct FetchMachine: Sendable {
             releaseAll(&memory)
             return nil
         }
-        guard case .waiting(let paused, _, let since) = state else { return nil }
-        if waited + environment.now - since >= Limits.turnWait {
-            let text =
-                "\(challenger(of: paused).text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
-            return fail(FetchFailure(.challengeTimedOut, text), &memory)
-        }
-        return lookAgainIfOverdue(environment, &memory)
+        return endWait(environment, &memory)
     }
 
     /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.

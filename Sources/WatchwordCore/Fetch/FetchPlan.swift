@@ -41,8 +41,10 @@ public struct FetchPlan: Sendable, Equatable {
     public var preemptive: Bool
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
-    /// On the network, in all.
+    /// On the network, in all; and waiting for other fetches, where `timeoutBoundsWaiting`.
     public var timeout: Duration
+    /// The client has named the time.
+    public var timeoutBoundsWaiting: Bool
     public var maxBodyBytes: Int
     public var delivery: BodyDelivery
     public var decompresses: Bool
@@ -77,6 +79,7 @@ public struct FetchPlan: Sendable, Equatable {
         preemptive = params.preemptive
         methods = params.methods
         let longest = inSteps ? Limits.fetchTimeout : Limits.defaultFetchTimeout
+        timeoutBoundsWaiting = params.timeoutMs != nil
         timeout = params.timeoutMs.map { .milliseconds($0) } ?? longest
         maxBodyBytes = params.maxBodyBytes ?? Limits.bodyBytes
         delivery = inSteps ? .fromHeader : .beyond(params.maxInlineBodyBytes)

@@ -44,10 +44,22 @@ struct FetchStep: Sendable, Equatable {
     }
 }
 
+extension FetchStep.Action {
+    /// Whether the fetch waits for what a person, or its client, says.
+    var asksPeople: Bool {
+        switch self {
+        case .ask, .confirm, .consult: true
+        case .transfer, .lookUp, .wait, .needBody, .finish, .fail: false
+        }
+    }
+}
+
 /// What a client may want to know of its fetch on the way.
 public enum FetchEvent: Sendable, Equatable {
     /// A redirect is followed.
     case redirected(status: Int, from: String, to: String)
+    /// The fetch waits for another one, or that one does something else now.
+    case waiting(FetchWait)
     /// The response that becomes the result.
     case responded(status: Int, headers: [HeaderField])
 }

@@ -171,6 +171,9 @@ public struct FetchTable: Sendable {
         return ids.flatMap { id in run(id, environment, machines[id]?.abort(failure, &memory)) }
     }
 
+    /// What a fetch waits for; `nil` where it does not wait for another one.
+    public func wait(of id: FetchID) -> FetchWait? { machines[id]?.wait(memory) }
+
     /// When a fetch that waits for another one has waited for long enough, and `expire` is due; `nil` where it does not wait.
     public func deadline(of id: FetchID) -> Duration? { machines[id]?.deadline(memory) }
 
@@ -224,6 +227,25 @@ public struct FetchTable: Sendable {
         }
     }
 
+    // MARK: Waiting
+
+    private func tellWait(of id: FetchID, to orders: inout [Order]) {
+        guard let wait = machines[id]?.wait(memory) else { return }
+        orders.append(Order(fetch: id, command: .tell(.waiting(wait))))
+    }
+
+    /// Who waits for a turn of this fetch waits for a person, or does not any longer; and whoever waits for those, too.
+    private mutating func noteActivity(of id: FetchID, isAsking: Bool, _ now: Duration, to orders: inout [Order]) {
+        guard let machine = machines[id], !machine.heldTurns.isEmpty else { return }
+        let isAsking = isAsking || machine.wait(memory)?.reason == .question
+        for key in machine.heldTurns.values {
+            for waiter in memory.turns.noteActivity(in: key, of: id, isAsking ? .question : .trial, now) {
+                tellWait(of: waiter, to: &orders)
+                noteActivity(of: waiter, isAsking: false, now, to: &orders)
+            }
+        }
+    }
+
     // MARK: Orders
 
     /// The orders of one step, and those of all the steps that it leads to in fetches that waited.
@@ -231,12 +253,12 @@ public struct FetchTable: Sendable {
         _ id: FetchID, _ environment: FetchEnvironment, _ step: FetchStep?
     ) -> [Order] {
         var orders: [Order] = []
-        if let step { append(step, of: id, to: &orders) }
+        if let step { append(step, of: id, environment.now, to: &orders) }
         var effects = takeOrders(of: id)
         var wakes = memory.turns.takeWakes()[...]
         while let wake = wakes.popFirst() {
             guard let next = machines[wake.fetch]?.resumed(wake, environment, &memory) else { continue }
-            append(next, of: wake.fetch, to: &orders)
+            append(next, of: wake.fetch, environment.now, to: &orders)
             effects += takeOrders(of: wake.fetch)
             wakes += memory.turns.takeWakes()
         }
@@ -246,8 +268,10 @@ public struct FetchTable: Sendable {
         return notes + verdicts + orders + effects
     }
 
-    private mutating func append(_ step: FetchStep, of id: FetchID, to orders: inout [Order]) {
+    private mutating func append(_ step: FetchStep, of id: FetchID, _ now: Duration, to orders: inout [Order]) {
         for event in step.events { orders.append(Order(fetch: id, command: .tell(event))) }
+        if step.action == .wait { tellWait(of: id, to: &orders) }
+        noteActivity(of: id, isAsking: step.action.asksPeople, now, to: &orders)
         let command: Command
         switch step.action {
         case .transfer(let request): command = .transfer(request)

@@ -70,6 +70,13 @@ struct CredentialTrials: Sendable {
         for index in trials.indices { trials[index].waiters.removeAll { $0 == fetch } }
     }
 
+    /// What the fetch waits for, and since when that is on its way.
+    func wait(of fetch: FetchID) -> FetchWait? {
+        trials.first { $0.waiters.contains(fetch) }.map {
+            FetchWait(reason: .trial, space: $0.space, since: $0.since)
+        }
+    }
+
     /// When the fetch, which waits, may send the credential as well.
     func patienceEnd(of fetch: FetchID) -> Duration? {
         trials.first { $0.waiters.contains(fetch) }.map { $0.lastSent + $0.patience }

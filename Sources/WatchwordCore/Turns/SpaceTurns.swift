@@ -92,12 +92,14 @@ struct SpaceTurns: Sendable {
     private struct Waiter: Sendable {
         let fetch: FetchID
         let client: Client
+        let waitsForPeople: Bool
         var declined = PassedRespondents()
     }
 
     private struct Line: Sendable {
         var holder: FetchID
         let client: Client
+        var activity = HolderActivity()
         var waiters: [Waiter] = []
     }
 
@@ -109,15 +111,49 @@ struct SpaceTurns: Sendable {
         lines.values.reduce(0) { $0 + $1.waiters.count } + trials.waitingCount
     }
 
-    /// Takes the turn, if it is free or the fetch's already; else a place in the line, and then it is `false`.
-    mutating func take(_ key: Key, for fetch: FetchID, of client: Client) -> Bool {
+    enum Taking: Sendable, Equatable {
+        case taken
+        /// The fetch waits now.
+        case queued
+        /// A person is asked, for whom this fetch does not wait.
+        case questionOpen
+    }
+
+    /// Takes the turn, if it is free or the fetch's already; else a place in the line, unless a person is asked and the fetch
+    /// does not wait for people.
+    mutating func take(_ key: Key, for fetch: FetchID, of client: Client, waitsForPeople: Bool = true) -> Taking {
         guard let line = lines[key] else {
             lines[key] = Line(holder: fetch, client: client)
-            return true
+            return .taken
         }
-        if line.holder == fetch { return true }
-        lines[key]?.waiters.append(Waiter(fetch: fetch, client: client))
-        return false
+        if line.holder == fetch { return .taken }
+        if line.activity.reason == .question && !waitsForPeople { return .questionOpen }
+        lines[key]?.waiters.append(Waiter(fetch: fetch, client: client, waitsForPeople: waitsForPeople))
+        return .queued
+    }
+
+    /// The holder of a turn asks a person now, or has stopped asking. Returns the fetches that go on waiting for it, where that is
+    /// something new; those that do not wait for people are woken.
+    mutating func noteActivity(
+        in key: Key, of fetch: FetchID, _ reason: FetchWait.Reason, _ now: Duration
+    ) -> [FetchID] {
+        guard lines[key]?.holder == fetch, lines[key]?.activity.note(reason, now: now) == true else { return [] }
+        if reason == .question {
+            for waiter in lines[key]?.waiters ?? [] where !waiter.waitsForPeople { wake(waiter, .lookAgain) }
+            lines[key]?.waiters.removeAll { !$0.waitsForPeople }
+        }
+        return lines[key]?.waiters.map(\.fetch) ?? []
+    }
+
+    /// What a fetch waits for at `place`.
+    func wait(of fetch: FetchID, at place: WaitingPlace) -> FetchWait? {
+        switch place {
+        case .trial: trials.wait(of: fetch)
+        case .line(let key):
+            lines[key].map {
+                FetchWait(reason: $0.activity.reason ?? .trial, space: key.space, since: $0.activity.since)
+            }
+        }
     }
 
     func holds(_ key: Key, _ fetch: FetchID) -> Bool { lines[key]?.holder == fetch }

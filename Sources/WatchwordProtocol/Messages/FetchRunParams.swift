@@ -11,7 +11,7 @@ public enum Interaction: String, Sendable, CaseIterable {
 
 /// What a fetch wants to be told on its way.
 public enum FetchNotification: String, Sendable, CaseIterable {
-    case headers, progress, redirect
+    case headers, progress, redirect, waiting
     /// What became of the answers of its client (`auth/resolved`).
     case resolved
 }
@@ -36,7 +36,7 @@ public struct FetchRunParams: Sendable, Equatable {
     public var preemptive = true
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
-    /// Time on the network in all.
+    /// Time on the network, and waiting for other fetches, in all; the own questions do not count.
     /// Of a fetch in steps only when it was given: a large body takes its time.
     public var timeoutMs: Int?
     public var maxInlineBodyBytes = Limits.defaultInlineBodyBytes

@@ -48,6 +48,7 @@ public enum BrokerMethodName: String, Sendable, CaseIterable {
     case fetchProgress = "fetch/progress"
     case fetchCompleted = "fetch/completed"
     case fetchRedirect = "fetch/redirect"
+    case fetchWaiting = "fetch/waiting"
     case serverClosing = "server/closing"
     case event
     case cancelRequest = "$/cancelRequest"

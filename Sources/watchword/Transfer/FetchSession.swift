@@ -12,6 +12,9 @@ final class FetchSession {
     private let atOnce: Int
     private let display: ProgressDisplay?
     private let began = ContinuousClock.now
+    /// Its own question stands at the terminal, for which the other fetches of this command may wait.
+    private var isAsking = false
+    private var lastWait: String?
 
     init(
         _ items: [FetchItem], on connection: BrokerConnection, atOnce: Int, showsProgress: Bool, isBarOnly: Bool,
@@ -94,11 +97,19 @@ final class FetchSession {
 
     private func note(_ method: String, _ params: JSON?, isVerbose: Bool) {
         if isVerbose { Verbose.show(method, params) }
+        if method == BrokerMethodName.fetchWaiting.rawValue, let params, !isAsking {
+            // Once for all that wait for the same.
+            let text = WaitNotice.text(params, isVerbose: isVerbose)
+            if let text, text != lastWait { StandardError.write(line: "* \(text)") }
+            lastWait = text ?? lastWait
+        }
         if let params { transfer(params)?.note(method, params) }
     }
 
     private func answer(_ challenge: IncomingChallenge) -> ChallengeAnswer? {
         guard let transfer = transfer(challenge.params) else { return .useDefault }
+        isAsking = true
+        defer { isAsking = false }
         return transfer.answer(challenge) { progress in
             if let display { display.announce(progress) } else { StandardError.clear() }
         }

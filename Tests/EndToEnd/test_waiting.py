@@ -1,0 +1,115 @@
+"""Waiting for other programs: what a fetch is told of it, what bounds it, and who never waits (semantics rule 20)."""
+import queue
+import subprocess
+import time
+
+import pytest
+
+from rig.bodies import eventually
+from rig.broker import program
+from rig.client import password_answer
+from rig.scripted import basic_server
+from rig.terminal import Terminal
+
+
+@pytest.fixture
+def scene(stage):
+    """A question that is open at one program."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    asked = stage.client()
+    call = asked.start("fetch/run", {"url": server.url})
+    challenge = asked.challenges.get(timeout=10)
+
+    class Scene:
+        def answer(self):
+            asked.reply(challenge, password_answer("bob", password))
+            assert asked.wait(call)["result"]["status"] == 200
+
+    scene = Scene()
+    scene.server, scene.asked, scene.broker = server, asked, stage.brokers[0]
+    return scene
+
+
+def waiting(client):
+    return client.call("server/status")["result"]["fetches"]["waiting"]
+
+
+def test_rule_20_a_fetch_that_asks_nobody_does_not_wait_for_a_question(stage, scene):
+    other = stage.client()
+    began = time.monotonic()
+    assert other.fetch(scene.server.url, auth={"interaction": "none"})["result"]["status"] == 401
+    assert time.monotonic() - began < 5
+    scene.answer()
+    assert other.fetch(scene.server.url, auth={"interaction": "none"})["result"]["status"] == 200
+
+
+def test_a_waiting_fetch_is_told_what_it_waits_for(stage, scene):
+    other, quiet = stage.client(), stage.client()
+    call = other.start("fetch/run", {"url": scene.server.url, "notify": ["waiting"]})
+    told = other.notifications.get(timeout=10)
+    assert told["method"] == "fetch/waiting"
+    params = told["params"]
+    assert params["requestId"] == call and params["for"] == "question" and params["sinceMs"] >= 0
+    assert params["protectionSpace"]["realm"] == "Staff" and params["protectionSpace"]["port"] == scene.server.port
+    [listed] = other.call("fetch/list")["result"]["fetches"]
+    assert listed["state"] == "waiting" and listed["sinceMs"] >= params["sinceMs"]
+    assert {name: listed[name] for name in ("fetchId", "for", "protectionSpace")} == {
+        name: params[name] for name in ("fetchId", "for", "protectionSpace")}
+    other_call = quiet.start("fetch/run", {"url": scene.server.url})
+    eventually(lambda: waiting(scene.asked) == 2, "it does not wait")
+    scene.answer()
+    assert other.wait(call)["result"]["status"] == quiet.wait(other_call)["result"]["status"] == 200
+    with pytest.raises(queue.Empty):
+        quiet.notifications.get_nowait()
+    # Of the login that followed it was told as well.
+    assert other.notifications.get(timeout=10)["params"]["for"] == "trial"
+
+
+def test_timeout_bounds_the_wait_for_the_question_of_another(stage, scene):
+    other = stage.client()
+    began = time.monotonic()
+    failed = other.fetch(scene.server.url, timeoutMs=300)
+    assert failed["error"]["data"]["kind"] == "timedOut" and 0.25 < time.monotonic() - began < 4
+    assert waiting(other) == 0
+    scene.answer()
+
+
+def test_its_own_question_does_not_count(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client = stage.client()
+    call = client.start("fetch/run", {"url": server.url, "timeoutMs": 1000})
+    challenge = client.challenges.get(timeout=10)
+    time.sleep(1.2)
+    client.reply(challenge, password_answer("bob", password))
+    assert client.wait(call)["result"]["status"] == 200
+
+
+def test_the_helper_keeps_to_its_time_and_says_what_it_waits_for(scene):
+    began = time.monotonic()
+    done = subprocess.run(
+        [program("watchword"), "fetch", "-v", "-m", "0.3", "--socket", scene.broker.socket, scene.server.url],
+        capture_output=True, text=True, timeout=30)
+    assert done.returncode == 28 and time.monotonic() - began < 5
+    line = f"* waiting for the answer to a question that another program has put about {scene.server.url} (Staff)"
+    assert done.stderr.splitlines().count(line) == 1
+
+
+def test_the_helper_says_nothing_of_it_where_nobody_looks(scene):
+    done = subprocess.run(
+        [program("watchword"), "fetch", "-m", "0.3", "--socket", scene.broker.socket, scene.server.url],
+        capture_output=True, text=True, timeout=30)
+    assert done.returncode == 28 and "waiting" not in done.stderr
+
+
+def test_the_helper_says_at_a_terminal_that_it_waits(scene):
+    terminal = Terminal(
+        program("watchword"), "fetch", scene.server.url,
+        environment={**scene.broker.environment, "WATCHWORD_SOCKET": scene.broker.socket, "TERM": "dumb"})
+    terminal.expect("* waiting for the answer to a question that another program has put about")
+    scene.answer()
+    terminal.expect("welcome")
+    assert terminal.end() == 0
