@@ -139,7 +139,7 @@ import WatchwordProtocol
         let sent = table.answered(answer, for: id, environment)
         #expect(sent.map(\.command.name) == ["note", "transfer"])
         let orders = table.received(TransferResponse(status: 200, headers: []), for: id, environment)
-        #expect(orders.map(\.command.name) == ["tell", "finish", "announce"])
+        #expect(orders.map(\.command.name) == ["judge", "tell", "finish", "announce"])
         #expect(orders.last?.fetch == nil && orders.last?.cause == id)
     }
 }

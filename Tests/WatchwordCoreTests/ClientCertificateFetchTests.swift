@@ -74,7 +74,7 @@ import WatchwordProtocol
         #expect(run.isWaiting(ids[1]))
         run.fail(ids[0], .certificate(.clientCertificateRefused))
         #expect(run.asking == [ids[0]])
-        run.answer(ids[0], show("b"))
+        run.answer(ids[0], show("b", .forSession))
         run.respond(ids[0], 200)
         #expect(run.last(ids[1])?.shownCertificate == "/b.pem")
         #expect(run.last(ids[2])?.shownCertificate == "/b.pem")

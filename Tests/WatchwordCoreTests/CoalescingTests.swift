@@ -50,17 +50,19 @@ import WatchwordProtocol
         #expect(run.challenges.count == 3)
     }
 
-    /// An exception for this time, and a certificate for this time, are no other program's either.
-    @Test func rule17HoldsForWhatAConnectionAsks() throws {
+    @Test func rule17HoldsForExceptions() throws {
         var run = TableRun()
         let ids = try (1...4).map { try run.fetch("https://h/", client: $0, program: $0 / 3, subscription: pinning) }
         for id in ids { run.fail(id, .untrusted(1)) }
         run.answer(ids[0], trust(1, .none))
         #expect(run.transferring == [ids[0], ids[1]])
         #expect(run.asking == [ids[2]])
-        for id in [ids[0], ids[1]] { run.fail(id, .certificate(.clientCertificateRequired)) }
-        run.answer(ids[2], trust(1, .none))
-        for id in [ids[2], ids[3]] { run.fail(id, .certificate(.clientCertificateRequired)) }
+    }
+
+    @Test func rule17HoldsForClientCertificates() throws {
+        var run = TableRun()
+        let ids = try (1...4).map { try run.fetch("https://h/", client: $0, program: $0 / 3, subscription: pinning) }
+        for id in ids { run.fail(id, .certificate(.clientCertificateRequired)) }
         #expect(run.asking == [ids[0]])
         run.answer(ids[0], .credential(.certificate(certificate("a", .none))))
         run.respond(ids[0], 200)

@@ -42,12 +42,12 @@ import WatchwordProtocol
     /// One shows a certificate and is asked by the proxy; the other has the turn there, and gets to the same certificate.
     @Test func nobodyHoldsTheProxyWhileItWaitsForAConnection() throws {
         var run = TableRun(proxy: wayOut)
-        let one = try run.fetch("https://h/", subscription: pinning)
-        let other = try run.fetch("https://h/", client: 2, subscription: pinning)
+        let one = try run.fetch("https://h/", program: 1, subscription: pinning)
+        let other = try run.fetch("https://h/", client: 2, program: 1, subscription: pinning)
         run.fail(one, .certificate(.clientCertificateRequired))
         run.answer(one, .credential(.certificate(certificate("a"))))
         run.challengeFromProxy(other)
-        run.answer(other, user: "out", "pw")
+        run.answer(other, user: "out", "pw", .none)
         run.challengeFromProxy(one)
         #expect(run.isWaiting(one))
         run.fail(other, .certificate(.clientCertificateRequired))

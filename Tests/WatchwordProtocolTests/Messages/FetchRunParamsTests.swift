@@ -94,7 +94,10 @@ struct FetchRunParamsTests {
         ("timeoutMs", "1.5", nil), ("timeoutMs", #""1""#, "params.timeoutMs must be a whole number from 1 to 86400000"),
         ("maxInlineBodyBytes", "-1", nil), ("maxInlineBodyBytes", "8388609", nil), ("maxRedirects", "-1", nil),
         ("maxRedirects", "51", "params.maxRedirects must be a whole number from 0 to 50"),
-        ("notify", #"["headers","body"]"#, "params.notify must be a list of: headers, progress, redirect"),
+        (
+            "notify", #"["headers","body"]"#,
+            "params.notify must be a list of: headers, progress, redirect, waiting, resolved"
+        ),
         ("notify", #""headers""#, "params.notify must be a list"),
         ("auth", "[]", "params.auth must be an object, not a list"),
         ("auth", #"{"interaction":"me"}"#, "params.auth.interaction must be one of: self, agent, none"),

@@ -63,7 +63,7 @@ struct CredentialTests {
 
     @Test(arguments: ["PASSWORD", "", "tickets"])
     func otherTypesAreNotKnown(type: String) {
-        let known = "one of: password, token, header, certificate, trust, proposed"
+        let known = "one of: password, token, header, certificate, trust, proposed, stored"
         #expect(
             problem { try Credential(withMember("type", .string(type)), at: "credential") }
                 == "credential.type \"\(type)\" is not known; \(known)")
