@@ -195,7 +195,7 @@ extension Broker {
     }
 
     private func apply(
-        _ changes: [(id: String, attributes: [String: String])], _ chosen: StoredItem, _ cause: Cause,
+        _ changes: [(id: String, attributes: [ExactText: ExactText])], _ chosen: StoredItem, _ cause: Cause,
         then: @escaping Then<Result<JSON, RPCError>>
     ) {
         guard let change = changes.first, let keyring else { return then(self, .success([:])) }

@@ -69,7 +69,7 @@ extension Broker {
         guard options.handOuts.contains(where: { $0.covers(program, pattern) }) else {
             throw RPCError(
                 .denied,
-                "The configuration gives \(program.shortened) no passwords of \(DisplayURL.host(pattern.host)). To let it: credentials.hand-out = [\"\(program.shortened) \(DisplayURL.host(pattern.host))\"]."
+                "The configuration gives \(program.shortened) no passwords of \(DisplayURL.host(pattern.host.string)). To let it: credentials.hand-out = [\"\(program.shortened) \(DisplayURL.host(pattern.host.string))\"]."
             )
         }
         guard connection.peer.runsFile(program) else {

@@ -5,7 +5,7 @@ internal import WatchwordProtocol
 
 /// The keyring, on behalf of fetches. Nobody but the fetch that asked waits for it.
 extension Broker {
-    func lookUp(_ queries: [[String: String]], for fetch: RunningFetch) {
+    func lookUp(_ queries: [[ExactText: ExactText]], for fetch: RunningFetch) {
         lastLookUp += 1
         let (id, number) = (fetch.id, lastLookUp)
         beginLookUp(number, of: fetch)
@@ -55,7 +55,7 @@ extension Broker {
         }
     }
 
-    private func discarded(_ result: Result<Bool, KeyringFailure>, user: String, _ cause: Cause) {
+    private func discarded(_ result: Result<Bool, KeyringFailure>, user: ExactText, _ cause: Cause) {
         openKeyringChanges -= 1
         switch result {
         case .success(true): announce(CredentialChange(.forgotten, nil, user: user, source: .keyring), cause)
@@ -123,7 +123,7 @@ extension Broker {
         record(change, cause)
         var params = JSON.object([
             "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
-            "user": change.user.map { .string($0) },
+            "user": change.user?.json,
         ])
         if let space = change.space { params = params.adding(["protectionSpace": space.json]) }
         for connection in connections.values where connection.isInitialized && !connection.isConfined {

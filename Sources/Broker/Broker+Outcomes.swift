@@ -25,7 +25,7 @@ extension Broker {
 
     /// Tells whoever gave the last answer of this fetch what became of it, unless it knows: an agent, or a client whose fetch
     /// asks for that.
-    func tellOutcome(_ outcome: OpenAnswer.Outcome, user: String? = nil, of fetch: RunningFetch) {
+    func tellOutcome(_ outcome: OpenAnswer.Outcome, user: ExactText? = nil, of fetch: RunningFetch) {
         guard let answer = fetch.openAnswer else { return }
         fetch.openAnswer = nil
         guard answer.by == "agent" || fetch.params.notify.contains(.resolved) else { return }
@@ -33,7 +33,7 @@ extension Broker {
             .authResolved,
             .object([
                 "challengeId": .string(answer.challengeID), "action": "credential", "by": .string(answer.by),
-                "outcome": .string(outcome.rawValue), "user": user.map { .string($0) },
+                "outcome": .string(outcome.rawValue), "user": user?.json,
             ]))
     }
 }

@@ -39,7 +39,7 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     public func setCallLimit(_ limit: Duration) { self.limit.withLock { $0 = limit } }
 
     public func search(
-        _ queries: [[String: String]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>
+        _ queries: [[ExactText: ExactText]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>
     ) {
         begin(completion) { session, call throws(KeyringFailure) in
             try session.search(queries, withSecrets: withSecrets, call)
@@ -47,7 +47,7 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     }
 
     public func store(
-        _ secret: Secret, attributes: [String: String], label: String, completion: @escaping Completion<String>
+        _ secret: Secret, attributes: [ExactText: ExactText], label: String, completion: @escaping Completion<String>
     ) {
         let windowLimit = windowLimit
         begin(completion) { session, call throws(KeyringFailure) in
@@ -62,7 +62,7 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     }
 
     public func setAttributes(
-        _ attributes: [String: String], of id: String, completion: @escaping Completion<Void>
+        _ attributes: [ExactText: ExactText], of id: String, completion: @escaping Completion<Void>
     ) {
         begin(completion) { session, call throws(KeyringFailure) in
             try session.setAttributes(attributes, of: id, call)

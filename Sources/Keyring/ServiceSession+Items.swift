@@ -11,7 +11,7 @@ extension ServiceSession {
     private static let propertiesInterface = "org.freedesktop.DBus.Properties"
 
     func search(
-        _ queries: [[String: String]], withSecrets: Bool, _ call: KeyringCall
+        _ queries: [[ExactText: ExactText]], withSecrets: Bool, _ call: KeyringCall
     ) throws(KeyringFailure) -> [KeyringItem] {
         var items: [KeyringItem] = []
         var seen: Set<String> = []
@@ -30,7 +30,7 @@ extension ServiceSession {
     }
 
     /// The paths of all items that carry `query`, the unlocked ones first.
-    private func find(_ query: [String: String], _ call: KeyringCall) throws(KeyringFailure) -> [String] {
+    private func find(_ query: [ExactText: ExactText], _ call: KeyringCall) throws(KeyringFailure) -> [String] {
         // What D-Bus cannot carry, no item has.
         guard let attributes = Variant.attributes(query) else { return [] }
         let reply = try send(
@@ -93,7 +93,7 @@ extension ServiceSession {
     }
 
     func setAttributes(
-        _ attributes: [String: String], of id: String, _ call: KeyringCall
+        _ attributes: [ExactText: ExactText], of id: String, _ call: KeyringCall
     ) throws(KeyringFailure) {
         guard Variant.path(id) != nil, let item = try item(id, call) else { throw .noSuchItem(id) }
         if item.isLocked { throw .locked }

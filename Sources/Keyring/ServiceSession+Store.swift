@@ -5,8 +5,8 @@ internal import WatchwordProtocol
 /// The calls on the default collection.
 extension ServiceSession {
     /// The attribute under which the name of the schema is kept.
-    static let schemaName = "xdg:schema"
-    private static let networkPassword = "org.gnome.keyring.NetworkPassword"
+    static let schemaName: ExactText = "xdg:schema"
+    private static let networkPassword: ExactText = "org.gnome.keyring.NetworkPassword"
 
     /// - Throws: `.refused` when the user has none.
     private func defaultCollection(_ call: KeyringCall) throws(KeyringFailure) -> String {
@@ -44,7 +44,7 @@ extension ServiceSession {
 
     /// Puts the secret into the default collection, which is unlocked for that. `onPrompt` runs before a window comes up.
     func store(
-        _ secret: Secret, attributes: [String: String], label: String, _ call: KeyringCall, onPrompt: () -> Void
+        _ secret: Secret, attributes: [ExactText: ExactText], label: String, _ call: KeyringCall, onPrompt: () -> Void
     ) throws(KeyringFailure) -> String {
         var attributes = attributes
         attributes[Self.schemaName] = Self.networkPassword

@@ -1,4 +1,5 @@
 internal import CSecret
+internal import WatchwordProtocol
 
 /// A value of D-Bus, owned. Its text is valid UTF-8, because GDBus lets nothing else in.
 final class Variant {
@@ -49,10 +50,10 @@ final class Variant {
     }
 
     /// `a{ss}`; `nil` when a name or a value has a NUL.
-    static func attributes(_ attributes: [String: String]) -> Variant? {
+    static func attributes(_ attributes: [ExactText: ExactText]) -> Variant? {
         var entries: [Variant] = []
         for (name, value) in attributes {
-            guard let name = text(name), let value = text(value) else { return nil }
+            guard let name = text(name.string), let value = text(value.string) else { return nil }
             entries.append(entry(name, value))
         }
         return array(of: "{ss}", entries)
@@ -80,12 +81,12 @@ final class Variant {
     var paths: [String] { type == "ao" ? children.compactMap(\.text) : [] }
 
     /// Of an `a{ss}`; `nil` when it is none, or has text that is not UTF-8.
-    var attributes: [String: String]? {
+    var attributes: [ExactText: ExactText]? {
         guard type == "a{ss}" else { return nil }
-        var attributes: [String: String] = [:]
+        var attributes: [ExactText: ExactText] = [:]
         for entry in children.map(\.children) {
             guard let name = entry.first?.text, let value = entry.last?.text else { return nil }
-            attributes[name] = value
+            attributes[ExactText(name)] = ExactText(value)
         }
         return attributes
     }

@@ -23,7 +23,7 @@ struct ConnectionGate {
     /// Why the transfer has failed; `nil` where some address was admitted, and the failure is another.
     func failure(for request: TransferRequest) -> TransferFailure? {
         guard let denied, !hasAdmitted else { return nil }
-        let name = request.proxy?.host ?? request.url.origin.host
+        let name = request.proxy?.host ?? request.url.origin.host.string
         return TransferFailure(
             .cannotConnect,
             "the configuration does not allow connections to \(denied.address), port \(denied.port), for \(name) (fetch.deny)",

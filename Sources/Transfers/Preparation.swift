@@ -1,6 +1,7 @@
 internal import CPlatform
 internal import Glibc
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// What a transfer needs and what may take long to get.
 struct Prepared: Sendable {
@@ -17,7 +18,7 @@ struct Prepared: Sendable {
             }
             for handshake in request.handshakes where handshake.scheme == .negotiate {
                 let isOrigin = handshake.target == .origin
-                let host = isOrigin ? request.url.origin.host : request.proxy?.host
+                let host = isOrigin ? request.url.origin.host.string : request.proxy?.host
                 let login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
                 if isOrigin { prepared.login = login } else { prepared.proxyLogin = login }
             }

@@ -280,7 +280,7 @@ final class Transfer {
             return record.attach(to: context)
         }
         let record = TLSRecord(
-            .origin, host: request.url.origin.host, policy: request.trust,
+            .origin, host: request.url.origin.host.string, policy: request.trust,
             refusesRequest: request.refusesCertificateRequest && certificate == nil)
         originTLS = record
         // The tunnel stands: what comes from now on is the origin's.

@@ -96,7 +96,7 @@ extension Watchword {
 
         /// A user and a password, kept for as long as the session unless it says otherwise.
         public static func login(user: String, password: Secret, persistence: Persistence = .forSession) -> Answer {
-            .credential(.login(LoginCredential(user: user, password: password, persistence: persistence)))
+            .credential(.login(LoginCredential(user: ExactText(user), password: password, persistence: persistence)))
         }
 
         /// The user in the first line of a file, and the password in the second. `cancel` where there are no two lines.

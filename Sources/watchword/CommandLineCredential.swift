@@ -5,12 +5,12 @@ import WatchwordProtocol
 /// The credential of `-u` and of `-U`.
 enum CommandLineCredential {
     static func make(_ text: Secret, option: String, keep: Persistence, interrupt: Int32) throws -> LoginCredential {
-        let (user, password) = text.withUnsafeBytes { bytes -> (String, Secret?) in
+        let (user, password) = text.withUnsafeBytes { bytes -> (ExactText, Secret?) in
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
-                return (String(decoding: bytes, as: UTF8.self), nil)
+                return (ExactText(String(decoding: bytes, as: UTF8.self)), nil)
             }
             return (
-                String(decoding: bytes[..<colon], as: UTF8.self),
+                ExactText(String(decoding: bytes[..<colon], as: UTF8.self)),
                 Secret(copying: UnsafeRawBufferPointer(rebasing: bytes[(colon + 1)...]))
             )
         }

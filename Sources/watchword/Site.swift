@@ -30,7 +30,7 @@ struct Site {
                 throw Refusal("Names are in ASCII (punycode), addresses as 192.0.2.1 or [2001:db8::1].")
             }
             let port = place.port ?? (scheme == "https" ? 443 : 80)
-            pattern = SpacePattern(scheme: scheme, host: String(place.host), port: port)
+            pattern = SpacePattern(scheme: scheme, host: ExactText(place.host), port: port)
         } catch {
             throw ValidationError("SITE names no host. \(error.text)")
         }

@@ -11,17 +11,17 @@ extension TerminalQuestion {
     }
 
     /// The answer that uses the saved login of `user`; `nil` where there is none.
-    static func storedAnswer(_ params: JSON, for user: String) -> ChallengeAnswer? {
-        let chosen = known(params).first { $0.name.utf8.elementsEqual(user.utf8) }
+    static func storedAnswer(_ params: JSON, for user: ExactText) -> ChallengeAnswer? {
+        let chosen = known(params).first { $0.name == user }
         return chosen.map { .credential(.stored($0.id)) }
     }
 
-    private static func known(_ params: JSON) -> [(id: CredentialID, name: String)] {
+    private static func known(_ params: JSON) -> [(id: CredentialID, name: ExactText)] {
         (params["knownUsers"]?.elements ?? []).compactMap { one in
-            guard let id = one["id"]?.string.flatMap(CredentialID.init), let user = one["user"]?.string else {
+            guard let id = one["id"]?.string.flatMap(CredentialID.init), let user = one["user"]?.exactText else {
                 return nil
             }
-            return (id, Account(user: user, domain: one["domain"]?.string).text)
+            return (id, Account(user: user, domain: one["domain"]?.exactText).text)
         }
     }
 }

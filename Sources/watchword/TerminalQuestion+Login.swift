@@ -7,12 +7,13 @@ extension TerminalQuestion {
     func askLogin(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let params = challenge.params
         terminal.show(introduction(params))
-        let proposed = params["proposedCredential"]?["user"]?.string
+        let proposed = params["proposedCredential"]?["user"]?.exactText
         let form = SpaceText.scheme(params) == "NTLM" ? " (DOMAIN\\user)" : ""
         let prompt = "User\(form)\(proposed.map { " [\($0.shortened)]" } ?? ""): "
         switch readLine(prompt, at: terminal, challenge, echo: true) {
         case .text(let text) where !text.isEmpty || proposed != nil:
-            let user = text.isEmpty ? proposed ?? "" : text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+            let typed = ExactText(text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+            let user = text.isEmpty ? proposed ?? "" : typed
             return Self.storedAnswer(params, for: user) ?? askPassword(for: user, challenge, at: terminal)
         case .text, .end:
             return goOnWithout(terminal)
@@ -22,7 +23,7 @@ extension TerminalQuestion {
     }
 
     private func askPassword(
-        for user: String, _ challenge: IncomingChallenge, at terminal: borrowing Terminal
+        for user: ExactText, _ challenge: IncomingChallenge, at terminal: borrowing Terminal
     ) -> ChallengeAnswer? {
         switch readLine("Password for \(user.shortened): ", at: terminal, challenge, echo: false) {
         case .text(let password):

@@ -44,7 +44,7 @@ extension StandingGrant {
     init?(line: String) {
         guard let json = try? JSON.parse(Array(line.utf8), limits: JSONLimits(depth: 4, values: 64)),
             let subject = json["subject"],
-            let kind = subject["kind"]?.string.flatMap(Subject.Kind.init), let name = subject["name"]?.string,
+            let kind = subject["kind"]?.string.flatMap(Subject.Kind.init), let name = subject["name"]?.exactText,
             let space = try? ProtectionSpace(json["protectionSpace"])
         else { return nil }
         let known: Subject
@@ -57,16 +57,16 @@ extension StandingGrant {
             known = Subject(.exe, name, file: Subject.File(inode: inode, changed: changed), isOfSystem: true)
         case .unit, .unknown: return nil
         }
-        self.init(subject: known, space: space, user: json["user"]?.string)
+        self.init(subject: known, space: space, user: json["user"]?.exactText)
     }
 
     var line: String {
         let json: JSON = .object([
             "subject": .object([
-                "kind": .string(subject.kind.rawValue), "name": .string(subject.name),
+                "kind": .string(subject.kind.rawValue), "name": subject.name.json,
                 "changed": (subject.file?.changed).map { .string("\($0)") },
                 "inode": (subject.file?.inode).map { .string("\($0)") },
-            ]), "protectionSpace": space.json, "user": user.map { .string($0) },
+            ]), "protectionSpace": space.json, "user": user?.json,
         ])
         return String(decoding: json.serialized(), as: UTF8.self)
     }

@@ -10,7 +10,7 @@ import WatchwordProtocol
     private let space = #"{"protocol":"http","host":"h","port":80,"realm":"r","authenticationMethod":"httpBasic"}"#
     private let permanent = bobsAnswer.replacing(#""pw""#, with: #""pw","persistence":"permanent""#)
 
-    private func store(_ client: StageClient, _ user: String, _ persistence: String = "permanent") -> [JSON] {
+    private func store(_ client: StageClient, _ user: ExactText, _ persistence: String = "permanent") -> [JSON] {
         client.say(
             #"{"jsonrpc":"2.0","id":"s","method":"credential/store","params":{"protectionSpace":\#(space),"credential":{"type":"password","user":"\#(user)","password":"pw","persistence":"\#(persistence)"}}}"#
         )

@@ -248,3 +248,25 @@ def test_rule24_a_remembered_certificate_under_an_exception_that_comes_during_th
     server.gate.set()
     victim.wait(slow)
     assert not any(server.peers.values()), server.peers
+
+
+@pytest.mark.parametrize("one, other", [("Kelvin", "\u212Aelvin"), ("Zo\u00EB", "Zoe\u0308")])
+def test_users_that_unicode_takes_for_one_are_two(stage, one, other):
+    """Security rule X2: `K` and U+212A, NFC and NFD, are other accounts to the server."""
+    def basic(user):
+        return "Basic " + base64.b64encode(f"{user}:of {user}".encode()).decode()
+
+    accounts = [basic(one), basic(other)]
+    challenge = 'WWW-Authenticate: Basic realm="Staff"'
+    server = stage.server(lambda request: response(200) if request.authorization in accounts else response(401, b"", challenge))
+    client = stage.client()
+    for user in (one, other):
+        reply = client.fetch(server.url, credential=password_answer(user, f"of {user}", persistence="forSession")["credential"])
+        assert reply["result"]["auth"]["user"] == user
+    assert server.authorizations == [None, basic(one), None, basic(other)], "never one as the other"
+    for user in (one, other):
+        reply = client.fetch(f"{server.url}/again", credential=password_answer(user, f"of {user}")["credential"])
+        assert reply["result"]["auth"]["user"] == user
+    assert server.authorizations[4:] == [basic(one), basic(other)], "each from its own entry of the session"
+    listed = client.call("credential/list")["result"]["credentials"]
+    assert sorted(entry["user"] for entry in listed) == sorted((one, other))

@@ -2,12 +2,13 @@ import Foundation
 import Synchronization
 import Testing
 import WatchwordCore
+import WatchwordProtocol
 
 @testable import Keyring
 
 /// The way to the bus, and the end of the keyring.
 @Suite struct BusTests {
-    private static let query = [["server": "example.org"]]
+    private static let query: [[ExactText: ExactText]] = [["server": "example.org"]]
 
     @Test func findsTheBusInTheEnvironment() throws {
         let bus = try PrivateBus()

@@ -5,8 +5,10 @@ import WatchwordProtocol
 
 /// With the real gnome-keyring-daemon, and secret-tool as the other program.
 @Suite struct GnomeKeyringTests {
-    private static let schema = "xdg:schema"
-    private static let attributes = ["server": "example.org", "protocol": "https", "port": "443", "user": "alice"]
+    private static let schema: ExactText = "xdg:schema"
+    private static let attributes: [ExactText: ExactText] = [
+        "server": "example.org", "protocol": "https", "port": "443", "user": "alice",
+    ]
 
     @Test func storesFindsAndRemoves() async throws {
         try await withKeyring { keyring, bus in
@@ -69,13 +71,28 @@ import WatchwordProtocol
         }
     }
 
+    /// Two users that Unicode takes for one have an item each.
+    @Test func aUserIsTheBytesOfItsName() async throws {
+        try await withKeyring { keyring, bus in
+            try bus.startGnomeKeyring()
+            let users: [ExactText] = ["Kelvin", "\u{212A}elvin", "Zo\u{EB}", "Zoe\u{308}"]
+            for user in users {
+                _ = try await keyring.store("of \(user)", ["server": "h.example", "user": user]).get()
+            }
+            for user in users {
+                let items = try await keyring.search([["server": "h.example", "user": user]]).get()
+                #expect(items.map(\.secret) == [secret("of \(user)")])
+            }
+        }
+    }
+
     @Test func findsAnItemOnceAndAtMostTheLimit() async throws {
         try await withKeyring { keyring, bus in
             try bus.startGnomeKeyring()
             for number in 0..<Limits.keyringItems + 3 {
-                _ = try await keyring.store("s", ["server": "many.example", "number": String(number)]).get()
+                _ = try await keyring.store("s", ["server": "many.example", "number": "\(number)"]).get()
             }
-            let twice: [[String: String]] = [["number": "7"], ["server": "many.example", "number": "7"]]
+            let twice: [[ExactText: ExactText]] = [["number": "7"], ["server": "many.example", "number": "7"]]
             #expect(try await keyring.search(twice).get().count == 1)
             #expect(try await keyring.search([["server": "many.example"]]).get().count == Limits.keyringItems)
         }

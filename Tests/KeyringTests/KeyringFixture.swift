@@ -41,11 +41,11 @@ extension SecretServiceKeyring {
         }
     }
 
-    func search(_ queries: [[String: String]], withSecrets: Bool = true) async -> Answer<[KeyringItem]> {
+    func search(_ queries: [[ExactText: ExactText]], withSecrets: Bool = true) async -> Answer<[KeyringItem]> {
         await answer { search(queries, withSecrets: withSecrets, completion: $0) }
     }
 
-    func store(_ text: String, _ attributes: [String: String], label: String = "Label") async -> Answer<String> {
+    func store(_ text: String, _ attributes: [ExactText: ExactText], label: String = "Label") async -> Answer<String> {
         await answer { store(secret(text), attributes: attributes, label: label, completion: $0) }
     }
 
@@ -53,7 +53,7 @@ extension SecretServiceKeyring {
         await answer { remove(id, ifSecretIs: expected.map(secret), completion: $0) }
     }
 
-    func setAttributes(_ attributes: [String: String], of id: String) async -> Answer<Void> {
+    func setAttributes(_ attributes: [ExactText: ExactText], of id: String) async -> Answer<Void> {
         await answer { setAttributes(attributes, of: id, completion: $0) }
     }
 

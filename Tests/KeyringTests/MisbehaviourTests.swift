@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 /// With the rig's Secret Service.
 @Suite struct MisbehaviourTests {
-    private static let query = [["server": "example.org"]]
+    private static let query: [[ExactText: ExactText]] = [["server": "example.org"]]
     private static let short = Duration.milliseconds(400)
 
     @Test func understandsTheRig() async throws {

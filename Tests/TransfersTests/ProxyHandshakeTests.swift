@@ -2,6 +2,7 @@ import Foundation
 import TestServers
 import Testing
 import WatchwordCore
+import WatchwordProtocol
 
 @testable import Transfers
 
@@ -10,8 +11,8 @@ import WatchwordCore
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
 
-    private func login(_ target: Handshake.Target, _ user: String) -> Handshake {
-        Handshake(scheme: .ntlm, target: target, user: user, domain: "DOM", password: secret(user + "-password"))
+    private func login(_ target: Handshake.Target, _ user: ExactText) -> Handshake {
+        Handshake(scheme: .ntlm, target: target, user: user, domain: "DOM", password: secret("\(user)-password"))
     }
 
     private func request(_ url: String, _ proxy: ScriptedServer) -> TransferRequest {

@@ -71,7 +71,7 @@ import WatchwordProtocol
 }
 
 extension Challenge {
-    fileprivate static func about(_ realm: String) -> Challenge {
+    fileprivate static func about(_ realm: ExactText) -> Challenge {
         Challenge(
             protectionSpace: here.space(realm: realm, .httpBasic), offers: [], proposedCredential: nil,
             previousFailureCount: 0, persistenceAllowed: [.none], failureResponse: nil, error: nil, url: "http://h/",

@@ -11,7 +11,7 @@ func digestChallenge(_ parameters: String, allowsLegacy: Bool = false) -> Digest
 /// Expected values are of RFC 7616 section 3.9, or computed with Python's hashlib.
 enum Mufasa {
     static let credential = LoginCredential(user: "Mufasa", password: secret("Circle of Life"))
-    static let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
+    static let nonce: ExactText = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
     static let clientNonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
     static let opaque = "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
     static let request = DigestRequest(method: "GET", target: "/dir/index.html")
@@ -19,7 +19,7 @@ enum Mufasa {
     /// The answer to the challenge of section 3.9.1.
     static func response(
         _ algorithm: String, qop: String? = "auth, auth-int", clientNonce: String = clientNonce,
-        sessionNonce: String? = nil, nonce: String = nonce
+        sessionNonce: ExactText? = nil, nonce: ExactText = nonce
     ) -> DigestResponse? {
         let option = qop.map { "qop=\"\($0)\", " } ?? ""
         let text =
@@ -32,7 +32,7 @@ enum Mufasa {
 
 /// The `Authorization` field of bob's first request for `/`.
 func digestField(
-    _ parameters: String, user: String = "bob", password: String = "pw", target: String = "/"
+    _ parameters: String, user: ExactText = "bob", password: String = "pw", target: String = "/"
 ) -> String? {
     digestChallenge(parameters).map {
         DigestResponse(challenge: $0, nonceCount: 1, clientNonce: "c").authorization(

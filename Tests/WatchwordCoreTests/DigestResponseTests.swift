@@ -51,15 +51,16 @@ import WatchwordProtocol
         #expect(answer.authorization(for: Mufasa.credential, request).revealed.contains("qop=auth-int, nc="))
     }
 
-    @Test(arguments: [
-        ("MD5-sess", nil, "e783283f46242139c486a698fec7211d"),
-        ("SHA-256-sess", nil, "2fd51b3a77ad75bad6afad6003e818d767133c46d9e2749e7f5232ae1ea3efd7"),
-        ("SHA-512-256-sess", nil, "3f2a34f923c38b0fb26dce2fdfc2ce326c23cecf86fbb1444f3e51fbbc2cb92e"),
-        ("MD5-sess", "next", "024890dca8a922796bd6a8324bc748c2"),
-        ("SHA-256-sess", "next", "7cd72319fac9ebd5e69582b8298e4769d9f4c1633c2e2d06b914a9d3ca5a8e78"),
-        ("SHA-512-256-sess", "next", "5a03e73ba65897edb363519c0ce18ddd1d2e6731ba991c3fd08e9447520f6fea"),
-    ])
-    func d6TheKeyOfASessionIsMadeOfItsFirstNonces(algorithm: String, next: String?, response: String) throws {
+    @Test(
+        arguments: [
+            ("MD5-sess", nil, "e783283f46242139c486a698fec7211d"),
+            ("SHA-256-sess", nil, "2fd51b3a77ad75bad6afad6003e818d767133c46d9e2749e7f5232ae1ea3efd7"),
+            ("SHA-512-256-sess", nil, "3f2a34f923c38b0fb26dce2fdfc2ce326c23cecf86fbb1444f3e51fbbc2cb92e"),
+            ("MD5-sess", "next", "024890dca8a922796bd6a8324bc748c2"),
+            ("SHA-256-sess", "next", "7cd72319fac9ebd5e69582b8298e4769d9f4c1633c2e2d06b914a9d3ca5a8e78"),
+            ("SHA-512-256-sess", "next", "5a03e73ba65897edb363519c0ce18ddd1d2e6731ba991c3fd08e9447520f6fea"),
+        ] as [(String, ExactText?, String)])
+    func d6TheKeyOfASessionIsMadeOfItsFirstNonces(algorithm: String, next: ExactText?, response: String) throws {
         let answer = try #require(
             Mufasa.response(algorithm, sessionNonce: next.map { _ in Mufasa.nonce }, nonce: next ?? Mufasa.nonce))
         #expect(answer.response(for: Mufasa.credential, Mufasa.request).revealed == response)
@@ -106,7 +107,7 @@ import WatchwordProtocol
         ("Jäsøn Doe", "UTF-8''J%C3%A4s%C3%B8n%20Doe"), ("\u{1}%'*\u{7F}é", "UTF-8''%01%25%27%2A%7F%C3%A9"),
         ("日a!#$&+-.^_`|~Z9", "UTF-8''%E6%97%A5a!#$&+-.^_`|~Z9"),
     ])
-    func d10WhatFitsInNoQuotedStringIsAnExtendedValue(user: String, value: String) throws {
+    func d10WhatFitsInNoQuotedStringIsAnExtendedValue(user: ExactText, value: String) throws {
         let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\", charset=UTF-8"
         let text = try #require(digestField(parameters, user: user))
         #expect(text.hasPrefix("Digest username*=\(value), realm="))
@@ -143,7 +144,7 @@ import WatchwordProtocol
         ("e\u{301}", "pw", false, true), ("a\u{1}", "pw", false, true), ("bob", "日本", false, true),
         ("", "", true, true),
     ])
-    func d11WithoutACharsetOnlyISO88591IsSent(user: String, password: String, fits: Bool, fitsUTF8: Bool) throws {
+    func d11WithoutACharsetOnlyISO88591IsSent(user: ExactText, password: String, fits: Bool, fitsUTF8: Bool) throws {
         let credential = LoginCredential(user: user, password: secret(password))
         let plain = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
         let utf8 = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", charset=UTF-8"))

@@ -79,7 +79,7 @@ import WatchwordProtocol
         let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
         var response = nonces.nextResponse(to: first, at: origin, clientNonce: "a")
-        for nonce in ["two", "three"] {
+        for nonce in ["two", "three"] as [ExactText] {
             let next = nonces.follow(response, with: nonce, at: origin)
             #expect(nonces.remembers(next, at: origin))
             response = nonces.nextResponse(to: next, at: origin, clientNonce: "b")
@@ -109,8 +109,8 @@ import WatchwordProtocol
             ("http://other/a", "/a/b", nil), ("https://h/a", "/a/b", nil), ("http://h:81/a", "/a/b", nil),
             ("http://other/ /b", "/b", 2), ("a", "/a", nil), ("/a?x", "/a", nil), ("http://u@h/a /a\\\\b", "/a", nil),
             ("*", "/a", nil), ("ftp://h/a", "/a", nil), ("\t/c   /a  ", "/a/b", 2),
-        ] as [(String, String, Int?)])
-    func d16ADomainIsPlacesOfTheSameOrigin(list: String, path: String, length: Int?) throws {
+        ] as [(String, ExactText, Int?)])
+    func d16ADomainIsPlacesOfTheSameOrigin(list: String, path: ExactText, length: Int?) throws {
         let challenge = digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", domain=\"\(list)\"")
         let domain = try #require(challenge?.domain)
         #expect(domain.matchLength(of: path, at: try FetchURL("http://h/").origin) == length)
@@ -160,7 +160,7 @@ import WatchwordProtocol
         ("", "", "Og=="),
         ("a", "b:c", "YTpiOmM="),
     ])
-    func encodesUserAndPassword(user: String, password: String, encoded: String) {
+    func encodesUserAndPassword(user: ExactText, password: String, encoded: String) {
         let credential = LoginCredential(user: user, password: secret(password))
         #expect(BasicScheme.authorization(for: credential).revealed == "Basic \(encoded)")
     }

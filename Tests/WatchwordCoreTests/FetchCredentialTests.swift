@@ -6,7 +6,8 @@ import WatchwordProtocol
 /// Where credentials come from, what is remembered, and what goes out before a challenge.
 @Suite struct FetchCredentialTests {
     /// A session in which bob has logged in at `http://h/a/page`.
-    private func session(digest: Bool = false, user: String = "bob", password: String = "pw") throws -> SessionCache {
+    private func session(digest: Bool = false, user: ExactText = "bob", password: String = "pw") throws -> SessionCache
+    {
         var run = try MachineRun()
         run.start()
         if digest { run.challengeDigest(nonce: "n") } else { run.challengeBasic() }

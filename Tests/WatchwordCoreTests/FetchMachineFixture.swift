@@ -51,18 +51,18 @@ struct MachineRun {
         take(table.received(response, for: id, environment))
     }
 
-    mutating func challengeBasic(_ realm: String = "r", body: String = "no") {
+    mutating func challengeBasic(_ realm: ExactText = "r", body: String = "no") {
         respond(401, ("WWW-Authenticate", "Basic realm=\"\(realm)\""), body: body)
     }
 
-    mutating func challengeDigest(nonce: String, stale: Bool = false) {
+    mutating func challengeDigest(nonce: ExactText, stale: Bool = false) {
         let text = "Digest realm=\"r\", nonce=\"\(nonce)\", qop=\"auth\"\(stale ? ", stale=TRUE" : "")"
         respond(401, ("WWW-Authenticate", text))
     }
 
     mutating func answer(_ answer: ChallengeAnswer) { take(table.answered(answer, for: id, environment)) }
 
-    mutating func answer(user: String, _ password: String, _ persistence: Persistence = .forSession) {
+    mutating func answer(user: ExactText, _ password: String, _ persistence: Persistence = .forSession) {
         answer(
             .credential(.login(LoginCredential(user: user, password: secret(password), persistence: persistence)))
         )
@@ -132,15 +132,15 @@ extension FetchTable.Command {
     }
 }
 
-func basic(_ user: String, _ password: String) -> String {
+func basic(_ user: ExactText, _ password: String) -> String {
     BasicScheme.authorization(for: LoginCredential(user: user, password: secret(password))).revealed
 }
 
-func password(_ user: String, _ password: String, _ persistence: Persistence = .forSession) -> Credential {
+func password(_ user: ExactText, _ password: String, _ persistence: Persistence = .forSession) -> Credential {
     .login(login(user, password, persistence))
 }
 
-func login(_ user: String, _ password: String, _ persistence: Persistence = .forSession) -> LoginCredential {
+func login(_ user: ExactText, _ password: String, _ persistence: Persistence = .forSession) -> LoginCredential {
     LoginCredential(user: user, password: secret(password), persistence: persistence)
 }
 

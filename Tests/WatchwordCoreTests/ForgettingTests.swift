@@ -7,7 +7,7 @@ import WatchwordProtocol
     private static let space = ProtectionSpace(
         scheme: "https", host: "h", port: 443, realm: "r", authenticationMethod: .httpBasic)
 
-    private func isCurrent(_ user: String? = nil, after scope: ForgetLog.Scope) -> Bool {
+    private func isCurrent(_ user: ExactText? = nil, after scope: ForgetLog.Scope) -> Bool {
         var log = ForgetLog()
         let mark = log.mark
         log.note(scope)

@@ -6,13 +6,13 @@ import WatchwordProtocol
 /// `credential/get`: which credential it is, and to whom it may be given.
 @Suite struct HandOutTests {
     private func pattern(
-        _ scheme: String = "https", realm: String? = nil, _ method: AuthenticationMethod? = nil
+        _ scheme: String = "https", realm: ExactText? = nil, _ method: AuthenticationMethod? = nil
     ) -> SpacePattern {
         SpacePattern(
             scheme: scheme, host: "h", port: scheme == "https" ? 443 : 80, realm: realm, authenticationMethod: method)
     }
 
-    private func get(_ pattern: SpacePattern, user: String? = nil, path: String = "/") -> CredentialGetParams {
+    private func get(_ pattern: SpacePattern, user: ExactText? = nil, path: ExactText = "/") -> CredentialGetParams {
         CredentialGetParams(pattern: pattern, account: user.map { Account(user: $0) }, path: path)
     }
 
@@ -79,8 +79,8 @@ import WatchwordProtocol
 
     @Test func theKeyringGivesNoGuess() {
         let table = TableRun(isKeyringEnabled: true).table
-        let attributes = { (user: String, realm: String?) -> [String: String] in
-            var attributes = ["user": user, "server": "h", "protocol": "https", "port": "443"]
+        let attributes = { (user: ExactText, realm: ExactText?) -> [ExactText: ExactText] in
+            var attributes: [ExactText: ExactText] = ["user": user, "server": "h", "protocol": "https", "port": "443"]
             attributes["domain"] = realm
             return attributes
         }

@@ -13,7 +13,7 @@ import WatchwordProtocol
     }
 
     private func logIn(
-        _ run: inout TableRun, _ user: String = "bob", client: Int = 1, persistence: Persistence = .none
+        _ run: inout TableRun, _ user: ExactText = "bob", client: Int = 1, persistence: Persistence = .none
     ) throws -> FetchID {
         let fetch = try run.fetch("https://h/", client: client)
         run.challenge(fetch, "NTLM")
@@ -22,7 +22,7 @@ import WatchwordProtocol
     }
 
     /// With a credential of its own, which the session keeps.
-    private func logInWithItsOwn(_ run: inout TableRun, _ user: String, client: Int = 1) throws -> FetchID {
+    private func logInWithItsOwn(_ run: inout TableRun, _ user: ExactText, client: Int = 1) throws -> FetchID {
         let fetch = try run.fetch("https://h/", client: client) { $0.credential = login(user, "pw") }
         run.challenge(fetch, "NTLM")
         return fetch
@@ -71,7 +71,7 @@ import WatchwordProtocol
 
     @Test func aTunnelOfOneLoginServesNobodyElse() throws {
         var run = try run(proxy: wayOut)
-        let users = ["out", "other"]
+        let users: [ExactText] = ["out", "other"]
         let ids = try users.indices.map { index in
             try run.fetch("https://h/", client: index) { $0.useStorage = false }
         }

@@ -7,13 +7,13 @@ import WatchwordProtocol
 @Suite struct KeyringMatchTests {
     private let space = ProtectionSpace(
         scheme: "https", host: "h.example", port: 8443, realm: "Staff", authenticationMethod: .httpBasic)
-    private let exactly = [
+    private let exactly: [ExactText: ExactText] = [
         "user": "bob", "server": "h.example", "protocol": "https", "port": "8443", "domain": "Staff",
         "authtype": "basic",
     ]
 
     private func find(
-        _ items: [[String: String]], user: Account? = nil, url: String = "https://h.example:8443/a/b",
+        _ items: [[ExactText: ExactText]], user: Account? = nil, url: String = "https://h.example:8443/a/b",
         space: ProtectionSpace? = nil
     ) throws -> String? {
         let items = items.enumerated().map { item("\($0.offset)", $0.element, "secret\($0.offset)") }
@@ -22,9 +22,9 @@ import WatchwordProtocol
         return "\(credential.user) \(id.dropFirst(7))\(isExact ? " exact" : "")"
     }
 
-    private func without(_ names: String...) -> [String: String] { exactly.filter { !names.contains($0.key) } }
+    private func without(_ names: ExactText...) -> [ExactText: ExactText] { exactly.filter { !names.contains($0.key) } }
 
-    private func with(_ changes: [String: String]) -> [String: String] { exactly.merging(changes) { $1 } }
+    private func with(_ changes: [ExactText: ExactText]) -> [ExactText: ExactText] { exactly.merging(changes) { $1 } }
 
     @Test func whatIsStoredForExactlyThisSpaceIsFound() throws {
         #expect(try find([exactly]) == "bob 0 exact")
@@ -36,7 +36,7 @@ import WatchwordProtocol
             ["server": "other.example"], ["server": "x.h.example"], ["protocol": "http"], ["protocol": "ftp"],
             ["port": "443"], ["port": "84430"], ["domain": "staff"], ["domain": "Other"], ["authtype": "digest"],
             ["authtype": "strange"], ["object": "/elsewhere"], ["user": ""],
-        ] {
+        ] as [[ExactText: ExactText]] {
             #expect(try find([with(other)]) == "none", "\(other)")
         }
         #expect(try find([without("port")]) == "none")
@@ -48,7 +48,7 @@ import WatchwordProtocol
             ("/a", "/a/b", true), ("/a/", "/a/b", true), ("/a", "/a", true), ("/a", "/ab", false),
             ("/a/b", "/a", false),
             ("/a", "/A/b", false),
-        ] {
+        ] as [(ExactText, String, Bool)] {
             let found = try find([with(["object": path])], url: "https://h.example:8443\(requested)")
             #expect((found == "none") == !isFound, "\(path) for \(requested): \(found ?? "nothing")")
         }
@@ -58,12 +58,12 @@ import WatchwordProtocol
         let proxy = ProtectionSpace(
             scheme: "http", host: "h.example", port: 8443, realm: "Staff", authenticationMethod: .httpBasic,
             proxyType: .http)
-        func isFound(_ attributes: [String: String]) -> Bool {
+        func isFound(_ attributes: [ExactText: ExactText]) -> Bool {
             let items = [item("0", attributes, "secret")]
             return KeyringFinding(items, for: proxy, at: Challenger(proxy), path: "/", user: nil) != .none
         }
         #expect(isFound(with(["protocol": "http-proxy"])))
-        for name in ["http", "https", "https-proxy", "socks", ""] {
+        for name in ["http", "https", "https-proxy", "socks", ""] as [ExactText] {
             #expect(!isFound(with(["protocol": name])), "\(name)")
         }
         #expect(!isFound(without("protocol")))
@@ -81,24 +81,24 @@ import WatchwordProtocol
             ["username": "bob", "service": "https://H.example:443"],
             ["username": "bob", "service": "h.example:443"],
             ["user": "bob", "server": "h.example", "port": "0", "domain": "", "authtype": "", "object": ""],
-        ] {
+        ] as [[ExactText: ExactText]] {
             #expect(try find([item], url: url, space: usual) == "bob 0", "\(item)")
         }
         for item in [
             ["username": "bob", "service": "http://h.example"], ["username": "bob", "service": "example"],
             ["username": "bob", "service": "h.example:8443"], ["user": "bob", "server": "h.example", "port": "80"],
-        ] {
+        ] as [[ExactText: ExactText]] {
             #expect(try find([item], url: url, space: usual) == "none", "\(item)")
         }
     }
 
     @Test func rule25NothingOfNoSchemeInParticularIsSentReadably() throws {
-        for (host, isFound) in [("h.example", false), ("localhost", true), ("127.0.0.1", true)] {
+        for (host, isFound) in [("h.example", false), ("localhost", true), ("127.0.0.1", true)] as [(ExactText, Bool)] {
             let plain = ProtectionSpace(
                 scheme: "http", host: host, port: 80, realm: "Staff", authenticationMethod: .httpBasic)
             let found = try find([["user": "bob", "server": host]], url: "http://\(host)/", space: plain)
             #expect(found == (isFound ? "bob 0" : "none"))
-            let named = ["user": "bob", "server": host, "protocol": "http"]
+            let named: [ExactText: ExactText] = ["user": "bob", "server": host, "protocol": "http"]
             #expect(try find([named], url: "http://\(host)/", space: plain) == "bob 0")
         }
     }
@@ -143,7 +143,7 @@ import WatchwordProtocol
         let first = KeyringWrite(bob, for: pattern, over: [])
         #expect(first.attributes == with(["watchword-default": "1"]))
         #expect(first.unchanged == nil)
-        let schema = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
+        let schema: [ExactText: ExactText] = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
         let there = item("1", first.attributes.merging(schema) { $1 }, "one")
         #expect(KeyringWrite(bob, for: pattern, over: [there]).unchanged == "/items/1")
         let newer = LoginCredential(user: "bob", password: secret("two"))

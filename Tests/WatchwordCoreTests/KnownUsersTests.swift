@@ -69,7 +69,9 @@ import WatchwordProtocol
 
     @Test func theOthersOfTheSessionAreListed() throws {
         var run = TableRun()
-        for user in ["bob", "alice"] { _ = run.table.give(login(user, "pw"), for: pattern, of: client, now: .zero) }
+        for user: ExactText in ["bob", "alice"] {
+            _ = run.table.give(login(user, "pw"), for: pattern, of: client, now: .zero)
+        }
         let fetch = try run.fetch(subscription: Subscription(delivery: .request, mode: .everything))
         run.challenge(fetch)
         #expect(run.question(fetch)?.proposedCredential?.user == "bob")

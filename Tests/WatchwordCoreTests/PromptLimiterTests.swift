@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 /// The growing delay after cancelled questions (security rule X5).
 @Suite struct PromptLimiterTests {
-    private func site(_ port: Int = 80, realm: String = "r") -> PromptLimiter.Site {
+    private func site(_ port: Int = 80, realm: ExactText = "r") -> PromptLimiter.Site {
         PromptLimiter.Site(
             Challenger.server(Origin(scheme: .http, host: "h", port: port)).space(realm: realm, .httpBasic))
     }

@@ -14,7 +14,7 @@ import WatchwordProtocol
         ("socks5://h:1", .socks, "h", 1), ("socks5h://h:80", .socks, "h", 80), ("http://h", .http, "h", 1080),
         ("https://h", .https, "h", 443),
     ])
-    func anAddressIsReadInItsParts(url: String, type: ProxyType, host: String, port: Int) throws {
+    func anAddressIsReadInItsParts(url: String, type: ProxyType, host: ExactText, port: Int) throws {
         #expect(try ProxyEndpoint(url) == ProxyEndpoint(type: type, host: host, port: port))
     }
 }

@@ -46,7 +46,7 @@ import WatchwordProtocol
     /// What a proxy lets through a tunnel it lets through for whoever has logged in.
     @Test func aTunnelThatSomebodyHasLoggedInForIsNobodyElses() throws {
         var run = TableRun(proxy: wayOut)
-        func identity(_ user: String?) throws -> ConnectionIdentity? {
+        func identity(_ user: ExactText?) throws -> ConnectionIdentity? {
             let fetch = try run.fetch("https://h/") { params in
                 params.proxy = named(user.map { LoginCredential(user: $0, password: secret("pw")) })
             }
@@ -114,7 +114,7 @@ import WatchwordProtocol
     }
 
     @Test func whatThePersonTypedForTheServerSurvivesAStaleNonceOfTheProxy() throws {
-        func digest(_ nonce: String, _ isStale: Bool = false) -> String {
+        func digest(_ nonce: ExactText, _ isStale: Bool = false) -> String {
             "Digest realm=\"way out\", nonce=\"\(nonce)\", qop=\"auth\"\(isStale ? ", stale=true" : "")"
         }
         var run = TableRun(proxy: wayOut)

@@ -257,7 +257,7 @@ struct RandomWalk {
 
     private mutating func credential(answering challenge: Challenge) -> Credential {
         let space = challenge.protectionSpace
-        let place = space.proxyType == nil ? "\(space.scheme)://\(space.host)" : space.host
+        let place = space.proxyType == nil ? "\(space.scheme)://\(space.host)" : space.host.string
         switch space.authenticationMethod {
         case .serverTrust:
             guard case .serverTrust(let facts)? = challenge.connection, let key = facts.chain[0].spkiSha256.first else {
@@ -284,7 +284,7 @@ struct RandomWalk {
         }
     }
 
-    private mutating func lookUp(_ queries: [[String: String]]) -> Result<[KeyringItem], KeyringFailure> {
+    private mutating func lookUp(_ queries: [[ExactText: ExactText]]) -> Result<[KeyringItem], KeyringFailure> {
         // A proxy has no service that it could be looked up by.
         guard let host = queries.first?["server"], let service = queries.dropFirst().first?["service"] else {
             return .success([])
@@ -299,8 +299,8 @@ struct RandomWalk {
             meant["\(scheme)://\(host)", default: []].insert(basic("ring", text))
             var attributes = exact("ring", port: scheme == "http" ? 80 : 443)
             attributes["server"] = host
-            attributes["protocol"] = scheme
-            return .success([item(host, attributes, text)])
+            attributes["protocol"] = ExactText(scheme)
+            return .success([item(host.string, attributes, text)])
         }
     }
 

@@ -45,14 +45,14 @@ extension RandomWalk.Fetch {
         switch proxy {
         case .none: nil
         case .named: "q"
-        case .configured: rule.endpoint(for: origin)?.host
+        case .configured: rule.endpoint(for: origin)?.host.string
         }
     }
 }
 
 extension FetchPlan {
     var proxyName: String? {
-        if case .named(let endpoint) = proxy { endpoint.host } else { nil }
+        if case .named(let endpoint) = proxy { endpoint.host.string } else { nil }
     }
 }
 

@@ -7,7 +7,7 @@ import WatchwordProtocol
     private let client = AuditEvent.Client(name: "a", pid: 1, uid: 1, executable: nil)
 
     private func note(
-        _ kind: AuditEvent.Kind = .credentialUsed, host: String = "h", user: String? = "bob", fetch: Int = 1
+        _ kind: AuditEvent.Kind = .credentialUsed, host: ExactText = "h", user: ExactText? = "bob", fetch: Int = 1
     ) throws -> AuditNote {
         let space = ProtectionSpace(scheme: "http", host: host, port: 80, realm: "r", authenticationMethod: .httpBasic)
         return AuditNote(
@@ -51,9 +51,9 @@ import WatchwordProtocol
         #expect(uses.count(try note(host: "h0"), by: client, now: .zero) == 1)
     }
 
-    private func denial(_ host: String, _ kind: AuditEvent.Kind = .denied) -> AuditEvent {
+    private func denial(_ host: ExactText, _ kind: AuditEvent.Kind = .denied) -> AuditEvent {
         var event = AuditEvent(kind, timeMs: 0, client: client)
-        event.origin = host
+        event.origin = host.string
         return event
     }
 

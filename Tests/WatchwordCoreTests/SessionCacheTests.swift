@@ -7,13 +7,15 @@ import Testing
     private let bob = LoginCredential(user: "bob", password: secret("one"))
     private let newer = LoginCredential(user: "bob", password: secret("two"))
 
-    private func space(_ realm: String, _ method: AuthenticationMethod = .httpBasic) -> ProtectionSpace {
+    private func space(_ realm: ExactText, _ method: AuthenticationMethod = .httpBasic) -> ProtectionSpace {
         ProtectionSpace(scheme: "http", host: "h", port: 80, realm: realm, authenticationMethod: method)
     }
 
-    private func url(_ path: String) throws -> FetchURL { try FetchURL("http://h\(path)") }
+    private func url(_ path: ExactText) throws -> FetchURL { try FetchURL("http://h\(path)") }
 
-    private func cache(_ entries: (String, String)..., limits: SessionLimits = SessionLimits()) throws -> SessionCache {
+    private func cache(_ entries: (ExactText, ExactText)..., limits: SessionLimits = SessionLimits()) throws
+        -> SessionCache
+    {
         var cache = SessionCache(limits: limits)
         for (realm, path) in entries {
             cache.remember(bob, for: space(realm), at: try url(path), digest: nil, now: .zero)
@@ -39,7 +41,7 @@ import Testing
         ("/docs/", true), ("/docs/test.doc", true), ("/docs/?page=1", true), ("/other/", false), ("/docs", false),
         ("/docsx/", false), ("/docs/../other/", false),
     ])
-    func b5BasicIsPreemptiveAtAndBelowTheDirectory(path: String, isInside: Bool) throws {
+    func b5BasicIsPreemptiveAtAndBelowTheDirectory(path: ExactText, isInside: Bool) throws {
         let cache = try cache(("r", "/docs/index.html"))
         #expect((cache.preemptiveEntry(for: try url(path), now: .zero) != nil) == isInside)
     }
@@ -100,17 +102,17 @@ import Testing
 
     @Test func isBoundedAndDropsWhatWasUnusedForLongest() throws {
         var cache = SessionCache(limits: SessionLimits(entries: 3, paths: 2))
-        for (second, realm) in ["a", "b", "c"].enumerated() {
+        for (second, realm) in (["a", "b", "c"] as [ExactText]).enumerated() {
             cache.remember(bob, for: space(realm), at: try url("/\(realm)/"), digest: nil, now: .seconds(second))
         }
         cache.remember(bob, for: space("a"), at: try url("/a/"), digest: nil, now: .seconds(3))
         cache.remember(bob, for: space("d"), at: try url("/d/"), digest: nil, now: .seconds(4))
         #expect(cache.count == 3)
         #expect(cache.preemptiveEntry(for: try url("/b/"), now: .seconds(4)) == nil)
-        for path in ["/a/", "/c/", "/d/"] {
+        for path in ["/a/", "/c/", "/d/"] as [ExactText] {
             #expect(cache.preemptiveEntry(for: try url(path), now: .seconds(4)) != nil)
         }
-        for path in ["/1/", "/2/", "/3/"] {
+        for path in ["/1/", "/2/", "/3/"] as [ExactText] {
             cache.remember(bob, for: space("a"), at: try url(path), digest: nil, now: .seconds(5))
         }
         #expect(cache.preemptiveEntry(for: try url("/1/"), now: .seconds(5)) == nil)

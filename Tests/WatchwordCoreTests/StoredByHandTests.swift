@@ -8,11 +8,11 @@ import WatchwordProtocol
     private let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
     private let client = ClientTag(value: 1)
 
-    private func credential(_ user: String, _ password: String = "pw") -> LoginCredential {
+    private func credential(_ user: ExactText, _ password: String = "pw") -> LoginCredential {
         LoginCredential(user: user, password: secret(password))
     }
 
-    private func logIn(_ run: inout TableRun, as user: String) throws {
+    private func logIn(_ run: inout TableRun, as user: ExactText) throws {
         let fetch = try run.fetch("http://\(user)@h/a/page")
         run.challenge(fetch)
         run.answer(fetch, user: user, "pw-\(user)")
@@ -54,7 +54,7 @@ import WatchwordProtocol
 
     @Test func whatWasHandedOverIsBounded() {
         var cache = SessionCache(limits: SessionLimits(entries: 2))
-        for user in ["a", "b", "c"] { _ = cache.give(credential(user), for: pattern, now: .zero) }
+        for user in ["a", "b", "c"] as [ExactText] { _ = cache.give(credential(user), for: pattern, now: .zero) }
         #expect(cache.listing(now: .zero).map(\.user) == ["b", "c"])
     }
 
@@ -235,7 +235,7 @@ import WatchwordProtocol
         var run = TableRun()
         for realm in ["\u{E9}", "e\u{301}"] {
             var pattern = pattern
-            pattern.realm = realm
+            pattern.realm = ExactText(realm)
             _ = run.table.give(credential("bob", realm), for: pattern, of: client, now: .zero)
         }
         #expect(run.table.sessionCredentials(of: client, now: .zero).count == 2)

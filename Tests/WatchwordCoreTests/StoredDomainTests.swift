@@ -6,9 +6,9 @@ import WatchwordProtocol
 /// The Windows domain of an account, in the keyring and in the session (semantics rule 18).
 @Suite struct StoredDomainTests {
     private let ntlm = SpacePattern(scheme: "https", host: "h", port: 443, authenticationMethod: .ntlm)
-    private let schema = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
+    private let schema: [ExactText: ExactText] = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
 
-    private func login(_ user: String, _ domain: String?, _ password: String = "pw") -> LoginCredential {
+    private func login(_ user: ExactText, _ domain: ExactText?, _ password: String = "pw") -> LoginCredential {
         LoginCredential(user: user, password: secret(password), domain: domain, persistence: .permanent)
     }
 
@@ -42,7 +42,7 @@ import WatchwordProtocol
     @Test func rule17OnlyAnItemThatNamesItsDomainIsRemovedWhenItIsRefused() throws {
         for (user, domain, isRemoved) in [
             ("bob", "CORP", true), ("bob", nil, false), ("CORP\\bob", nil, true), ("bob@corp.example", nil, true),
-        ] {
+        ] as [(ExactText, ExactText?, Bool)] {
             let attributes = KeyringWrite(login(user, domain), for: ntlm, over: []).attributes
             var run = try run()
             let fetch = try run.fetch("https://h/")
@@ -76,7 +76,7 @@ import WatchwordProtocol
         let space = ProtectionSpace(
             scheme: "https", host: "h", port: 443, realm: nil, authenticationMethod: .ntlm)
         var cache = SessionCache()
-        for domain in ["ONE", "TWO"] {
+        for domain in ["ONE", "TWO"] as [ExactText] {
             cache.remember(login("bob", domain), for: space, path: "/", digest: nil, now: .zero)
             _ = cache.give(login("bob", domain), for: ntlm, now: .zero)
         }

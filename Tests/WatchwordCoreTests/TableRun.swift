@@ -110,7 +110,7 @@ struct TableRun {
         take(table.answered(answer, for: id, environment))
     }
 
-    mutating func answer(_ id: FetchID, user: String, _ password: String, _ persistence: Persistence = .forSession) {
+    mutating func answer(_ id: FetchID, user: ExactText, _ password: String, _ persistence: Persistence = .forSession) {
         let credential = LoginCredential(user: user, password: secret(password), persistence: persistence)
         answer(id, .credential(.login(credential)))
     }
@@ -187,7 +187,7 @@ struct TableRun {
 
 /// An item as the keyring would give it.
 func item(
-    _ id: String, _ attributes: [String: String], _ password: String?, created: UInt64 = 0
+    _ id: String, _ attributes: [ExactText: ExactText], _ password: String?, created: UInt64 = 0
 ) -> KeyringItem {
     KeyringItem(
         id: "/items/\(id)", label: id, attributes: attributes, secret: password.map { secret($0) },
@@ -195,7 +195,7 @@ func item(
 }
 
 /// The attributes of a credential as Watchword itself stores it.
-func exact(_ user: String, realm: String = "r", port: Int = 80) -> [String: String] {
+func exact(_ user: ExactText, realm: ExactText = "r", port: Int = 80) -> [ExactText: ExactText] {
     [
         "user": user, "server": "h", "protocol": "http", "port": "\(port)", "domain": realm, "authtype": "basic",
     ]

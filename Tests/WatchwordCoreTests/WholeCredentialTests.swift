@@ -9,7 +9,7 @@ import WatchwordProtocol
     private let client = ClientTag(value: 1)
 
     private func whole(
-        _ user: String, path: String? = nil, expiresAt: Duration? = nil, _ password: String = "pw"
+        _ user: ExactText, path: ExactText? = nil, expiresAt: Duration? = nil, _ password: String = "pw"
     ) -> LoginCredential {
         var credential = login(user, password)
         credential.path = path
@@ -30,7 +30,7 @@ import WatchwordProtocol
 
     @Test func rule18EachPathHasItsOwnAccount() throws {
         var run = TableRun()
-        for (user, path) in [("any", nil), ("one", "/one"), ("deep", "/one/deep")] {
+        for (user, path) in [("any", nil), ("one", "/one"), ("deep", "/one/deep")] as [(ExactText, ExactText?)] {
             _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
         }
         for _ in 1...2 {
@@ -66,7 +66,7 @@ import WatchwordProtocol
         let items = [item("1", exact("any"), "pw"), item("2", narrow, "pw")]
         for (url, user) in [
             ("http://h/x", "any"), ("http://h/one/x", "one"), ("http://h/y", "any"), ("http://h/one/y", "one"),
-        ] {
+        ] as [(String, ExactText)] {
             let fetch = try run.fetch(url)
             if run.request(fetch)?.authorization == nil { run.challenge(fetch) }
             if run.isLookingUp(fetch) { run.found(fetch, items) }
@@ -84,14 +84,15 @@ import WatchwordProtocol
     }
 
     @Test func theKeyringHasOneItemForEachPath() throws {
-        let items = [("any", nil), ("one", "/one"), ("two", "/two")].map { user, path in
+        let accounts: [(ExactText, ExactText?)] = [("any", nil), ("one", "/one"), ("two", "/two")]
+        let items = accounts.map { user, path in
             item(
-                user,
+                user.string,
                 KeyringAttributes.attributes(
                     for: SpacePattern(here.space(realm: "r", .httpBasic)), Account(user: user), path: path),
                 "pw")
         }
-        for (path, user) in [("/one/x", "one"), ("/two/", "two"), ("/three", "any")] {
+        for (path, user) in [("/one/x", "one"), ("/two/", "two"), ("/three", "any")] as [(ExactText, ExactText)] {
             let finding = KeyringFinding(
                 items, for: here.space(realm: "r", .httpBasic), at: here, path: path, user: nil)
             guard case .credential(let found, _, true) = finding else {

@@ -38,8 +38,8 @@ import WatchwordProtocol
         throws
     {
         let asked = try #require(AskedServer(question, userInfo: userInfo.map(secret)))
-        #expect(asked.wantsUser == wantsUser && asked.user == user)
-        #expect(asked.pattern.host == host && asked.pattern.port == port)
+        #expect(asked.wantsUser == wantsUser && asked.user?.string == user)
+        #expect(asked.pattern.host.string == host && asked.pattern.port == port)
     }
 
     @Test(arguments: [

@@ -1,6 +1,6 @@
 """Where requests go, and what goes with them."""
 
-from .paths import CLIENTS, CORE, FETCH, TRANSFERS
+from .paths import CLIENTS, CORE, FETCH, PROTOCOL, TRANSFERS
 
 REDIRECTS = [
     ("origin-of-credential", FETCH + "FetchMachine+Credentials.swift",
@@ -141,6 +141,11 @@ CHALLENGES = [
 ]
 
 SESSION = [
+    ("identity-is-bytes", PROTOCOL + "Values/ExactText.swift",
+     "left.utf8.count == right.utf8.count && left.utf8.elementsEqual(right.utf8)", "left.string == right.string",
+     "(WatchwordProtocolTests.ExactTextTests|WatchwordCoreTests.LookalikeUserTests)"),
+    ("identity-prefix-is-bytes", PROTOCOL + "Values/ExactText.swift",
+     "utf8.starts(with: prefix.utf8)", "string.hasPrefix(prefix.string)", "WatchwordProtocolTests.ExactTextTests"),
     ("remember-what-was-looked-at", FETCH + "FetchMachine+Hops.swift",
      "![401, 407, 408, 421, 425, 429].contains(status) && status < 500", "![401, 407].contains(status)",
      "WatchwordCoreTests.(FetchMachineTests|FetchCredentialTests|SessionCacheTests)"),

@@ -5,7 +5,7 @@ internal import WatchwordProtocol
 struct AcceptedStrength: Sendable {
     private struct Key: Hashable {
         let challenger: Challenger
-        let realm: String?
+        let realm: ExactText?
     }
 
     private static let capacity = 1024

@@ -25,7 +25,7 @@ public struct SchemeChallenge: Sendable, Equatable {
     /// The value of the parameter `name`, which is in small letters.
     public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    public var realm: String? { self["realm"] }
+    public var realm: ExactText? { self["realm"].map { ExactText($0) } }
 
     public var authenticationMethod: AuthenticationMethod { AuthenticationMethod(scheme: scheme) }
 }

@@ -29,7 +29,7 @@ enum Challenger: Sendable, Hashable {
         }
     }
 
-    var host: String {
+    var host: ExactText {
         switch self {
         case .server(let origin): origin.host
         case .proxy(let proxy): proxy.host
@@ -51,7 +51,7 @@ enum Challenger: Sendable, Hashable {
         }
     }
 
-    func space(realm: String?, _ method: AuthenticationMethod) -> ProtectionSpace {
+    func space(realm: ExactText?, _ method: AuthenticationMethod) -> ProtectionSpace {
         ProtectionSpace(
             scheme: scheme, host: host, port: port, realm: realm, authenticationMethod: method, proxyType: proxyType)
     }
@@ -61,7 +61,7 @@ enum Challenger: Sendable, Hashable {
 
 enum Loopback {
     /// Never leaves the machine (RFC 6761 section 6.3, RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3).
-    static func isLoopback(_ host: String) -> Bool {
+    static func isLoopback(_ host: ExactText) -> Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
     }

@@ -2,10 +2,10 @@ internal import WatchwordProtocol
 
 /// One challenge that the broker can answer, with all that answering it takes.
 enum AnswerableChallenge: Sendable, Equatable {
-    case basic(realm: String)
+    case basic(realm: ExactText)
     indirect case digest(DigestChallenge)
     /// RFC 6750.
-    case bearer(realm: String?)
+    case bearer(realm: ExactText?)
     /// MS-NLMP over HTTP; the rounds are the adapter's.
     case ntlm
     /// RFC 4559, with Kerberos only; the rounds are the adapter's.
@@ -44,7 +44,7 @@ enum AnswerableChallenge: Sendable, Equatable {
         }
     }
 
-    var realm: String? {
+    var realm: ExactText? {
         switch self {
         case .basic(let realm): realm
         case .digest(let challenge): challenge.realm
@@ -118,7 +118,7 @@ enum AnswerableChallenge: Sendable, Equatable {
         case (.ntlm, .password), (.negotiate, .tickets): nil
         case (.bearer, .token): nil
         case (.ntlm, _), (.negotiate, _), (.socks, _): .credentialOfWrongType
-        case (_, .header(let name, _)): name.asciiLowercased == scheme ? nil : .credentialOfWrongType
+        case (_, .header(let name, _)): name.string.asciiLowercased == scheme ? nil : .credentialOfWrongType
         default: .credentialOfWrongType
         }
     }

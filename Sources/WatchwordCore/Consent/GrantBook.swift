@@ -24,7 +24,7 @@ public struct GrantBook: Sendable {
     struct Use: Sendable, Hashable {
         var space: ProtectionSpace
         /// `nil` for what has no user: a token, a certificate, tickets.
-        var user: String?
+        var user: ExactText?
 
         static func == (left: Use, right: Use) -> Bool {
             left.space == right.space && (left.user == nil) == (right.user == nil)
@@ -144,9 +144,9 @@ public struct GrantBook: Sendable {
 public struct StandingGrant: Sendable, Hashable {
     public var subject: Subject
     public var space: ProtectionSpace
-    public var user: String?
+    public var user: ExactText?
 
-    public init(subject: Subject, space: ProtectionSpace, user: String?) {
+    public init(subject: Subject, space: ProtectionSpace, user: ExactText?) {
         self.subject = subject
         self.space = space
         self.user = user

@@ -8,12 +8,12 @@ public struct PromptLimiter: Sendable {
     /// Where a login is for, whatever its realm, path and scheme.
     public struct Site: Sendable, Hashable {
         let scheme: String
-        let host: String
+        let host: ExactText
         let port: Int
         let isProxy: Bool
 
         public init(_ space: ProtectionSpace) {
-            (scheme, host, port) = (space.scheme, space.host.lowercased(), space.port)
+            (scheme, host, port) = (space.scheme, space.host.asciiLowercased, space.port)
             isProxy = space.proxyType != nil
         }
     }

@@ -22,8 +22,8 @@ struct DigestChallenge: Sendable, Equatable {
     /// with tables made before, and send it again.
     static let allowsLegacy = false
 
-    let realm: String
-    private(set) var nonce: String
+    let realm: ExactText
+    private(set) var nonce: ExactText
     let opaque: String?
     let algorithm: DigestAlgorithm
     /// Whether the server wrote the algorithm's name: what it left out is left out in the answer too.
@@ -39,7 +39,7 @@ struct DigestChallenge: Sendable, Equatable {
 
     /// `nil` when something needed is missing, or nothing offered is known here.
     init?(_ challenge: SchemeChallenge, allowsLegacy: Bool = Self.allowsLegacy) {
-        guard let realm = challenge.realm, let nonce = challenge["nonce"],
+        guard let realm = challenge.realm, let nonce = challenge["nonce"].map({ ExactText($0) }),
             let algorithm = DigestAlgorithm(name: challenge["algorithm"]),
             let protection = Self.protection(challenge["qop"], algorithm, allowsLegacy: allowsLegacy)
         else { return nil }
@@ -56,7 +56,7 @@ struct DigestChallenge: Sendable, Equatable {
     }
 
     /// The same with the nonce that the server has announced for the next request (section 3.5, `nextnonce`).
-    func followed(by nonce: String) -> DigestChallenge {
+    func followed(by nonce: ExactText) -> DigestChallenge {
         var next = self
         next.nonce = nonce
         next.isStale = false

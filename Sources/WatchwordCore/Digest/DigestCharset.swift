@@ -16,12 +16,14 @@ enum DigestCharset: Sendable {
     }
 
     /// `nil` when the name cannot be sent: control characters fit in no quoted string (RFC 9110 section 5.6.4).
-    func bytes(of user: String) -> [UInt8]? {
+    func bytes(of user: ExactText) -> [UInt8]? {
         switch self {
         case .utf8: return Array(user.utf8)
         case .latin1:
-            let isFitting = user.unicodeScalars.allSatisfy { (0x20...0xFF).contains($0.value) && $0.value != 0x7F }
-            return isFitting ? user.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } : nil
+            let isFitting = user.string.unicodeScalars.allSatisfy {
+                (0x20...0xFF).contains($0.value) && $0.value != 0x7F
+            }
+            return isFitting ? user.string.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } : nil
         }
     }
 

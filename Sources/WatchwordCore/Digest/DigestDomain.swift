@@ -9,7 +9,7 @@ struct DigestDomain: Sendable, Equatable {
         /// `nil` for the server that the challenge came from.
         let origin: Origin?
         /// In the canonical form of `FetchURL`.
-        let prefix: String
+        let prefix: ExactText
     }
 
     private let places: [Place]
@@ -24,7 +24,7 @@ struct DigestDomain: Sendable, Equatable {
 
     /// How much of `path` on `origin` one of the places is a prefix of; `nil` when it is outside of all. Places with a
     /// query hold no path.
-    func matchLength(of path: String, at origin: Origin) -> Int? {
+    func matchLength(of path: ExactText, at origin: Origin) -> Int? {
         places.filter { ($0.origin ?? origin) == origin && path.hasPrefix($0.prefix) }.map(\.prefix.utf8.count).max()
     }
 
@@ -32,7 +32,7 @@ struct DigestDomain: Sendable, Equatable {
         if uri.hasPrefix("/") && !uri.hasPrefix("//") {
             guard let parts = try? URLComponentText.components(of: uri[...]) else { return nil }
             return parts.query == nil
-                ? Place(origin: nil, prefix: URLComponentText.removingDotSegments(parts.path)) : nil
+                ? Place(origin: nil, prefix: ExactText(URLComponentText.removingDotSegments(parts.path))) : nil
         }
         guard let url = try? FetchURL(uri), url.query == nil else { return nil }
         return Place(origin: url.origin, prefix: url.path)

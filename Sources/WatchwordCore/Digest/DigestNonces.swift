@@ -5,7 +5,7 @@ internal import WatchwordProtocol
 struct DigestNonces: Sendable {
     private struct Key: Hashable {
         let challenger: Challenger
-        let nonce: String
+        let nonce: ExactText
     }
 
     private struct Use {
@@ -13,7 +13,7 @@ struct DigestNonces: Sendable {
         /// With a `-sess` algorithm the first nonces of both sides are part of the key of the whole session (RFC 7616
         /// section 3.4.2), which a new nonce of the server's does not end (section 3.6).
         let sessionClientNonce: String
-        var sessionNonce: String?
+        var sessionNonce: ExactText?
     }
 
     private static let capacity = 1024
@@ -45,7 +45,9 @@ struct DigestNonces: Sendable {
 
     /// The challenge for the next request after one whose answer carried `nextnonce` (RFC 7616 section 3.5). Counting starts
     /// at one, unless the server has announced the same nonce before.
-    mutating func follow(_ response: DigestResponse, with nonce: String, at challenger: Challenger) -> DigestChallenge {
+    mutating func follow(_ response: DigestResponse, with nonce: ExactText, at challenger: Challenger)
+        -> DigestChallenge
+    {
         let next = response.challenge.followed(by: nonce)
         let key = Key(challenger: challenger, nonce: nonce)
         if uses[key] == nil {

@@ -14,11 +14,11 @@ struct DigestResponse: Sendable, Equatable {
     let nonceCount: Int
     let clientNonce: String
     /// The nonce that the session of a `-sess` algorithm began with; `nil` when it is the challenge's.
-    var sessionNonce: String?
+    var sessionNonce: ExactText?
 
     /// The value of the `Authorization` field.
     func authorization(for credential: LoginCredential, _ request: DigestRequest) -> Secret {
-        var fields = ["realm=\(challenge.realm.quoted)", "nonce=\(challenge.nonce.quoted)"]
+        var fields = ["realm=\(challenge.realm.string.quoted)", "nonce=\(challenge.nonce.string.quoted)"]
         fields.append("uri=\(request.target.quoted)")
         if challenge.namesAlgorithm { fields.append("algorithm=\(challenge.algorithm.name)") }
         if challenge.protection != .legacy {
@@ -88,7 +88,9 @@ struct DigestResponse: Sendable, Equatable {
             return [.text("username=\""), .secret(hash), .text("\"")]
         }
         let isPlain = bytes.allSatisfy { (0x20...0x7E).contains($0) }
-        if !isPlain && challenge.charset == .utf8 { return [.text("username*=\(credential.user.asExtendedValue)")] }
+        if !isPlain && challenge.charset == .utf8 {
+            return [.text("username*=\(credential.user.string.asExtendedValue)")]
+        }
         return [.text("username="), .bytes(bytes.quoted)]
     }
 

@@ -63,7 +63,7 @@ struct Attempt: Sendable, Equatable {
         guard case .header(_, _) = credential.form, case .other(let used) = challenge else { return nil }
         return offers.answerable.first { offer in
             guard case .other(let next) = offer else { return false }
-            return offer.scheme == challenge.scheme && next.raw != used.raw
+            return offer.scheme == challenge.scheme && !next.raw.utf8.elementsEqual(used.raw.utf8)
         }
     }
 
@@ -94,7 +94,7 @@ extension Attempt {
         digestExchange = nil
         if case .header(let name, _) = credential.form {
             // As the server spells it: not every one knows that names compare without regard to case.
-            let scheme = if case .other(let asked) = challenge { asked.scheme } else { name }
+            let scheme = if case .other(let asked) = challenge { asked.scheme } else { name.string }
             return Secret(joining: [.text("\(scheme) "), .secret(credential.secret)])
         }
         switch challenge {
@@ -115,7 +115,7 @@ extension Attempt {
     /// Takes over the nonce that the server has announced for the next request (RFC 7616 section 3.5).
     mutating func follow(_ exchange: DigestExchange, _ info: AuthenticationInfo, nonces: inout DigestNonces) {
         guard let nonce = info.nextNonce else { return }
-        challenge = .digest(nonces.follow(exchange.response, with: nonce, at: challenger))
+        challenge = .digest(nonces.follow(exchange.response, with: ExactText(nonce), at: challenger))
     }
 
     /// For the adapter, where the login belongs to the connection. The domain has a field of its own, or stands before the
@@ -125,8 +125,9 @@ extension Attempt {
         switch challenge {
         case .ntlm:
             var (domain, user) = (credential.domain ?? "", credential.user)
-            if credential.domain == nil, let slash = user.firstIndex(of: "\\") {
-                (domain, user) = (String(user[..<slash]), String(user[user.index(after: slash)...]))
+            let text = user.string
+            if credential.domain == nil, let slash = text.utf8.firstIndex(of: UInt8(ascii: "\\")) {
+                (domain, user) = (ExactText(text[..<slash]), ExactText(text[text.utf8.index(after: slash)...]))
             }
             return Handshake(scheme: .ntlm, target: target, user: user, domain: domain, password: credential.secret)
         case .negotiate:

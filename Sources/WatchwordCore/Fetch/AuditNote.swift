@@ -8,7 +8,7 @@ public struct AuditNote: Sendable, Equatable {
     public var origin: Origin
     public var space: SpacePattern
     /// `nil` where the credential shows none.
-    public var user: String?
+    public var user: ExactText?
     public var source: CredentialSource
     /// Only of a certificate that was accepted.
     public var persistence: Persistence?
@@ -34,7 +34,7 @@ extension FetchMachine {
     }
 
     func note(
-        _ kind: AuditEvent.Kind, _ space: ProtectionSpace, _ user: String?, _ source: CredentialSource,
+        _ kind: AuditEvent.Kind, _ space: ProtectionSpace, _ user: ExactText?, _ source: CredentialSource,
         _ persistence: Persistence?, _ memory: inout CredentialMemory
     ) {
         memory.add(

@@ -70,11 +70,11 @@ public struct CredentialChange: Sendable, Equatable {
     public var kind: Kind
     /// `nil` when more than one space is meant.
     public var space: SpacePattern?
-    public var user: String?
+    public var user: ExactText?
     /// `session` or `keyring`.
     public var source: CredentialSource
 
-    public init(_ kind: Kind, _ space: SpacePattern?, user: String?, source: CredentialSource) {
+    public init(_ kind: Kind, _ space: SpacePattern?, user: ExactText?, source: CredentialSource) {
         self.kind = kind
         self.space = space
         self.user = user

@@ -75,7 +75,7 @@ extension FetchMachine {
     ) -> FetchStep {
         var question = question
         if case .header(let scheme, _) = credential.form,
-            let meant = offers.answerable.first(where: { $0.scheme == scheme.asciiLowercased })
+            let meant = offers.answerable.first(where: { $0.scheme == scheme.string.asciiLowercased })
         {
             question.asked = meant
         }

@@ -39,7 +39,7 @@ extension FetchMachine {
     }
 
     /// Where a credential has to be good: to a proxy paths mean nothing.
-    func path(at challenger: Challenger) -> String { challenger.isProxy ? "/" : hop.url.path }
+    func path(at challenger: Challenger) -> ExactText { challenger.isProxy ? "/" : hop.url.path }
 
     /// Why a credential is not sent here and now, whatever the scheme.
     func problem(
@@ -53,7 +53,9 @@ extension FetchMachine {
     private func isNarrowerStored(
         than credential: LoginCredential, at challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
     ) -> Bool {
-        guard keyringItems(at: challenger, memory) != nil || memory.keyring.isWorthAsking(now: now) else { return false }
+        guard keyringItems(at: challenger, memory) != nil || memory.keyring.isWorthAsking(now: now) else {
+            return false
+        }
         return memory.keyring.paths.hasNarrower(than: credential, for: path(at: challenger), at: challenger)
     }
 
@@ -247,7 +249,7 @@ extension FetchMachine {
 
     /// Nothing is written before the server has accepted it.
     mutating func remember(
-        _ attempt: Attempt, path: String, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
+        _ attempt: Attempt, path: ExactText, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
     ) {
         guard mayUseStorage(for: attempt.space, memory), attempt.credential.persistence != .none,
             attempt.mayBeRemembered

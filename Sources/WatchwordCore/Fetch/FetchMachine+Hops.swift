@@ -89,9 +89,9 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> ProxyRequest? {
         guard let endpoint = route?.endpoint else { return nil }
-        var proxy = ProxyRequest(kind: endpoint.kind, host: endpoint.host, port: endpoint.port)
+        var proxy = ProxyRequest(kind: endpoint.kind, host: endpoint.host.string, port: endpoint.port)
         if endpoint.type == .socks, let credential = outgoing.proxy?.credential {
-            proxy.user = Secret(joining: [.text(credential.user)])
+            proxy.user = Secret(joining: [.text(credential.user.string)])
             proxy.password = credential.secret
             return proxy
         }
@@ -193,7 +193,7 @@ extension FetchMachine {
     }
 
     private mutating func accept(
-        _ attempt: inout Attempt, path: String, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
+        _ attempt: inout Attempt, path: ExactText, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
     ) {
         if !attempt.isAccepted { judge(attempt, isAccepted: true, &memory) }
         attempt.isAccepted = true

@@ -26,7 +26,7 @@ struct FetchStep: Sendable, Equatable {
         /// Ask this; then `consulted`.
         case consult(Consultation)
         /// Look for items of the keyring with these attributes; then `found`.
-        case lookUp([[String: String]])
+        case lookUp([[ExactText: ExactText]])
         /// Nothing, until news comes of another fetch; then `resumed`.
         case wait
         /// Ask the client for the request's body again; then `given`.

@@ -8,9 +8,9 @@ extension FetchTable {
         public var number: Int
         public var space: SpacePattern
         /// `nil` for a token.
-        public var user: String?
-        public var domain: String?
-        public var path: String?
+        public var user: ExactText?
+        public var domain: ExactText?
+        public var path: ExactText?
         /// Since 1970.
         public var expiresAt: Duration?
         public var isDefault: Bool

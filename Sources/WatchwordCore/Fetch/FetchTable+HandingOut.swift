@@ -12,7 +12,7 @@ extension FetchTable {
     }
 
     /// What to look for in the keyring.
-    public func keyringQueries(for pattern: SpacePattern) -> [[String: String]] {
+    public func keyringQueries(for pattern: SpacePattern) -> [[ExactText: ExactText]] {
         KeyringAttributes.queries(for: Challenger(pattern))
     }
 

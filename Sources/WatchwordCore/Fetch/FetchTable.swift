@@ -15,7 +15,7 @@ public struct FetchTable: Sendable {
         /// Ask this; then `consulted`.
         case consult(Consultation)
         /// Look for items of the keyring with these attributes; then `found`.
-        case lookUp([[String: String]])
+        case lookUp([[ExactText: ExactText]])
         /// Nothing: another fetch has the turn.
         case wait
         /// Ask the client for the request's body again; then `given`.

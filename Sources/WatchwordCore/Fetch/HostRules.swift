@@ -32,13 +32,13 @@ public struct HostRules: Sendable, Equatable {
     /// What is checked after name resolution.
     var addresses: AddressRules { AddressRules(denied: denied) }
 
-    private func denies(_ host: String, _ port: Int) -> Bool {
+    private func denies(_ host: ExactText, _ port: Int) -> Bool {
         if denied.contains(where: { $0.matches(host: host, port: port) }) { return true }
         // Whoever resolves the name, or does not: a remote proxy resolves it out of sight.
-        return NetworkAddress(host: host).map { addresses.denies($0, port: port) } ?? false
+        return NetworkAddress(host: host.string).map { addresses.denies($0, port: port) } ?? false
     }
 
-    private func allows(_ host: String, _ port: Int) -> Bool {
+    private func allows(_ host: ExactText, _ port: Int) -> Bool {
         allowed?.contains { $0.matches(host: host, port: port) } ?? true
     }
 }

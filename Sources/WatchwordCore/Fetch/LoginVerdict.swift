@@ -6,7 +6,7 @@ public struct LoginVerdict: Sendable, Equatable {
     public var space: ProtectionSpace
     public var isAccepted: Bool
     /// `nil` where the credential shows none.
-    public var user: String?
+    public var user: ExactText?
 }
 
 extension FetchMachine {
@@ -15,7 +15,7 @@ extension FetchMachine {
     }
 
     func judge(
-        _ space: ProtectionSpace, _ user: String?, isAccepted: Bool, _ memory: inout CredentialMemory
+        _ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ memory: inout CredentialMemory
     ) {
         memory.add(LoginVerdict(fetch: id, space: space, isAccepted: isAccepted, user: user))
     }

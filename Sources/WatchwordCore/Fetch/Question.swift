@@ -36,7 +36,7 @@ struct Question: Sendable {
     /// When it was put to somebody, among what was forgotten by hand; `nil` before.
     var mark: ForgetLog.Mark?
     /// The client's own, from its last answer to a scheme of several rounds.
-    var state: String?
+    var state: ExactText?
 
     init(_ kind: Kind, _ outcome: Outcome) {
         self.kind = kind

@@ -10,7 +10,7 @@ public struct RepeatedEvents: Sendable {
         let client: AuditEvent.Client?
         let origin: Origin
         let space: SpacePattern
-        let user: String?
+        let user: ExactText?
         let source: CredentialSource
 
         /// Of little, for every fetch comes here; what is equal shares its texts, and is compared at once.

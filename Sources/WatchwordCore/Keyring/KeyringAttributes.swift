@@ -8,25 +8,29 @@ public import WatchwordProtocol
 /// and `username`.
 public enum KeyringAttributes {
     /// Marks the default among several users of one space.
-    static let preferred = "watchword-default"
+    static let preferred: ExactText = "watchword-default"
     /// The Windows domain in an item that is for other schemes as well, where `domain` is the realm.
-    static let windowsDomain = "watchword-domain"
+    static let windowsDomain: ExactText = "watchword-domain"
 
     /// What to look for at a server or a proxy: all that anybody may have stored for it.
-    static func queries(for challenger: Challenger) -> [[String: String]] {
+    static func queries(for challenger: Challenger) -> [[ExactText: ExactText]] {
         guard case .server(let origin) = challenger else { return [["server": challenger.host]] }
-        var services = [origin.text, origin.text + "/", "\(origin.scheme.rawValue)://\(origin.host):\(origin.port)"]
+        var services: [ExactText] = [
+            ExactText(origin.text), "\(origin.text)/", "\(origin.scheme.rawValue)://\(origin.host):\(origin.port)",
+        ]
         services += ["\(origin.host):\(origin.port)", origin.host]
-        var unique: [String] = []
+        var unique: [ExactText] = []
         for service in services where !unique.contains(service) { unique.append(service) }
         return [["server": origin.host]] + unique.map { ["service": $0] }
     }
 
     /// How a credential of ours is described.
-    static func attributes(for pattern: SpacePattern, _ account: Account, path: String? = nil) -> [String: String] {
-        var attributes = [
+    static func attributes(
+        for pattern: SpacePattern, _ account: Account, path: ExactText? = nil
+    ) -> [ExactText: ExactText] {
+        var attributes: [ExactText: ExactText] = [
             "user": account.user, "server": pattern.host,
-            "protocol": pattern.proxyType.map(protocolName) ?? pattern.scheme, "port": String(pattern.port),
+            "protocol": ExactText(pattern.proxyType.map(protocolName) ?? pattern.scheme), "port": "\(pattern.port)",
         ]
         if pattern.authenticationMethod == .ntlm {
             attributes["domain"] = account.domain
@@ -34,28 +38,28 @@ public enum KeyringAttributes {
             if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
             attributes[windowsDomain] = account.domain
         }
-        if let path { attributes["object"] = String(path.dropFirst()) }
-        if let method = pattern.authenticationMethod { attributes["authtype"] = authtype(method) }
+        if let path { attributes["object"] = ExactText(path.string.dropFirst()) }
+        if let method = pattern.authenticationMethod { attributes["authtype"] = ExactText(authtype(method)) }
         return attributes
     }
 
     /// The attributes that say whose an item is, and not what it is for.
-    static func ofAccount(in pattern: SpacePattern) -> Set<String> {
+    static func ofAccount(in pattern: SpacePattern) -> Set<ExactText> {
         ["user", pattern.authenticationMethod == .ntlm ? "domain" : windowsDomain]
     }
 
     /// From "/" on; `nil` for the whole server. git writes paths without the slash, and so do we.
-    static func path(_ attributes: [String: String]) -> String? {
+    static func path(_ attributes: [ExactText: ExactText]) -> ExactText? {
         guard let object = attributes["object"], !object.isEmpty, object != "/" else { return nil }
-        return object.utf8.first == UInt8(ascii: "/") ? object : "/" + object
+        return object.hasPrefix("/") ? object : "/\(object)"
     }
 
-    static func realm(_ attributes: [String: String], _ method: AuthenticationMethod?) -> String? {
+    static func realm(_ attributes: [ExactText: ExactText], _ method: AuthenticationMethod?) -> ExactText? {
         method == .ntlm ? nil : attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// `nil` for an item without a user.
-    static func account(_ attributes: [String: String], _ method: AuthenticationMethod?) -> Account? {
+    static func account(_ attributes: [ExactText: ExactText], _ method: AuthenticationMethod?) -> Account? {
         guard let user = attributes["user"] ?? attributes["username"], !user.isEmpty else { return nil }
         return Account(user: user, domain: attributes[method == .ntlm ? "domain" : windowsDomain])
     }
@@ -63,8 +67,8 @@ public enum KeyringAttributes {
     /// So that what is for a proxy is taken for a server's by nobody.
     static func protocolName(of type: ProxyType) -> String { type == .socks ? "socks" : "\(type.rawValue)-proxy" }
 
-    static func proxyType(ofProtocol name: String) -> ProxyType? {
-        ProxyType.allCases.first { protocolName(of: $0) == name }
+    static func proxyType(ofProtocol name: ExactText) -> ProxyType? {
+        ProxyType.allCases.first { ExactText(protocolName(of: $0)) == name }
     }
 
     /// The words that GNOME's programs use.
@@ -76,7 +80,7 @@ public enum KeyringAttributes {
         }
     }
 
-    static func method(ofAuthtype text: String) -> AuthenticationMethod? {
+    static func method(ofAuthtype text: ExactText) -> AuthenticationMethod? {
         switch text.asciiLowercased {
         case "basic", "httpbasic": .httpBasic
         case "digest", "httpdigest": .httpDigest
@@ -87,10 +91,10 @@ public enum KeyringAttributes {
     }
 
     /// What finds everything that may be stored for the server of `pattern`.
-    public static func searchQuery(for pattern: SpacePattern) -> [String: String] { ["server": pattern.host] }
+    public static func searchQuery(for pattern: SpacePattern) -> [ExactText: ExactText] { ["server": pattern.host] }
 
     /// Finds what was stored with the schema of network passwords.
-    public static let everything = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
+    public static let everything: [ExactText: ExactText] = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
 
     /// What a person sees in the keyring's own program.
     static func label(for pattern: SpacePattern, _ account: Account) -> String {

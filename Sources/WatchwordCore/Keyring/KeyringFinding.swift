@@ -9,7 +9,7 @@ struct KeyringMatches: Sendable {
     ///   - user: the account that the fetch names, if any.
     ///   - time: of the wall clock, since 1970.
     init(
-        _ items: [KeyringItem], at challenger: Challenger, path: String, user: Account?, time: Duration = .zero,
+        _ items: [KeyringItem], at challenger: Challenger, path: ExactText, user: Account?, time: Duration = .zero,
         fitting isFitting: (SpacePattern) -> Bool
     ) {
         let usable = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
@@ -32,7 +32,7 @@ enum KeyringFinding: Sendable, Equatable {
 
     /// The item that fits best, and never a guess between equals.
     init(
-        _ items: [KeyringItem], for space: ProtectionSpace, at challenger: Challenger, path: String, user: Account?,
+        _ items: [KeyringItem], for space: ProtectionSpace, at challenger: Challenger, path: ExactText, user: Account?,
         time: Duration = .zero
     ) {
         let matches = KeyringMatches(items, at: challenger, path: path, user: user, time: time) { $0.matches(space) }

@@ -6,7 +6,7 @@ internal import WatchwordProtocol
 struct KeyringPaths: Sendable {
     private static let servers = 256
 
-    private var paths: [Challenger: [String]] = [:]
+    private var paths: [Challenger: [ExactText]] = [:]
 
     /// - Parameter usable: all that the keyring has for the server, and that may be sent.
     mutating func note(_ usable: [LoginCredential], at challenger: Challenger) {
@@ -19,13 +19,13 @@ struct KeyringPaths: Sendable {
     }
 
     /// The server has refused what was there for the path.
-    mutating func forget(_ path: String?, at challenger: Challenger) {
+    mutating func forget(_ path: ExactText?, at challenger: Challenger) {
         guard let path else { return }
-        paths[challenger]?.removeAll { $0.utf8.elementsEqual(path.utf8) }
+        paths[challenger]?.removeAll { $0 == path }
     }
 
     /// Whether there may be an item for `requested` that is narrower than `credential`.
-    func hasNarrower(than credential: LoginCredential, for requested: String, at challenger: Challenger) -> Bool {
+    func hasNarrower(than credential: LoginCredential, for requested: ExactText, at challenger: Challenger) -> Bool {
         (paths[challenger] ?? []).contains { path in
             path.utf8.count > credential.pathLength && LoginCredential.path(path, covers: requested)
         }

@@ -6,7 +6,7 @@ public struct KeyringWrite: Sendable, Equatable {
     public let unchanged: String?
     /// The item that holds the same, but for the Windows domain, which it lacks: it gets these attributes.
     public let incomplete: String?
-    public let attributes: [String: String]
+    public let attributes: [ExactText: ExactText]
     public let secret: Secret
     public let label: String
 
@@ -35,13 +35,13 @@ extension KeyringItem {
     var isMarkedDefault: Bool { attributes[KeyringAttributes.preferred] == "1" }
 
     /// Whether the item describes exactly `wanted`, with our schema, apart from what does not say where it belongs.
-    fileprivate func holds(_ wanted: [String: String], allowing others: Set<String> = []) -> Bool {
+    fileprivate func holds(_ wanted: [ExactText: ExactText], allowing others: Set<ExactText> = []) -> Bool {
         let schema = KeyringAttributes.everything
         return schema.allSatisfy { attributes[$0.key] == $0.value } && says(wanted, besides: others)
     }
 
     /// Whether the item describes exactly `wanted`, under whichever schema.
-    func says(_ wanted: [String: String], besides others: Set<String> = []) -> Bool {
+    func says(_ wanted: [ExactText: ExactText], besides others: Set<ExactText> = []) -> Bool {
         let aside = others.union(KeyringAttributes.everything.keys).union([KeyringAttributes.preferred])
         return attributes.filter { !aside.contains($0.key) } == wanted.filter { !others.contains($0.key) }
     }

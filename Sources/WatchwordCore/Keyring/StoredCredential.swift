@@ -61,13 +61,13 @@ public struct StoredCredential: Sendable, Equatable {
     }
 
     /// Whether the item is about this server, or this proxy, and no other one: what it leaves out must be what is usual.
-    private static func place(_ attributes: [String: String], at challenger: Challenger) -> Place? {
+    private static func place(_ attributes: [ExactText: ExactText], at challenger: Challenger) -> Place? {
         guard case .server(let origin) = challenger else { return proxyPlace(attributes, at: challenger) }
         if let server = attributes["server"] {
             guard server.asciiLowercased == origin.host else { return nil }
             let scheme = attributes["protocol"].flatMap { $0.isEmpty ? nil : $0.asciiLowercased }
             let port = attributes["port"].flatMap { $0 == "0" || $0.isEmpty ? nil : $0 }
-            return place(scheme: scheme, port: port, at: origin)
+            return place(scheme: scheme?.string, port: port?.string, at: origin)
         }
         guard let service = attributes["service"]?.asciiLowercased else { return nil }
         let (host, port) = (origin.host, String(origin.port))
@@ -83,9 +83,9 @@ public struct StoredCredential: Sendable, Equatable {
     }
 
     /// Only what says of itself that it is for this proxy.
-    private static func proxyPlace(_ attributes: [String: String], at proxy: Challenger) -> Place? {
-        guard attributes["server"]?.asciiLowercased == proxy.host, attributes["port"] == String(proxy.port),
-            let type = proxy.proxyType, attributes["protocol"] == KeyringAttributes.protocolName(of: type)
+    private static func proxyPlace(_ attributes: [ExactText: ExactText], at proxy: Challenger) -> Place? {
+        guard attributes["server"]?.asciiLowercased == proxy.host, attributes["port"] == "\(proxy.port)",
+            let type = proxy.proxyType, attributes["protocol"].flatMap(KeyringAttributes.proxyType) == type
         else { return nil }
         return Place(namesScheme: true, namesPort: true)
     }

@@ -7,10 +7,10 @@ public struct StoredItem: Sendable, Equatable {
     public let account: Account
     public let isDefault: Bool
     /// What is good for this path and below only; `nil` for the whole server.
-    public let path: String?
+    public let path: ExactText?
     /// Since 1970; `nil` where the secret was not asked for, or does not say.
     public let expiresAt: Duration?
-    private let all: [String: String]
+    private let all: [ExactText: ExactText]
 
     /// `nil` for an item that names no server, no user, or a protocol that is not HTTP.
     public init?(_ item: KeyringItem) {
@@ -22,7 +22,7 @@ public struct StoredItem: Sendable, Equatable {
             let account = KeyringAttributes.account(attributes, method), let scheme,
             scheme == "http" || scheme == "https" || proxyType != nil
         else { return nil }
-        let port = attributes["port"].flatMap { Int($0) } ?? 0
+        let port = attributes["port"].flatMap { Int($0.string) } ?? 0
         guard (0...65_535).contains(port) else { return nil }
         id = item.id
         self.account = account
@@ -31,18 +31,18 @@ public struct StoredItem: Sendable, Equatable {
         expiresAt = item.secret.flatMap { KeyringSecret($0) }?.expiresAt
         all = attributes
         pattern = SpacePattern(
-            scheme: scheme, host: server,
+            scheme: scheme.string, host: server,
             port: port > 0 ? port : proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80),
             realm: KeyringAttributes.realm(attributes, method), authenticationMethod: method, proxyType: proxyType)
     }
 
     /// Whether both are for the same, so that one of them is the default.
     public func isBeside(_ other: StoredItem) -> Bool {
-        pattern == other.pattern && (path ?? "").utf8.elementsEqual((other.path ?? "").utf8)
+        pattern == other.pattern && path == other.path
     }
 
     /// The item's attributes with or without the mark of the default.
-    public func attributes(isDefault: Bool) -> [String: String] {
+    public func attributes(isDefault: Bool) -> [ExactText: ExactText] {
         var attributes = all
         attributes[KeyringAttributes.preferred] = isDefault ? "1" : nil
         return attributes

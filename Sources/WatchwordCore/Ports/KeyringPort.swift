@@ -6,7 +6,7 @@ public struct KeyringItem: Sendable, Equatable {
     public var id: String
     public var label: String
     /// Readable without a password: what the item is looked up by. Numbers are in decimal digits.
-    public var attributes: [String: String]
+    public var attributes: [ExactText: ExactText]
     /// `nil` while the item is locked, and where secrets were not asked for.
     public var secret: Secret?
     public var isLocked: Bool
@@ -14,7 +14,7 @@ public struct KeyringItem: Sendable, Equatable {
     public var created: UInt64
 
     public init(
-        id: String, label: String, attributes: [String: String], secret: Secret?, isLocked: Bool, created: UInt64
+        id: String, label: String, attributes: [ExactText: ExactText], secret: Secret?, isLocked: Bool, created: UInt64
     ) {
         self.id = id
         self.label = label
@@ -65,18 +65,18 @@ public protocol KeyringPort: Sendable {
 
     /// All items that carry every attribute of at least one of `queries`, each item once, at most `Limits.keyringItems`.
     /// Secrets of unlocked items come along when `withSecrets` says so. Locked items are listed without theirs.
-    func search(_ queries: [[String: String]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>)
+    func search(_ queries: [[ExactText: ExactText]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>)
 
     /// Puts `secret` under `attributes` into the default collection with the schema
     /// `org.gnome.keyring.NetworkPassword`; an item with the same attributes is replaced. Gives the item's id.
     func store(
-        _ secret: Secret, attributes: [String: String], label: String, completion: @escaping Completion<String>)
+        _ secret: Secret, attributes: [ExactText: ExactText], label: String, completion: @escaping Completion<String>)
 
     /// Removes the item, if its secret is still `expected`, or whatever it is where that is `nil`. Gives whether it was removed.
     func remove(_ id: String, ifSecretIs expected: Secret?, completion: @escaping Completion<Bool>)
 
     /// Replaces the attributes of the item.
-    func setAttributes(_ attributes: [String: String], of id: String, completion: @escaping Completion<Void>)
+    func setAttributes(_ attributes: [ExactText: ExactText], of id: String, completion: @escaping Completion<Void>)
 
     /// Unlocks the default collection; the keyring may ask the user, for at most `limit`.
     func unlock(limit: Duration, completion: @escaping Completion<Void>)

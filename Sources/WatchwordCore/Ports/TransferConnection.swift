@@ -49,15 +49,15 @@ public struct Handshake: Sendable, Equatable {
     public var scheme: Scheme
     public var target: Target
     /// For NTLM. Negotiate uses the tickets of the user that the broker runs as.
-    public var user: String
+    public var user: ExactText
     /// Empty for none.
-    public var domain: String
+    public var domain: ExactText
     public var password: Secret?
     /// Negotiate: the server gets a ticket with which it can act for the user.
     public var delegates: Bool
 
     public init(
-        scheme: Scheme, target: Target, user: String = "", domain: String = "", password: Secret? = nil,
+        scheme: Scheme, target: Target, user: ExactText = "", domain: ExactText = "", password: Secret? = nil,
         delegates: Bool = false
     ) {
         self.delegates = delegates

@@ -16,7 +16,7 @@ struct ForgetLog: Sendable {
         case everything
         case origin(Origin)
         /// The credentials of these spaces; of one user, or of all where that is `nil`.
-        case credentials(SpacePattern, user: String?)
+        case credentials(SpacePattern, user: ExactText?)
     }
 
     private static let capacity = 64
@@ -36,27 +36,26 @@ struct ForgetLog: Sendable {
     }
 
     /// Whether nothing was forgotten since `mark` that means a credential of `user` in these spaces.
-    func isCurrent(_ mark: Mark, for pattern: SpacePattern, user: String?) -> Bool {
+    func isCurrent(_ mark: Mark, for pattern: SpacePattern, user: ExactText?) -> Bool {
         guard mark.number >= dropped else { return false }
         return !scopes[(mark.number - dropped)...].contains { $0.means(pattern, user) }
     }
 
-    func isCurrent(_ mark: Mark, for space: ProtectionSpace, user: String? = nil) -> Bool {
+    func isCurrent(_ mark: Mark, for space: ProtectionSpace, user: ExactText? = nil) -> Bool {
         // Mostly nothing was forgotten, and this is asked for every response.
         mark == self.mark || isCurrent(mark, for: SpacePattern(space), user: user)
     }
 }
 
 extension ForgetLog.Scope {
-    fileprivate func means(_ pattern: SpacePattern, _ user: String?) -> Bool {
+    fileprivate func means(_ pattern: SpacePattern, _ user: ExactText?) -> Bool {
         switch self {
         case .everything: true
         case .origin(let origin):
             pattern.proxyType == nil && pattern.scheme == origin.scheme.rawValue && pattern.host == origin.host
                 && pattern.port == origin.port
         case .credentials(let meant, let owner):
-            meant.overlaps(pattern)
-                && (owner == nil || user == nil || owner?.utf8.elementsEqual((user ?? "").utf8) == true)
+            meant.overlaps(pattern) && (owner == nil || user == nil || owner == user)
         }
     }
 }

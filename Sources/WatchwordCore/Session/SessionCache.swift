@@ -28,7 +28,7 @@ public struct SessionCache: Sendable {
     /// The credential for exactly this space, of this account, or of the space's default one.
     func credential(
         for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
-        path: String = "/", now: Duration
+        path: ExactText = "/", now: Duration
     ) -> LoginCredential? {
         let list = list(at: challenger, of: owner, path: path)
         let entry = defaultEntry(of: space, user: user, in: list, now: now)
@@ -41,7 +41,7 @@ public struct SessionCache: Sendable {
 
     /// One that was handed over for this space, and that no server has seen yet.
     func givenCredential(
-        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: String = "/", now: Duration
+        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: ExactText = "/", now: Duration
     ) -> LoginCredential? {
         let fitting = given.filter {
             $0.pattern.matches(space) && $0.owner == owner && (user?.admits($0.credential.account) ?? true)
@@ -53,7 +53,7 @@ public struct SessionCache: Sendable {
     /// All that are for exactly this space, the narrowest path alone, with their numbers: what was accepted, then what no
     /// server has seen.
     func choices(
-        for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: String,
+        for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: ExactText,
         now: Duration
     ) -> [(number: Int, credential: LoginCredential)] {
         let accepted = list(at: challenger, of: owner, path: path).filter { $0.space == space && isValid($0, now) }
@@ -69,7 +69,7 @@ public struct SessionCache: Sendable {
     /// A password for any of these spaces, or a token for those of Bearer: the space whose paths fit best first, then the default of its space; one that was
     /// handed over, and that no server has seen yet, last.
     func credential(
-        for pattern: SpacePattern, user: Account?, owner: Partition?, path: String, now: Duration
+        for pattern: SpacePattern, user: Account?, owner: Partition?, path: ExactText, now: Duration
     ) -> LoginCredential? {
         let challenger = Challenger(pattern)
         let list = list(at: challenger, of: owner, path: path)
@@ -99,7 +99,7 @@ public struct SessionCache: Sendable {
     /// The space whose credential may be sent before any challenge; the longest matching path wins. NTLM and Negotiate log in
     /// connections, which is never done unasked.
     func preemptiveEntry(
-        at challenger: Challenger, path: String, user: Account? = nil, owner: Partition? = nil, now: Duration
+        at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
         let candidates = list(at: challenger, of: owner, path: path)
         var best: (entry: SessionEntry, length: Int)?
@@ -126,7 +126,7 @@ public struct SessionCache: Sendable {
     }
 
     /// Those that are good for `path`.
-    private func list(at challenger: Challenger, of owner: Partition?, path: String) -> [SessionEntry] {
+    private func list(at challenger: Challenger, of owner: Partition?, path: ExactText) -> [SessionEntry] {
         let list = list(at: challenger, of: owner)
         return list.allSatisfy { $0.credential.path == nil } ? list : list.filter { $0.credential.covers(path) }
     }
@@ -200,7 +200,7 @@ public struct SessionCache: Sendable {
     @discardableResult
     mutating func remember(
         _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil,
-        by bringer: GrantBook.Holder? = nil, path: String, digest: DigestChallenge?, isProven: Bool = true,
+        by bringer: GrantBook.Holder? = nil, path: ExactText, digest: DigestChallenge?, isProven: Bool = true,
         now: Duration
     ) -> Bool {
         guard credential.secret.isLocked else { return false }

@@ -11,7 +11,7 @@ struct SessionEntry: Sendable {
     /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
     /// 2.2); Digest is good for the places that its challenge names, else for the whole server (RFC 7616 section 3.3), and
     /// they only say which space fits better.
-    var directories: [String]
+    var directories: [ExactText]
     /// The challenge that the credential was last accepted for.
     var digest: DigestChallenge?
     let since: Duration
@@ -31,7 +31,7 @@ struct SessionEntry: Sendable {
     var isHandshake: Bool { space.authenticationMethod == .ntlm || space.authenticationMethod == .negotiate }
 
     /// How much of `path` the entry is good for; `nil` when it is outside.
-    func matchLength(of path: String) -> Int? {
+    func matchLength(of path: ExactText) -> Int? {
         let match = directories.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
         guard space.authenticationMethod == .httpDigest else { return match }
         // To a proxy `domain` means nothing (RFC 7616 section 3.3).
@@ -44,7 +44,7 @@ struct SessionEntry: Sendable {
         bringers = bringers.suffix(SessionLimits.bringers - 1) + [holder]
     }
 
-    mutating func note(_ directory: String, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
+    mutating func note(_ directory: ExactText, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
         lastUse = now
         digest = newer
         guard !directories.contains(where: { directory.hasPrefix($0) }) else { return }
@@ -71,9 +71,9 @@ struct GivenCredential: Sendable {
 struct SessionListing: Sendable, Equatable {
     let number: Int
     let space: SpacePattern
-    let user: String?
-    let domain: String?
-    let path: String?
+    let user: ExactText?
+    let domain: ExactText?
+    let path: ExactText?
     let expiresAt: Duration?
     let owner: Partition?
     var isDefault: Bool

@@ -1,3 +1,5 @@
+public import WatchwordProtocol
+
 /// An absolute `http` or `https` URL in the one form that the whole broker uses: parsed once, canonical, without user
 /// information and without a fragment.
 ///
@@ -6,18 +8,18 @@
 public struct FetchURL: Sendable, Hashable {
     public let origin: Origin
     /// Starts with `/`; dot segments are resolved (RFC 3986 section 5.2.4).
-    public let path: String
+    public let path: ExactText
     /// What follows `?`, without it; `nil` when there is none.
     public let query: String?
 
-    init(origin: Origin, path: String, query: String?) {
+    init(origin: Origin, path: ExactText, query: String?) {
         self.origin = origin
         self.path = path
         self.query = query
     }
 
     /// What stands in the request line in origin form (RFC 9112 section 3.2.1).
-    public var requestTarget: String { query.map { "\(path)?\($0)" } ?? path }
+    public var requestTarget: String { query.map { "\(path)?\($0)" } ?? path.string }
 
     /// The whole URL. The port is left out when it is the scheme's own.
     public var text: String { origin.text + requestTarget }
@@ -33,11 +35,11 @@ public struct Origin: Sendable, Hashable {
 
     public let scheme: Scheme
     /// A registered name or an address, in small letters; an IPv6 address with its brackets.
-    public let host: String
+    public let host: ExactText
     /// From 1 to 65,535.
     public let port: Int
 
-    init(scheme: Scheme, host: String, port: Int) {
+    init(scheme: Scheme, host: ExactText, port: Int) {
         self.scheme = scheme
         self.host = host
         self.port = port

@@ -28,7 +28,8 @@ extension FetchURL {
     /// `reference` is what follows the authority.
     init(origin: Origin, reference: (path: String, query: String?)) {
         self.init(
-            origin: origin, path: URLComponentText.removingDotSegments(reference.path), query: reference.query)
+            origin: origin, path: ExactText(URLComponentText.removingDotSegments(reference.path)),
+            query: reference.query)
     }
 }
 
@@ -47,7 +48,7 @@ extension Origin {
             )
         }
         guard let port, !port.isEmpty else {
-            self.init(scheme: scheme, host: lowercased, port: scheme.defaultPort)
+            self.init(scheme: scheme, host: ExactText(lowercased), port: scheme.defaultPort)
             return
         }
         guard port.utf8.allSatisfy(Self.isDigit), let number = Int(port),
@@ -56,7 +57,7 @@ extension Origin {
             // Not quoted: what stands there may be the password of a URL that lacks its host.
             throw .badURL("What follows the last colon of the host is not a port from 1 to 65535.")
         }
-        self.init(scheme: scheme, host: lowercased, port: number)
+        self.init(scheme: scheme, host: ExactText(lowercased), port: number)
     }
 
     private static func divide(_ authority: Substring) throws(FetchFailure) -> (host: Substring, port: Substring?) {

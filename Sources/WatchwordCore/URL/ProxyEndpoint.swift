@@ -4,10 +4,10 @@ public import WatchwordProtocol
 public struct ProxyEndpoint: Sendable, Hashable {
     public let type: ProxyType
     /// A name or an address in small letters; an IPv6 address with its brackets.
-    public let host: String
+    public let host: ExactText
     public let port: Int
 
-    init(type: ProxyType, host: String, port: Int) {
+    init(type: ProxyType, host: ExactText, port: Int) {
         self.type = type
         self.host = host
         self.port = port

@@ -76,8 +76,8 @@ enum URLComponentText {
     }
 
     /// The path up to and with its last `/` (RFC 7617 section 2.2): what a Basic credential is good for.
-    static func directory(of path: String) -> String {
+    static func directory(of path: ExactText) -> ExactText {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "/" }
-        return String(path[...slash])
+        return ExactText(path.string[...slash])
     }
 }

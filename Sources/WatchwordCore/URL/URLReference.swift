@@ -16,7 +16,7 @@ extension FetchURL {
         if reference.hasPrefix("//") { return try FetchURL("\(origin.scheme.rawValue):\(reference)") }
         let parts = try URLComponentText.components(of: reference[...])
         if parts.path.isEmpty { return FetchURL(origin: origin, path: path, query: parts.query ?? query) }
-        let merged = parts.path.hasPrefix("/") ? parts.path : URLComponentText.directory(of: path) + parts.path
+        let merged = parts.path.hasPrefix("/") ? parts.path : "\(URLComponentText.directory(of: path))\(parts.path)"
         return FetchURL(origin: origin, reference: (merged, parts.query))
     }
 

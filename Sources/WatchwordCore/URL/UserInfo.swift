@@ -2,7 +2,7 @@ public import WatchwordProtocol
 
 /// User and password out of a URL (RFC 3986 section 3.2.1). They are used only after a challenge of that URL's origin.
 public struct UserInfo: Sendable, Equatable {
-    public var user: String
+    public var user: ExactText
     /// `nil` when the URL named only a user.
     public var password: Secret?
 
@@ -19,7 +19,7 @@ public struct UserInfo: Sendable, Equatable {
         guard let halves, let user = String(validating: halves.user, as: UTF8.self) else {
             throw .badURL("User and password in the URL are not percent-encoded as they should be.")
         }
-        self.user = user
+        self.user = ExactText(user)
         self.password = halves.password
     }
 

@@ -5,14 +5,15 @@ public struct ConsentRequest: Sendable, Equatable {
     public var subject: Subject
     public var space: ProtectionSpace
     /// `nil` for a token, a certificate, tickets.
-    public var user: String?
+    public var user: ExactText?
     /// `session`, `keyring` or `ambient`.
     public var source: CredentialSource
     public var url: String
     public var method: String
 
     public init(
-        subject: Subject, space: ProtectionSpace, user: String?, source: CredentialSource, url: String, method: String
+        subject: Subject, space: ProtectionSpace, user: ExactText?, source: CredentialSource, url: String,
+        method: String
     ) {
         self.subject = subject
         self.space = space
@@ -46,7 +47,7 @@ public struct AuthConfirmParams: Sendable, Equatable {
         [
             "confirmId": .string(confirmID), "fetchId": .string(fetchID), "requester": requester.json,
             "subject": request.subject.json, "protectionSpace": request.space.json,
-            "user": request.user.map { .string($0) } ?? .null, "source": .string(request.source.rawValue),
+            "user": request.user?.json ?? .null, "source": .string(request.source.rawValue),
             "url": .string(request.url), "method": .string(request.method),
             "allows": .array(request.subject.allowedConsents.map { .string($0.rawValue) }),
             "deadlineMs": .integer(deadlineMs),
@@ -72,11 +73,11 @@ public struct GrantDescription: Sendable, Equatable {
     public var id: Int
     public var subject: Subject
     public var space: ProtectionSpace
-    public var user: String?
+    public var user: ExactText?
     /// `session`, `always` or `no`.
     public var consent: Consent
 
-    public init(id: Int, subject: Subject, space: ProtectionSpace, user: String?, consent: Consent) {
+    public init(id: Int, subject: Subject, space: ProtectionSpace, user: ExactText?, consent: Consent) {
         self.id = id
         self.subject = subject
         self.space = space
@@ -87,7 +88,7 @@ public struct GrantDescription: Sendable, Equatable {
     public var json: JSON {
         [
             "id": .string("g\(id)"), "subject": subject.json, "protectionSpace": space.json,
-            "user": user.map { .string($0) } ?? .null, "allow": .string(consent.rawValue),
+            "user": user?.json ?? .null, "allow": .string(consent.rawValue),
         ]
     }
 }

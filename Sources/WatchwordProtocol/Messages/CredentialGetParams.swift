@@ -7,18 +7,18 @@ public struct CredentialGetParams: Sendable, Equatable {
     /// `nil` for the default one. Without a domain the user of every domain is meant.
     public var account: Account?
     /// Where on the server it is needed: what was stored for a path is good at and below that.
-    public var path: String
+    public var path: ExactText
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
         pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
-        let domain = try members.string("domain")
-        account = try members.string("user").map { Account(user: $0, domain: domain) }
-        path = try members.string("path") ?? "/"
+        let domain = try members.exactText("domain")
+        account = try members.exactText("user").map { Account(user: $0, domain: domain) }
+        path = try members.exactText("path") ?? "/"
         guard path.hasPrefix("/") else { throw members.wrong("path", "a path from \"/\" on") }
     }
 
-    public init(pattern: SpacePattern, account: Account?, path: String = "/") {
+    public init(pattern: SpacePattern, account: Account?, path: ExactText = "/") {
         self.pattern = pattern
         self.account = account
         self.path = path
@@ -26,8 +26,8 @@ public struct CredentialGetParams: Sendable, Equatable {
 
     public var json: JSON {
         .object([
-            "protectionSpace": pattern.json, "user": account.map { .string($0.user) },
-            "domain": account?.domain.map { .string($0) }, "path": .string(path),
+            "protectionSpace": pattern.json, "user": account?.user.json,
+            "domain": account?.domain?.json, "path": path.json,
         ])
     }
 }

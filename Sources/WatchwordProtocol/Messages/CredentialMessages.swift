@@ -119,11 +119,11 @@ public struct CredentialDescription: Sendable, Equatable {
     public var id: CredentialID
     public var pattern: SpacePattern
     /// `nil` for a token.
-    public var user: String?
+    public var user: ExactText?
     /// The Windows domain, where one was given apart from the user.
-    public var domain: String?
+    public var domain: ExactText?
     /// What is good for this path and below only; `nil` for the whole server.
-    public var path: String?
+    public var path: ExactText?
     /// Since 1970.
     public var expiresAt: Duration?
     public var persistence: Persistence
@@ -133,7 +133,7 @@ public struct CredentialDescription: Sendable, Equatable {
     public var lastUsed: Duration?
 
     public init(
-        id: CredentialID, pattern: SpacePattern, user: String?, domain: String?, path: String? = nil,
+        id: CredentialID, pattern: SpacePattern, user: ExactText?, domain: ExactText?, path: ExactText? = nil,
         expiresAt: Duration? = nil, persistence: Persistence,
         source: CredentialSource, isDefault: Bool, lastUsed: Duration?
     ) {
@@ -151,8 +151,8 @@ public struct CredentialDescription: Sendable, Equatable {
 
     public var json: JSON {
         .object([
-            "id": .string(id.text), "protectionSpace": pattern.json, "user": user.map { .string($0) } ?? .null,
-            "domain": domain.map { .string($0) }, "path": path.map { .string($0) },
+            "id": .string(id.text), "protectionSpace": pattern.json, "user": user?.json ?? .null,
+            "domain": domain?.json, "path": path?.json,
             "expiresAt": expiresAt.map { .string(UTCTime.text($0.wholeMilliseconds)) },
             "persistence": .string(persistence.rawValue),
             "source": .string(source.rawValue),

@@ -13,9 +13,9 @@ public struct FetchRunResult: Sendable, Equatable {
         public var method: AuthenticationMethod
         public var source: CredentialSource
         /// `nil` for a credential without one.
-        public var user: String?
+        public var user: ExactText?
 
-        public init(method: AuthenticationMethod, source: CredentialSource, user: String?) {
+        public init(method: AuthenticationMethod, source: CredentialSource, user: ExactText?) {
             self.method = method
             self.source = source
             self.user = user
@@ -99,7 +99,7 @@ extension FetchRunResult.Authentication {
     fileprivate var json: JSON {
         [
             "authenticationMethod": .string(method.rawValue), "source": .string(source.rawValue),
-            "user": user.map { .string($0) } ?? .null,
+            "user": user?.json ?? .null,
         ]
     }
 }

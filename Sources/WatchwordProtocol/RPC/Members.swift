@@ -38,6 +38,9 @@ public struct Members {
         try read(name, "a string") { $0.string }
     }
 
+    /// A string that identifies something.
+    public func exactText(_ name: String) throws(InvalidParams) -> ExactText? { try string(name).map { ExactText($0) } }
+
     public func boolean(_ name: String) throws(InvalidParams) -> Bool? {
         try read(name, "true or false") { $0.boolean }
     }

@@ -66,7 +66,7 @@ public struct AuditEvent: Sendable, Equatable {
     /// Of the request: scheme, host and port.
     public var origin: String?
     public var space: SpacePattern?
-    public var user: String?
+    public var user: ExactText?
     /// Where the credential came from, or where it is kept.
     public var source: CredentialSource?
     /// The answer to a challenge.
@@ -94,7 +94,7 @@ public struct AuditEvent: Sendable, Equatable {
         .object([
             "time": .string(UTCTime.text(timeMs)), "kind": .string(kind.rawValue), "client": client?.json,
             "fetchId": fetchID.map { .short($0) }, "origin": origin.map { .short($0, AuditEvent.longestName) },
-            "protectionSpace": space.map(AuditEvent.json), "user": user.map { .short($0) },
+            "protectionSpace": space.map(AuditEvent.json), "user": user.map { .short($0.string) },
             "source": source.map { .string($0.rawValue) }, "action": action.map { .short($0) },
             "by": by.map { .short($0) }, "agent": agent?.json, "persistence": persistence.map { .string($0.rawValue) },
             "subject": subject.map { .short($0, AuditEvent.longestName) }, "reason": reason.map { .short($0) },
@@ -107,8 +107,8 @@ public struct AuditEvent: Sendable, Equatable {
 
     private static func json(_ space: SpacePattern) -> JSON {
         var space = space
-        space.host = space.host.shortened(to: longestName)
-        space.realm = space.realm?.shortened
+        space.host = ExactText(space.host.string.shortened(to: longestName))
+        space.realm = (space.realm?.shortened).map { ExactText($0) }
         return space.json
     }
 }

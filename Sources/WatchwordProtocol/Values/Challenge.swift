@@ -4,7 +4,7 @@ public import JSONText
 public struct Offer: Sendable, Equatable {
     /// As the server wrote it.
     public var scheme: String
-    public var realm: String?
+    public var realm: ExactText?
     /// The other parameters, unquoted, names in small letters.
     public var params: [String: String]
     /// The challenge as it stood in the field.
@@ -13,7 +13,7 @@ public struct Offer: Sendable, Equatable {
     /// header.
     public var supported: Bool
 
-    public init(scheme: String, realm: String?, params: [String: String], raw: String, supported: Bool) {
+    public init(scheme: String, realm: ExactText?, params: [String: String], raw: String, supported: Bool) {
         self.scheme = scheme
         self.realm = realm
         self.params = params
@@ -29,7 +29,7 @@ public struct Offer: Sendable, Equatable {
         }
         return .object([
             "scheme": .string(scheme), "authenticationMethod": .string(authenticationMethod.rawValue),
-            "realm": realm.map { .string($0) } ?? .null, "params": params, "raw": .string(raw),
+            "realm": realm?.json ?? .null, "params": params, "raw": .string(raw),
             "supported": .boolean(supported),
         ])
     }
@@ -54,12 +54,12 @@ public enum CredentialSource: String, Sendable, CaseIterable {
 /// What the broker has at hand for a challenge, without its secret.
 public struct ProposedCredential: Sendable, Equatable {
     /// `nil` for a credential without one.
-    public var user: String?
+    public var user: ExactText?
     /// Or another secret.
     public var hasPassword: Bool
     public var source: CredentialSource
 
-    public init(user: String?, hasPassword: Bool, source: CredentialSource) {
+    public init(user: ExactText?, hasPassword: Bool, source: CredentialSource) {
         self.user = user
         self.hasPassword = hasPassword
         self.source = source
@@ -67,7 +67,7 @@ public struct ProposedCredential: Sendable, Equatable {
 
     public var json: JSON {
         [
-            "user": user.map { .string($0) } ?? .null, "hasPassword": .boolean(hasPassword),
+            "user": user?.json ?? .null, "hasPassword": .boolean(hasPassword),
             "source": .string(source.rawValue),
         ]
     }
@@ -84,7 +84,7 @@ public struct Challenge: Sendable, Equatable {
     /// What a connection has shown, where it is not HTTP that asks.
     public var connection: ConnectionFacts?
     /// What the last answer has left to be given back with the next round; `nil` outside a scheme of several rounds.
-    public var state: String?
+    public var state: ExactText?
     /// The server has accepted a stronger scheme in this realm before: what is stored was not used.
     public var isDowngrade = false
     /// Failed attempts of this fetch at this target, over all schemes.
@@ -212,7 +212,7 @@ extension Challenge {
             "error": error.map { ["kind": .string($0.rawValue), "message": .string($0.text)] } ?? .null,
             "accepts": .array(accepts.map { .string($0) }),
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
-            "state": state.map { .string($0) }, "downgrade": isDowngrade ? true : nil,
+            "state": state?.json, "downgrade": isDowngrade ? true : nil,
             "url": .string(url), "method": .string(method),
         ])
     }

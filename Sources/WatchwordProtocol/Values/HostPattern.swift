@@ -56,8 +56,8 @@ public struct HostPattern: Sendable, Hashable {
     }
 
     /// Whether `host`, a name or an address (IPv6 in brackets), is meant at `port`.
-    public func matches(host: String, port: Int) -> Bool {
-        guard self.port == nil || self.port == port, let host = HostName.canonical(host) else { return false }
+    public func matches(host: ExactText, port: Int) -> Bool {
+        guard self.port == nil || self.port == port, let host = HostName.canonical(host.string) else { return false }
         return switch scope {
         case .host: host == name
         case .below: host.hasSuffix(".\(name)")

@@ -4,13 +4,13 @@ public import JSONText
 public struct KnownUser: Sendable, Equatable {
     /// As in `credential/list`.
     public var id: CredentialID
-    public var user: String
+    public var user: ExactText
     /// The Windows domain, where one was given apart from the user.
-    public var domain: String?
+    public var domain: ExactText?
     /// `session` or `keyring`.
     public var source: CredentialSource
 
-    public init(id: CredentialID, user: String, domain: String?, source: CredentialSource) {
+    public init(id: CredentialID, user: ExactText, domain: ExactText?, source: CredentialSource) {
         self.id = id
         self.user = user
         self.domain = domain
@@ -19,7 +19,7 @@ public struct KnownUser: Sendable, Equatable {
 
     public var json: JSON {
         .object([
-            "id": .string(id.text), "user": .string(user), "domain": domain.map { .string($0) },
+            "id": .string(id.text), "user": user.json, "domain": domain?.json,
             "source": .string(source.rawValue),
         ])
     }

@@ -19,19 +19,19 @@ public struct LoginCredential: Sendable, Equatable {
         case token
         /// `secret` is the value of the field, less the scheme, ready as the client has made it; there is no user. `state`
         /// is the client's own: it returns with the next challenge, should the server go on with another round.
-        case header(scheme: String, state: String?)
+        case header(scheme: ExactText, state: ExactText?)
         /// The Kerberos tickets of the user that the broker runs as; `secret` is empty.
         case tickets
     }
 
     public var form: Form
     /// Empty where the form has none.
-    public var user: String
+    public var user: ExactText
     /// The Windows domain, for NTLM; `nil` where none was given apart from the user.
-    public var domain: String?
+    public var domain: ExactText?
     public var secret: Secret
     /// The password is good at this path and below only; `nil` for the whole server. Begins with "/", and is longer.
-    public var path: String?
+    public var path: ExactText?
     /// The wall-clock time since 1970 from when the password, or the token, is sent no more.
     public var expiresAt: Duration?
     /// An OAuth refresh token (RFC 6749 section 1.5) that belongs to the password; kept and released with it, never sent.
@@ -39,12 +39,12 @@ public struct LoginCredential: Sendable, Equatable {
     public var persistence: Persistence
 
     /// A user and a password.
-    public init(user: String, password: Secret, domain: String? = nil, persistence: Persistence = .forSession) {
+    public init(user: ExactText, password: Secret, domain: ExactText? = nil, persistence: Persistence = .forSession) {
         self.init(form: .password, user: user, domain: domain, secret: password, persistence: persistence)
     }
 
     public init(
-        form: Form, user: String = "", domain: String? = nil, secret: Secret, persistence: Persistence = .none
+        form: Form, user: ExactText = "", domain: ExactText? = nil, secret: Secret, persistence: Persistence = .none
     ) {
         self.form = form
         self.user = user
@@ -65,7 +65,7 @@ public struct LoginCredential: Sendable, Equatable {
 
     /// Whether both are for the same part of the server.
     public func hasPath(of other: LoginCredential) -> Bool {
-        (path ?? "/").utf8.elementsEqual((other.path ?? "/").utf8)
+        path ?? "/" == other.path ?? "/"
     }
 
     /// The longer, the narrower; 0 for the whole server.
@@ -76,12 +76,11 @@ public struct LoginCredential: Sendable, Equatable {
     public func isExpired(at time: Duration) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
     /// Whether it is good for `requested`: its path and what is below; `/a` is not good for `/ab`.
-    public func covers(_ requested: String) -> Bool { path.map { Self.path($0, covers: requested) } ?? true }
+    public func covers(_ requested: ExactText) -> Bool { path.map { Self.path($0, covers: requested) } ?? true }
 
     /// Whether `requested` is `path` or below.
-    public static func path(_ path: String, covers requested: String) -> Bool {
-        let folder = path.hasSuffix("/") ? path : path + "/"
-        return requested.utf8.elementsEqual(path.utf8) || requested.utf8.starts(with: folder.utf8)
+    public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {
+        requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")
     }
 
     /// Whose password it is: two domains may have a user of the same name.
@@ -91,7 +90,7 @@ public struct LoginCredential: Sendable, Equatable {
     public var shownAccount: Account? { form == .password ? account : nil }
 
     /// The user as results and lists show it; `nil` where the form has none.
-    public var shownUser: String? { form == .password ? user : nil }
+    public var shownUser: ExactText? { form == .password ? user : nil }
 }
 
 extension LoginCredential {
@@ -111,9 +110,9 @@ extension LoginCredential {
             "type", "user", "password", "domain", "path", "expiresAt", "refreshToken", "persistence",
         ])
         self.init(
-            user: try members.required("user", members.string("user")),
+            user: try members.required("user", members.exactText("user")),
             password: try members.required("password", members.secret("password", maxBytes: Limits.credentialBytes)),
-            domain: try members.string("domain"),
+            domain: try members.exactText("domain"),
             persistence: try members.choice("persistence", as: Persistence.self) ?? .forSession)
         try members.check(user, as: "user")
         if let domain { try members.check(domain, as: "domain") }
@@ -155,7 +154,7 @@ extension LoginCredential {
             throw members.wrong("state", "at most \(Limits.tokenBytes) bytes")
         }
         _ = try members.choice("persistence", as: Persistence.self)
-        self.init(form: .header(scheme: scheme, state: state), secret: value)
+        self.init(form: .header(scheme: ExactText(scheme), state: state.map { ExactText($0) }), secret: value)
     }
 
     /// Holds the secret: it must be written with `JSON.write(_:)`.
@@ -165,13 +164,10 @@ extension LoginCredential {
         let members: JSON =
             switch form {
             case .password:
-                start.adding([
-                    "user": .string(user), "password": secret, "domain": domain.map { .string($0) },
-                    "path": path.map { .string($0) },
-                ])
+                start.adding(["user": user.json, "password": secret, "domain": domain?.json, "path": path?.json])
             case .token: start.adding(["token": secret])
             case .header(let scheme, let state):
-                start.adding(["scheme": .string(scheme), "value": secret, "state": state.map { .string($0) }])
+                start.adding(["scheme": scheme.json, "value": secret, "state": state?.json])
             case .tickets: start
             }
         return members.adding([
@@ -184,8 +180,8 @@ extension LoginCredential {
 
 extension Members {
     /// `nil` for the whole server.
-    fileprivate func path() throws(InvalidParams) -> String? {
-        guard let path = try string("path"), path != "/" else { return nil }
+    fileprivate func path() throws(InvalidParams) -> ExactText? {
+        guard let path = try exactText("path"), path != "/" else { return nil }
         guard path.utf8.first == UInt8(ascii: "/"), !path.utf8.contains(where: { $0 == 0x3F || $0 == 0x23 }) else {
             throw wrong("path", "a path from \"/\" on, without ? and #")
         }
@@ -203,7 +199,7 @@ extension Members {
     }
 
     /// What no scheme can send, or would send so that the server reads something else (RFC 7617 section 2).
-    fileprivate func check(_ text: String, as name: String) throws(InvalidParams) {
+    fileprivate func check(_ text: ExactText, as name: String) throws(InvalidParams) {
         if text.utf8.count > Limits.credentialBytes { throw wrong(name, "at most \(Limits.credentialBytes) bytes") }
         if text.utf8.holdsControls { throw wrong(name, "without control characters") }
     }

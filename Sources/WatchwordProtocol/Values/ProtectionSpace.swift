@@ -39,14 +39,14 @@ public struct ProtectionSpace: Sendable, Hashable {
     /// `nil` for a server.
     public var proxyType: ProxyType?
     /// In small letters; an IPv6 address with its brackets.
-    public var host: String
+    public var host: ExactText
     public var port: Int
     /// `nil` when the challenge named none.
-    public var realm: String?
+    public var realm: ExactText?
     public var authenticationMethod: AuthenticationMethod
 
     public init(
-        scheme: String, host: String, port: Int, realm: String?, authenticationMethod: AuthenticationMethod,
+        scheme: String, host: ExactText, port: Int, realm: ExactText?, authenticationMethod: AuthenticationMethod,
         proxyType: ProxyType? = nil
     ) {
         self.scheme = proxyType?.rawValue ?? scheme
@@ -63,26 +63,10 @@ public struct ProtectionSpace: Sendable, Hashable {
         scheme == "https" || authenticationMethod == .httpDigest || authenticationMethod == .negotiate
     }
 
-    /// As Swift compares strings, "é" has two spellings that are equal; realms compare byte for byte.
-    public static func == (left: ProtectionSpace, right: ProtectionSpace) -> Bool {
-        left.scheme == right.scheme && left.proxyType == right.proxyType && left.host == right.host
-            && left.port == right.port && left.authenticationMethod == right.authenticationMethod
-            && (left.realm == nil) == (right.realm == nil)
-            && (left.realm ?? "").utf8.elementsEqual((right.realm ?? "").utf8)
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(scheme)
-        hasher.combine(proxyType)
-        hasher.combine(host)
-        hasher.combine(port)
-        hasher.combine(authenticationMethod)
-    }
-
     public var json: JSON {
         .object([
-            "protocol": .string(scheme), "host": .string(host), "port": .integer(port),
-            "realm": realm.map { .string($0) } ?? .null,
+            "protocol": .string(scheme), "host": host.json, "port": .integer(port),
+            "realm": realm?.json ?? .null,
             "authenticationMethod": .string(authenticationMethod.rawValue),
             "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
             "receivesCredentialSecurely": .boolean(receivesCredentialSecurely),
@@ -95,9 +79,9 @@ public struct ProtectionSpace: Sendable, Hashable {
         proxyType = try ProxyType(members)
         scheme = try members.required("protocol", members.string("protocol"))
         if let proxyType { scheme = proxyType.rawValue }
-        host = try members.required("host", members.string("host")).asciiLowercased
+        host = try members.required("host", members.exactText("host")).asciiLowercased
         port = try members.required("port", members.integer("port", in: 1...65_535))
-        realm = try members.string("realm")
+        realm = try members.exactText("realm")
         authenticationMethod = try members.required(
             "authenticationMethod", members.choice("authenticationMethod", as: AuthenticationMethod.self))
     }

@@ -7,15 +7,15 @@ public struct SpacePattern: Sendable, Hashable {
     /// `nil` for a server.
     public var proxyType: ProxyType?
     /// In small letters; an IPv6 address with its brackets.
-    public var host: String
+    public var host: ExactText
     public var port: Int
     /// `nil` means every realm.
-    public var realm: String?
+    public var realm: ExactText?
     /// `nil` means every method that takes a user and a password.
     public var authenticationMethod: AuthenticationMethod?
 
     public init(
-        scheme: String, host: String, port: Int, realm: String? = nil,
+        scheme: String, host: ExactText, port: Int, realm: ExactText? = nil,
         authenticationMethod: AuthenticationMethod? = nil, proxyType: ProxyType? = nil
     ) {
         self.scheme = proxyType?.rawValue ?? scheme
@@ -32,30 +32,17 @@ public struct SpacePattern: Sendable, Hashable {
             authenticationMethod: space.authenticationMethod, proxyType: space.proxyType)
     }
 
-    /// Realms compare byte for byte, as those of `ProtectionSpace` do.
-    public static func == (left: SpacePattern, right: SpacePattern) -> Bool {
-        left.contains(right) && right.contains(left)
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(scheme)
-        hasher.combine(proxyType)
-        hasher.combine(host)
-        hasher.combine(port)
-        hasher.combine(authenticationMethod)
-    }
-
     public func matches(_ space: ProtectionSpace) -> Bool {
         scheme == space.scheme && proxyType == space.proxyType && host == space.host && port == space.port
             && (authenticationMethod ?? space.authenticationMethod) == space.authenticationMethod
-            && (realm == nil || space.realm.map { realm?.utf8.elementsEqual($0.utf8) ?? false } ?? false)
+            && (realm == nil || realm == space.realm)
     }
 
     /// Whether everything that `other` means is meant by this too.
     public func contains(_ other: SpacePattern) -> Bool {
         scheme == other.scheme && proxyType == other.proxyType && host == other.host && port == other.port
             && (authenticationMethod == nil || authenticationMethod == other.authenticationMethod)
-            && (realm == nil || other.realm.map { realm?.utf8.elementsEqual($0.utf8) ?? false } ?? false)
+            && (realm == nil || realm == other.realm)
     }
 
     /// Whether there can be a space that both mean.
@@ -80,18 +67,20 @@ public struct SpacePattern: Sendable, Hashable {
         } else if scheme != "http" && scheme != "https" {
             throw members.wrong("protocol", "http or https")
         }
-        host = try members.required("host", members.string("host")).asciiLowercased
-        guard HostName.canonical(host) != nil else { throw members.wrong("host", "the name or the address of a host") }
+        host = try members.required("host", members.exactText("host")).asciiLowercased
+        guard HostName.canonical(host.string) != nil else {
+            throw members.wrong("host", "the name or the address of a host")
+        }
         port =
             try members.integer("port", in: 1...65_535) ?? proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80)
-        realm = try members.string("realm")
+        realm = try members.exactText("realm")
         authenticationMethod = try members.choice("authenticationMethod", as: AuthenticationMethod.self)
     }
 
     public var json: JSON {
         .object([
-            "protocol": .string(scheme), "host": .string(host), "port": .integer(port),
-            "realm": realm.map { .string($0) } ?? .null,
+            "protocol": .string(scheme), "host": host.json, "port": .integer(port),
+            "realm": realm?.json ?? .null,
             "authenticationMethod": authenticationMethod.map { .string($0.rawValue) } ?? .null,
             "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
         ])

@@ -40,7 +40,7 @@ public struct Subject: Sendable, Hashable {
 
     public let kind: Kind
     /// Within its kind; empty for `unknown`.
-    public let name: String
+    public let name: ExactText
     /// Only of `exe`.
     public let file: File?
     /// The program file belongs to the system: the user's other programs cannot change it.
@@ -51,7 +51,7 @@ public struct Subject: Sendable, Hashable {
     public let isSandboxed: Bool
 
     public init(
-        _ kind: Kind, _ name: String, file: File? = nil, isOfSystem: Bool = false, isInterpreter: Bool = false,
+        _ kind: Kind, _ name: ExactText, file: File? = nil, isOfSystem: Bool = false, isInterpreter: Bool = false,
         isSandboxed: Bool = false
     ) {
         self.kind = kind
@@ -88,13 +88,13 @@ public struct Subject: Sendable, Hashable {
 
     /// Whether a process that was this when it connected can be the same program still: its file may have been replaced.
     public func mayBeStill(_ now: Subject) -> Bool {
-        kind == now.kind && name.utf8.elementsEqual(now.name.utf8) && file?.inode == now.file?.inode
+        kind == now.kind && name == now.name && file?.inode == now.file?.inode
             && isSandboxed == now.isSandboxed
     }
 
     /// Whether a grant to `self` is one to `other`: the same name, and the same file behind it.
     public func isSame(as other: Subject) -> Bool {
-        strength != .none && kind == other.kind && name.utf8.elementsEqual(other.name.utf8) && file == other.file
+        strength != .none && kind == other.kind && name == other.name && file == other.file
             && isSandboxed == other.isSandboxed
     }
 }

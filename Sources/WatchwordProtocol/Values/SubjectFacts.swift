@@ -53,18 +53,18 @@ public struct SubjectFacts: Sendable, Equatable {
         case .unreadable: return .unknown
         }
         // A Snap may show a file of that name to itself.
-        if let profile, profile.hasPrefix("snap.") { return Subject(.snap, profile, isSandboxed: true) }
+        if let profile, profile.hasPrefix("snap.") { return Subject(.snap, ExactText(profile), isSandboxed: true) }
         switch flatpak {
         case .unreadable: return .unknown
         case .text(let text):
-            return Self.flatpakApplication(text).map { Subject(.flatpak, $0, isSandboxed: true) } ?? .unknown
+            return Self.flatpakApplication(text).map { Subject(.flatpak, ExactText($0), isSandboxed: true) } ?? .unknown
         case .absent: break
         }
-        if let profile { return Subject(.apparmor, profile, isSandboxed: true) }
-        if let unit = cgroup.flatMap(Self.unit) { return Subject(.unit, unit) }
+        if let profile { return Subject(.apparmor, ExactText(profile), isSandboxed: true) }
+        if let unit = cgroup.flatMap(Self.unit) { return Subject(.unit, ExactText(unit)) }
         guard let program else { return Subject(.unknown, "") }
         return Subject(
-            .exe, program.path, file: program.file, isOfSystem: program.isOfSystem,
+            .exe, ExactText(program.path), file: program.file, isOfSystem: program.isOfSystem,
             isInterpreter: Self.isInterpreter(program.path))
     }
 

@@ -91,7 +91,7 @@ struct AskpassCommand: ParsableCommand {
 /// The server that a question of git's is about: `Username for 'https://host': `, `Password for 'https://bob@host': `.
 struct AskedServer {
     let pattern: SpacePattern
-    let user: String?
+    let user: ExactText?
     let wantsUser: Bool
 
     /// - Parameter userInfo: what has been taken out of the question's URL.
@@ -113,7 +113,7 @@ struct AskedServer {
             bytes.contains(UInt8(ascii: ":")) ? nil : Self.decoded(bytes)
         }
         guard let decoded else { return nil }
-        user = decoded
+        user = ExactText(decoded)
     }
 
     /// Without percent encoding (RFC 3986 section 2.1).

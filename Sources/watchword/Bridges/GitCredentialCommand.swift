@@ -135,7 +135,7 @@ private struct GitHelper {
         guard let user = description.user else { return }
         guard try isAllowed(user) else { return }
         let listed = try connection.call(.credentialList, CredentialListParams(pattern: pattern).json)
-        let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.string == user && isInPlace($0) }
+        let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.exactText == user && isInPlace($0) }
         // The session's come before the keyring's when something is handed out, and hide them.
         let isOfSession = { (credential: JSON) in credential["source"]?.string == CredentialSource.session.rawValue }
         for credential in own.filter(isOfSession) + own.filter({ !isOfSession($0) }) {
@@ -148,7 +148,7 @@ private struct GitHelper {
 
     /// Whether it is good for the repository that git speaks of.
     private func isInPlace(_ credential: JSON) -> Bool {
-        guard let path = credential["path"]?.string else { return true }
+        guard let path = credential["path"]?.exactText else { return true }
         var scope = LoginCredential(user: "", password: Secret(capacity: 0) { _ in 0 })
         scope.path = path
         return scope.covers(description.path ?? "/")
@@ -156,7 +156,7 @@ private struct GitHelper {
 
     /// Whether git brings back what it got from here.
     private func isSame(_ known: JSON, _ credential: LoginCredential) -> Bool {
-        known["user"]?.string == credential.user && secret(known["password"]) == credential.secret
+        known["user"]?.exactText == credential.user && secret(known["password"]) == credential.secret
             && secret(known["refreshToken"]) == credential.refreshToken
             && known["expiresAt"]?.string.flatMap { UTCTime.rfc3339($0) } == credential.expiresAt?.wholeMilliseconds
     }
@@ -167,13 +167,13 @@ private struct GitHelper {
     private func isMeant(_ credential: JSON) throws(ClientFailure) -> Bool {
         guard let refused = description.password else { return true }
         guard let space = try? SpacePattern(credential["protectionSpace"]),
-            let found = try released(space, path: credential["path"]?.string),
-            found["path"]?.string == credential["path"]?.string
+            let found = try released(space, path: credential["path"]?.exactText),
+            found["path"]?.exactText == credential["path"]?.exactText
         else { return false }
         return secret(found["password"]) == refused
     }
 
-    private func isAllowed(_ user: String) throws(ClientFailure) -> Bool {
+    private func isAllowed(_ user: ExactText) throws(ClientFailure) -> Bool {
         do throws(ClientFailure) {
             _ = try connection.call(
                 .credentialGet, CredentialGetParams(pattern: pattern, account: Account(user: user)).json)
@@ -185,7 +185,7 @@ private struct GitHelper {
     }
 
     /// `nil` when there is none. That nothing is given out is git's business only where it was meant to be.
-    private func released(_ pattern: SpacePattern, path: String? = nil) throws(ClientFailure) -> JSON? {
+    private func released(_ pattern: SpacePattern, path: ExactText? = nil) throws(ClientFailure) -> JSON? {
         let params = CredentialGetParams(
             pattern: pattern, account: description.user.map { Account(user: $0) }, path: path ?? description.path ?? "/"
         )

@@ -11,8 +11,8 @@ struct GitDescription {
     private(set) var scheme: String?
     private(set) var host: String?
     /// From "/" on; `nil` unless the user wants git to tell repositories apart (`credential.useHttpPath`).
-    private(set) var path: String?
-    private(set) var user: String?
+    private(set) var path: ExactText?
+    private(set) var user: ExactText?
     private(set) var password: Secret?
     /// Since 1970; git forgets the password then.
     private(set) var expiresAt: Duration?
@@ -82,8 +82,9 @@ struct GitDescription {
         switch name {
         case "protocol": scheme = text
         case "host": host = text
-        case "path": path = text.isEmpty ? nil : text.hasPrefix("/") ? text : "/" + text
-        case "username": user = text
+        case "path":
+            path = text.isEmpty ? nil : text.utf8.first == UInt8(ascii: "/") ? ExactText(text) : "/\(text)"
+        case "username": user = ExactText(text)
         case "password_expiry_utc":
             // As git does, what is no number is no expiry.
             expiresAt = Int(text).flatMap { (0...253_402_300_799).contains($0) ? .seconds($0) : nil }
@@ -100,6 +101,6 @@ struct GitDescription {
             let place = try? HostPort(host[...]), HostName.canonical(place.host) != nil
         else { return nil }
         return SpacePattern(
-            scheme: scheme, host: String(place.host), port: place.port ?? (scheme == "https" ? 443 : 80))
+            scheme: scheme, host: ExactText(place.host), port: place.port ?? (scheme == "https" ? 443 : 80))
     }
 }

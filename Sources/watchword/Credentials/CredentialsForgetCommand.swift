@@ -39,7 +39,7 @@ struct CredentialsForgetCommand: ParsableCommand {
             return .id(try CredentialID(argument: id))
         case (nil, let site?):
             var pattern = try Site(site).pattern
-            pattern.realm = realm
+            pattern.realm = realm.map { ExactText($0) }
             return .pattern(pattern)
         default:
             throw ValidationError("Name either one ID, or --site SITE, with or without --realm.")

@@ -46,7 +46,7 @@ struct CredentialsListCommand: ParsableCommand {
     }
 
     private static func user(_ credential: JSON) -> String {
-        Account(user: credential["user"]?.string ?? "", domain: credential["domain"]?.string).text
+        Account(user: credential["user"]?.exactText ?? "", domain: credential["domain"]?.exactText).text.string
     }
 
     /// Whole, however long: it is there to be copied.

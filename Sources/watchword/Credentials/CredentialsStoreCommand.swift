@@ -56,7 +56,7 @@ struct CredentialsStoreCommand: ParsableCommand {
 
     func run() throws {
         var pattern = try Site(site).pattern
-        pattern.realm = realm
+        pattern.realm = realm.map { ExactText($0) }
         pattern.authenticationMethod = scheme?.method
         let interrupt = passwordStdin ? -1 : watchword_interrupt_descriptor()
         do {
@@ -68,7 +68,7 @@ struct CredentialsStoreCommand: ParsableCommand {
                 try passwordStdin
                 ? PasswordEntry.fromStandardInput() : PasswordEntry.atTerminal(for: user, interrupt: interrupt)
             let credential = LoginCredential(
-                user: user, password: password, domain: domain,
+                user: ExactText(user), password: password, domain: domain.map { ExactText($0) },
                 persistence: keep == .keyring ? .permanent : .forSession)
             let params = CredentialStoreParams(pattern: pattern, credential: credential)
             let result = try connection.call(.credentialStore, params.json)

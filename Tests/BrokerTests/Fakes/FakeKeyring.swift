@@ -44,7 +44,8 @@ final class FakeKeyring: KeyringPort {
         completion(result)
     }
 
-    func search(_ queries: [[String: String]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>) {
+    func search(_ queries: [[ExactText: ExactText]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>)
+    {
         let isSilent = state.withLock { state in
             state.searches += 1
             if state.isSilent { state.waiting.append(completion) }
@@ -59,7 +60,7 @@ final class FakeKeyring: KeyringPort {
     }
 
     func store(
-        _ secret: Secret, attributes: [String: String], label: String, completion: @escaping Completion<String>
+        _ secret: Secret, attributes: [ExactText: ExactText], label: String, completion: @escaping Completion<String>
     ) {
         answer(completion) { state in
             var attributes = attributes
@@ -82,7 +83,7 @@ final class FakeKeyring: KeyringPort {
         }
     }
 
-    func setAttributes(_ attributes: [String: String], of id: String, completion: @escaping Completion<Void>) {
+    func setAttributes(_ attributes: [ExactText: ExactText], of id: String, completion: @escaping Completion<Void>) {
         answer(completion) { state in
             if let index = state.items.firstIndex(where: { $0.id == id }) { state.items[index].attributes = attributes }
         }

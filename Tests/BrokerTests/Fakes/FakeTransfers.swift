@@ -150,7 +150,7 @@ final class FakeTransfers: TransferPort {
         complete(.success(TransferResponse(status: status, headers: headers, body: Array(body.utf8))))
     }
 
-    func challenge(_ realm: String = "r") {
+    func challenge(_ realm: ExactText = "r") {
         respond(401, [HeaderField("WWW-Authenticate", "Basic realm=\"\(realm)\"")])
     }
 

@@ -37,9 +37,9 @@ import WatchwordProtocol
             .challengeAnswered, timeMs: 0, client: AuditEvent.Client(name: nasty, pid: 1, uid: 1, executable: nasty))
         event.agent = event.client
         (event.fetchID, event.origin, event.user, event.action, event.by, event.reason) = (
-            nasty, nasty, nasty, nasty, nasty, nasty
+            nasty, nasty, ExactText(nasty), nasty, nasty, nasty
         )
-        event.space = SpacePattern(scheme: "https", host: nasty, port: 443, realm: nasty)
+        event.space = SpacePattern(scheme: "https", host: ExactText(nasty), port: 443, realm: ExactText(nasty))
         let bytes = event.json.serialized()
         #expect(bytes.count < 10_000)
         let scalars = String(decoding: bytes, as: UTF8.self).unicodeScalars

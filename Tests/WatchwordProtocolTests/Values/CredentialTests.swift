@@ -19,7 +19,7 @@ struct CredentialTests {
 
     @Test(arguments: Persistence.allCases)
     func aPasswordIsReadAsItWasWritten(persistence: Persistence) throws {
-        for (user, password) in [("bob", "pw"), ("", ""), ("Zoë 𝄞", "pä:ss\"\\/ word")] {
+        for (user, password) in [("bob", "pw"), ("", ""), ("Zoë 𝄞", "pä:ss\"\\/ word")] as [(ExactText, String)] {
             let credential = Credential.login(
                 LoginCredential(user: user, password: secret(password), persistence: persistence))
             #expect(try read(credential.json.text) == credential)

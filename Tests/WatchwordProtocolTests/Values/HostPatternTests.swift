@@ -13,7 +13,7 @@ import WatchwordProtocol
         ("[::ffff:c000:201]", "192.0.2.1", 80), ("[::1]", "[0:0:0:0:0:0:0:1]", 80),
         ("[2001:DB8::1]:8", "[2001:db8::1]", 8),
     ])
-    func matches(pattern: String, host: String, port: Int) throws {
+    func matches(pattern: String, host: ExactText, port: Int) throws {
         #expect(try HostPattern(pattern).matches(host: host, port: port))
     }
 
@@ -26,7 +26,7 @@ import WatchwordProtocol
         ("192.0.2.1", "192.0.2.10", 80), ("192.0.2.1", "192.0.2.1.example", 80), ("[::1]", "[::2]", 80),
         ("example.com", "", 80), ("example.com", "example.com..", 80), ("example.com", "example.com\u{0}", 80),
     ])
-    func doesNotMatch(pattern: String, host: String, port: Int) throws {
+    func doesNotMatch(pattern: String, host: ExactText, port: Int) throws {
         #expect(try !HostPattern(pattern).matches(host: host, port: port))
     }
 

@@ -20,7 +20,8 @@ func checkChallenges(_ bytes: [UInt8]) throws {
     for field in fields {
         let read = ChallengeHeader.parse(fields: ["Basic realm=\(field.quoted), Digest"])
         try hold(
-            read.map(\.scheme) == ["Basic", "Digest"] && read[0].realm == field, "the realm \(field) is read as \(read)"
+            read.map(\.scheme) == ["Basic", "Digest"] && read[0].realm == ExactText(field),
+            "the realm \(field) is read as \(read)"
         )
     }
     try checkOffers(challenges)

@@ -14,7 +14,7 @@ func checkDigest(_ bytes: [UInt8]) throws {
         !challenge.hasDuplicateParameters, let digest = DigestChallenge(challenge)
     else { return }
     let password = Array(lines[2].utf8).withUnsafeBytes { Secret(copying: $0) }
-    let credential = LoginCredential(user: lines[1], password: password)
+    let credential = LoginCredential(user: ExactText(lines[1]), password: password)
     guard digest.charset.canCarry(credential) else { return }
     let target = "/" + lines[3]
     var nonces = DigestNonces()
@@ -39,7 +39,9 @@ private func checkAnswer(_ answer: [UInt8], to digest: DigestChallenge, target: 
     try hold(read.count == 1 && read[0].scheme == "Digest", "the answer reads as \(read)")
     let answered = read[0]
     try hold(!answered.hasDuplicateParameters, "a parameter twice: \(text)")
-    try hold(answered.realm == digest.realm && answered["nonce"] == digest.nonce, "not the server's values: \(text)")
+    try hold(
+        answered.realm == digest.realm && answered["nonce"].map { ExactText($0) } == digest.nonce,
+        "not the server's values: \(text)")
     try hold(answered["uri"] == target && answered["opaque"] == digest.opaque, "not the server's values: \(text)")
     try hold(answered["response"]?.utf8.allSatisfy { $0.isHexadecimal } == true, "no response: \(text)")
     let known: Set = [

@@ -47,17 +47,18 @@ func checkKeyring(_ bytes: [UInt8]) throws {
     try checkListing(items)
 }
 
-private func checkPlace(_ attributes: [String: String], _ challenger: Challenger) throws {
+private func checkPlace(_ attributes: [ExactText: ExactText], _ challenger: Challenger) throws {
     let server = attributes["server"]?.asciiLowercased
     let named = attributes["protocol"]?.asciiLowercased
     let service = attributes["service"]?.asciiLowercased ?? ""
     try hold(
-        server.map { $0 == challenger.host } ?? service.contains(challenger.host), "of another host: \(attributes)")
+        server.map { $0 == challenger.host } ?? service.string.contains(challenger.host.string),
+        "of another host: \(attributes)")
     let realm = attributes["domain"] ?? ""
     try hold(realm.isEmpty || realm == "r", "of another realm: \(attributes)")
     if challenger.isProxy {
-        let type = challenger.proxyType.map(KeyringAttributes.protocolName) ?? ""
-        try hold(named == type && attributes["port"] == String(challenger.port), "not of this proxy: \(attributes)")
+        let type = ExactText(challenger.proxyType.map(KeyringAttributes.protocolName) ?? "")
+        try hold(named == type && attributes["port"] == "\(challenger.port)", "not of this proxy: \(attributes)")
         return
     }
     try hold(server == nil || named?.hasSuffix("-proxy") != true, "a proxy's: \(attributes)")
@@ -66,7 +67,7 @@ private func checkPlace(_ attributes: [String: String], _ challenger: Challenger
         try hold(saysSo, "not for everybody to read: \(attributes)")
     }
     if server != nil, let port = attributes["port"], port != "0", !port.isEmpty {
-        try hold(port == String(challenger.port), "of another port: \(attributes)")
+        try hold(port == "\(challenger.port)", "of another port: \(attributes)")
     }
 }
 
@@ -85,7 +86,7 @@ extension KeyringItem {
         self.init(id: id, label: "", attributes: [:], secret: nil, isLocked: false, created: 0)
         for line in lines {
             let sides = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            if sides.count == 2 { attributes[sides[0]] = sides[1] }
+            if sides.count == 2 { attributes[ExactText(sides[0])] = ExactText(sides[1]) }
         }
         secret = attributes.removeValue(forKey: "secret").map { text in
             Array(text.utf8).withUnsafeBytes { Secret(copying: $0) }

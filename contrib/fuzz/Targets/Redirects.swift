@@ -20,7 +20,7 @@ func checkRedirects(_ bytes: [UInt8]) throws {
     try hold(url.text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x5C }, "\(url.text) is not clean")
     try hold(!url.origin.text.contains("@"), "\(url.text) names a user")
     try hold(url.path.hasPrefix("/"), "\(url.text) has no path")
-    let segments = url.path.split(separator: "/").map { $0.lowercased().replacing("%2e", with: ".") }
+    let segments = url.path.string.split(separator: "/").map { $0.lowercased().replacing("%2e", with: ".") }
     try hold(!segments.contains(".") && !segments.contains(".."), "\(url.text) has dot segments")
     if url.origin.scheme != base.origin.scheme {
         let named = location.utf8.prefix(url.origin.scheme.rawValue.utf8.count).map(\.asciiLowercased)
@@ -57,11 +57,12 @@ private func checkWithLibcurl(_ url: FetchURL) throws {
     // It spells IPv6 addresses its own way.
     let host = part(CURLUPART_HOST)
     try hold(
-        url.origin.host.hasPrefix("[") || host == url.origin.host, "libcurl reads the host \(host ?? "") in \(url.text)"
+        url.origin.host.hasPrefix("[") || host == url.origin.host.string,
+        "libcurl reads the host \(host ?? "") in \(url.text)"
     )
     let port = part(CURLUPART_PORT, CURLU_DEFAULT_PORT)
     try hold(port == String(url.origin.port), "libcurl reads the port \(port ?? "") in \(url.text)")
     let path = part(CURLUPART_PATH)
-    try hold(path == url.path, "libcurl reads the path \(path ?? "") in \(url.text)")
+    try hold(path == url.path.string, "libcurl reads the path \(path ?? "") in \(url.text)")
     try hold(part(CURLUPART_USER) == nil, "libcurl reads a user in \(url.text)")
 }
