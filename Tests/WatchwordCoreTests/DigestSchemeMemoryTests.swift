@@ -30,9 +30,10 @@ import WatchwordProtocol
         let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"m\", qop=\"auth\""))
         let other = try #require(digestChallenge("realm=\"s\", nonce=\"m\", qop=\"auth\""))
         let origin = Challenger.server(try FetchURL("http://h/").origin)
-        #expect(session.nonces.accepted.isDowngrade(.digest(challenge), at: origin))
-        #expect(!session.nonces.accepted.isDowngrade(.digest(other), at: origin))
+        #expect(session.nonces.accepted.isDowngrade(.digest(challenge), at: origin, path: "/", reach: .realm))
+        #expect(!session.nonces.accepted.isDowngrade(.digest(other), at: origin, path: "/", reach: .realm))
         #expect(
-            !session.nonces.accepted.isDowngrade(.digest(challenge), at: .server(try FetchURL("https://h/").origin)))
+            !session.nonces.accepted.isDowngrade(
+                .digest(challenge), at: .server(try FetchURL("https://h/").origin), path: "/", reach: .realm))
     }
 }

@@ -135,6 +135,9 @@ extension FetchMachine {
         // Even that there is one is nobody's business who may not use it.
         question.proposed = atHand.compactMap(\.self).first { isConsented($0, in: space, memory, environment.now) }
         question.known = knownCredentials(for: question, asked, in: space, memory, environment.now)
+        let withheld = storedCandidate(for: asked, in: space, isForWeaker: true, memory, environment.now)
+        question.withholdsStored =
+            stored == nil && (withheld.map { isConsented($0, in: space, memory, environment.now) } ?? false)
         return ask(question, respondent, problem: nil, &memory)
     }
 

@@ -157,24 +157,37 @@ extension FetchMachine {
     }
 
     /// What is stored, and has not been accepted yet: in the session, or in the keyring.
+    /// - Parameter isForWeaker: whether what is not for this challenge, because the server has done better, counts as well.
     func storedCandidate(
-        for challenge: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
+        for challenge: AnswerableChallenge, in space: ProtectionSpace, isForWeaker: Bool = false,
+        _ memory: CredentialMemory, _ now: Duration
     ) -> Candidate? {
         let challenger = Challenger(space)
-        guard mayUseStorage(for: space, memory), !isDowngrade(challenge, challenger, memory) else { return nil }
+        guard mayUseStorage(for: space, memory) else { return nil }
         let user = namedUser(at: challenger)
+        let isStrongEnough = { (pattern: SpacePattern) in
+            isForWeaker || !isDowngrade(challenge, challenger, memory, AcceptedStrength.Reach(pattern))
+        }
         for part in access.readable {
+            // A doubted one was accepted in this very realm.
+            let isOfRealm = isForWeaker || !isDowngrade(challenge, challenger, memory)
+            let doubted =
+                isOfRealm
+                ? memory.session.doubtedCredential(for: space, user: user, owner: part, now: now) : nil
             let given =
-                memory.session.doubtedCredential(for: space, user: user, owner: part, now: now)
+                doubted
                 ?? memory.session.givenCredential(
-                    for: space, user: user, owner: part, path: path(at: challenger), now: now)
+                    for: space, user: user, owner: part, path: path(at: challenger), now: now, where: isStrongEnough)
             guard let given, !isNarrowerStored(than: given, at: challenger, memory, now) else { continue }
             let candidate = Candidate(credential: given, source: .session, home: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
         let finding = KeyringFinding(
-            keyringItems(at: challenger, memory) ?? [], for: space, at: challenger,
-            path: path(at: challenger), user: user, time: memory.session.wallTime)
+            KeyringMatches(
+                keyringItems(at: challenger, memory) ?? [], at: challenger, path: path(at: challenger), user: user,
+                time: memory.session.wallTime
+            ) { $0.matches(space) && isStrongEnough($0) }
+        ) { $0.isExact(for: space) }
         guard case .credential(let credential, let item, let isExact) = finding,
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
@@ -189,9 +202,11 @@ extension FetchMachine {
     }
 
     func isDowngrade(
-        _ challenge: AnswerableChallenge, _ challenger: Challenger, _ memory: CredentialMemory
+        _ challenge: AnswerableChallenge, _ challenger: Challenger, _ memory: CredentialMemory,
+        _ reach: AcceptedStrength.Reach = .realm
     ) -> Bool {
-        memory.session.nonces.accepted.isDowngrade(challenge, at: challenger)
+        memory.session.nonces.accepted.isDowngrade(
+            challenge, at: challenger, path: path(at: challenger), reach: reach)
     }
 
     func isUsable(
@@ -296,7 +311,8 @@ extension FetchMachine {
             url: hop.url.text, method: hop.method)
         challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state
-        challenge.isDowngrade = question.asked.map { isDowngrade($0, challenger, memory) } ?? false
+        challenge.isDowngrade =
+            question.withholdsStored || question.asked.map { isDowngrade($0, challenger, memory) } ?? false
         switch question.kind {
         case .login: break
         case .serverTrust(let facts): challenge.connection = .serverTrust(facts)

@@ -200,7 +200,7 @@ extension FetchMachine {
         if isProven { attempt.provenAt = now }
         let isCurrent = isCurrent(attempt, memory)
         memory.turns.endTrial(by: id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
-        memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger)
+        memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger, path: path)
         if isCurrent { remember(attempt, path: path, isProven: isProven, now, &memory) }
         // A value that a client has made answers one challenge, and not those of the others.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }

@@ -24,7 +24,13 @@ extension FetchMachine {
         let challenger = Challenger(space)
         guard mayUseStorage(for: space, memory), !isDowngrade(asked, challenger, memory) else { return [] }
         var known: [KnownCredential] = []
-        for one in sessionChoices(space, challenger, memory, now) + keyringChoices(space, challenger, memory, now) {
+        let isStrongEnough = { (pattern: SpacePattern) in
+            !isDowngrade(asked, challenger, memory, AcceptedStrength.Reach(pattern))
+        }
+        let choices =
+            sessionChoices(space, challenger, memory, now, where: isStrongEnough)
+            + keyringChoices(space, challenger, memory, now, where: isStrongEnough)
+        for one in choices {
             // The session's copy of an item of the keyring stands for both.
             let isThere = known.contains { $0.candidate.credential.account == one.candidate.credential.account }
             guard !isThere, one.candidate.credential.form == .password,
@@ -42,12 +48,13 @@ extension FetchMachine {
     }
 
     private func sessionChoices(
-        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
+        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration,
+        where isMeant: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
         access.readable.flatMap { part in
             let choices = memory.session.choices(
                 for: space, user: namedUser(at: challenger), owner: part, at: challenger, path: path(at: challenger),
-                now: now)
+                now: now, where: isMeant)
             return choices.map { number, credential in
                 KnownCredential(
                     id: .session(number), candidate: Candidate(credential: credential, source: .session, home: part))
@@ -56,12 +63,13 @@ extension FetchMachine {
     }
 
     private func keyringChoices(
-        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
+        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration,
+        where isMeant: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
         let matches = KeyringMatches(
             keyringItems(at: challenger, memory) ?? [], at: challenger, path: path(at: challenger),
             user: namedUser(at: challenger), time: memory.session.wallTime
-        ) { $0.matches(space) }
+        ) { $0.matches(space) && isMeant($0) }
         return matches.best.compactMap { stored in
             guard let credential = stored.credential, !memory.keyring.hasRefused(credential, in: space, now: now)
             else { return nil }

@@ -27,6 +27,8 @@ struct Question: Sendable {
     var proposed: Candidate?
     /// The stored credentials that were listed with the challenge.
     var known: [KnownCredential] = []
+    /// Something is stored for the challenge, and not used because the server has accepted a stronger scheme.
+    var withholdsStored = false
     /// What is to be tried once the verdict on the same credential of another fetch is known.
     var deferred: Candidate?
     /// Why what was tried last for a connection was of no use.

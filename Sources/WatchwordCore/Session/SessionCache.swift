@@ -41,24 +41,26 @@ public struct SessionCache: Sendable {
 
     /// One that was handed over for this space, and that no server has seen yet.
     func givenCredential(
-        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: ExactText = "/", now: Duration
+        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: ExactText = "/", now: Duration,
+        where isMeant: (SpacePattern) -> Bool = { _ in true }
     ) -> LoginCredential? {
         let fitting = given.filter {
-            $0.pattern.matches(space) && $0.owner == owner && (user?.admits($0.credential.account) ?? true)
-                && $0.credential.covers(path) && isValid($0, now)
+            $0.pattern.matches(space) && isMeant($0.pattern) && $0.owner == owner
+                && (user?.admits($0.credential.account) ?? true) && $0.credential.covers(path) && isValid($0, now)
         }
         return fitting.max { $0.exactness < $1.exactness }?.credential
     }
 
     /// All that are for exactly this space, the narrowest path alone, with their numbers: what was accepted, then what no
-    /// server has seen.
+    /// server has seen, of the patterns that are meant.
     func choices(
         for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: ExactText,
-        now: Duration
+        now: Duration, where isMeant: (SpacePattern) -> Bool
     ) -> [(number: Int, credential: LoginCredential)] {
         let accepted = list(at: challenger, of: owner, path: path).filter { $0.space == space && isValid($0, now) }
         let waiting = given.filter {
-            $0.pattern.matches(space) && $0.owner == owner && $0.credential.covers(path) && isValid($0, now)
+            $0.pattern.matches(space) && isMeant($0.pattern) && $0.owner == owner && $0.credential.covers(path)
+                && isValid($0, now)
         }
         let all = accepted.map { ($0.number, $0.credential) } + waiting.map { ($0.number, $0.credential) }
         let named = all.filter { user?.admits($0.1.account) ?? true }

@@ -1,0 +1,99 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Rule D19: the strength that a server has accepted holds for everything that a stored credential is for.
+@Suite struct AcceptedStrengthTests {
+    private static let digest = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
+    private let client = ClientTag(value: 1)
+
+    private func challenge(_ text: String) throws -> AnswerableChallenge {
+        let parsed = try #require(ChallengeHeader.parse(fields: [text]).first)
+        return try #require(AnswerableChallenge(parsed, at: here, SchemeRules()))
+    }
+
+    /// A keyring item that names no realm, as `credential/store` writes it, has logged in by Digest.
+    private func loggedIn(_ items: [KeyringItem]) throws -> TableRun {
+        var run = TableRun(isKeyringEnabled: true)
+        let fetch = try run.fetch("http://h/a")
+        run.challenge(fetch, Self.digest)
+        run.found(fetch, items)
+        #expect(run.sent.count == 1)
+        run.respond(fetch, 200)
+        return run
+    }
+
+    @Test func anItemWithoutARealmIsNotSentInTheClearInAnotherRealm() throws {
+        let items = [item("1", ["user": "bob", "server": "h", "protocol": "http", "port": "80"], "pw")]
+        var run = try loggedIn(items)
+        let later = try run.fetch("http://h/b") { $0.preemptive = false }
+        run.challenge(later, "Basic realm=\"X\"")
+        run.found(later, items)
+        #expect(run.sent.count == 1, "nothing in the clear")
+        #expect(run.question(later)?.isDowngrade == true)
+        #expect(run.question(later)?.proposedCredential == nil)
+        run.answer(later, user: "bob", "pw")
+        run.respond(later, 200)
+        let again = try run.fetch("http://h/b") { $0.preemptive = false }
+        run.challenge(again, "Basic realm=\"X\"")
+        #expect(run.sent.last == basic("bob", "pw"), "accepted at this very path")
+    }
+
+    @Test func whatWasHandedOverWithoutARealmIsNot() throws {
+        var run = TableRun()
+        let typed = try run.fetch("http://h/a")
+        run.challenge(typed, Self.digest)
+        run.answer(typed, user: "bob", "pw")
+        run.respond(typed, 200)
+        let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
+        _ = run.table.give(login("amy", "stored"), for: pattern, of: client, now: .zero)
+        let later = try run.fetch("http://h/b") { $0.preemptive = false }
+        run.challenge(later, "Basic realm=\"X\"")
+        #expect(run.sent.count == 1)
+        #expect(run.question(later)?.isDowngrade == true)
+        var exact = pattern
+        exact.realm = "Y"
+        _ = run.table.give(login("eve", "for Y"), for: exact, of: client, now: .zero)
+        let elsewhere = try run.fetch("http://h/c") { $0.preemptive = false }
+        run.challenge(elsewhere, "Basic realm=\"Y\"")
+        #expect(run.sent.last == basic("eve", "for Y"), "stored for that very realm")
+    }
+
+    @Test func aPlaceHasTheSchemeThatItHasAccepted() throws {
+        var accepted = AcceptedStrength()
+        let (basic, strong) = (try challenge("Basic realm=\"r\""), try challenge(Self.digest))
+        func isDowngrade(_ path: ExactText) -> Bool {
+            accepted.isDowngrade(basic, at: here, path: path, reach: .realm)
+        }
+        accepted.note(basic, at: here, path: "/basic")
+        accepted.note(strong, at: here, path: "/digest")
+        #expect(!isDowngrade("/basic") && isDowngrade("/digest") && isDowngrade("/other"))
+        accepted.note(basic, at: here, path: "/b/one")
+        #expect(!isDowngrade("/b/two"), "in its own directory")
+        accepted.note(strong, at: here, path: "/b/c/deeper")
+        #expect(!isDowngrade("/b/two") && isDowngrade("/b/c/two"))
+        accepted.note(strong, at: here, path: "/basic")
+        #expect(isDowngrade("/basic"), "the server has become better")
+    }
+
+    @Test func tokensAndTicketsSayNothingOfPasswordsInOtherRealms() throws {
+        var accepted = AcceptedStrength()
+        accepted.note(.bearer(realm: "api"), at: here, path: "/api")
+        accepted.note(.negotiate, at: here, path: "/tickets")
+        let basic = try challenge("Basic realm=\"r\"")
+        #expect(!accepted.isDowngrade(basic, at: here, path: "/", reach: .server))
+        #expect(accepted.isDowngrade(.basic(realm: "api"), at: here, path: "/", reach: .realm))
+    }
+
+    @Test func manyRealmsDoNotMakeAServerWeaker() throws {
+        var accepted = AcceptedStrength()
+        accepted.note(try challenge(Self.digest), at: here, path: "/")
+        for number in 0..<300 { accepted.note(.basic(realm: "\(number)"), at: here, path: "/\(number)") }
+        for place in 0..<300 { accepted.note(try challenge(Self.digest), at: here, path: "/places/\(place)") }
+        #expect(accepted.isDowngrade(.basic(realm: "r"), at: here, path: "/", reach: .realm))
+        for number in 0..<300 { accepted.note(.basic(realm: "\(number)"), at: here, path: "/\(number)") }
+        #expect(
+            accepted.isDowngrade(.basic(realm: "r"), at: here, path: "/", reach: .realm), "also when it is forgotten")
+    }
+}
