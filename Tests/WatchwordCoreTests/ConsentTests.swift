@@ -337,7 +337,8 @@ import WatchwordProtocol
     @Test func aSandboxThrowsOutNobodyElses() throws {
         var run = try afterLogIn(.user)
         for number in 0..<300 {
-            let fetch = try run.fetch("http://own/\(number)", client: 2, subject: maps) { $0.preemptive = false }
+            let url = "http://own\(number % 10)/\(number)"
+            let fetch = try run.fetch(url, client: 2, subject: maps) { $0.preemptive = false }
             run.challenge(fetch, "Basic realm=\"\(number)\"")
             run.answer(fetch, user: "x", "y")
             run.respond(fetch, 200)

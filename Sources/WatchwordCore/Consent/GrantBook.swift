@@ -91,7 +91,8 @@ public struct GrantBook: Sendable {
     private mutating func noteSilence(_ holder: Holder?, _ use: Use, _ now: Duration) {
         silences.removeAll { $0.end <= now }
         silences.append(Silence(holder: holder, use: use, end: now + Limits.consentSilence))
-        if silences.count > Limits.grants { silences.removeFirst() }
+        let surplus = OriginShare.surplus(in: silences, limit: Limits.grants) { Challenger($0.use.space) }
+        if let surplus { silences.remove(at: surplus) }
     }
 
     // MARK: By hand

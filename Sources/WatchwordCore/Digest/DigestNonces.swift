@@ -58,7 +58,10 @@ struct DigestNonces: Sendable {
     }
 
     private mutating func note(_ use: Use, for key: Key) {
-        if uses.updateValue(use, forKey: key) == nil { order.append(key) }
-        if order.count > Self.capacity { uses[order.removeFirst()] = nil }
+        guard uses.updateValue(use, forKey: key) == nil else { return }
+        order.append(key)
+        if let surplus = OriginShare.surplus(in: order, limit: Self.capacity, of: \.challenger) {
+            uses[order.remove(at: surplus)] = nil
+        }
     }
 }

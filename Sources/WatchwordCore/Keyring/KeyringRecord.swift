@@ -75,8 +75,9 @@ public struct KeyringRecord: Sendable {
 
     /// The keyring's value was refused: it is not sent again for a while, whatever becomes of the item.
     mutating func noteRefusal(of credential: LoginCredential, in space: ProtectionSpace, now: Duration) {
-        if refusals.count >= Self.rememberedRefusals { refusals.removeFirst() }
         refusals.append(Refusal(space: space, credential: credential, since: now))
+        let surplus = OriginShare.surplus(in: refusals, limit: Self.rememberedRefusals) { Challenger($0.space) }
+        if let surplus { refusals.remove(at: surplus) }
         paths.forget(credential.path, at: Challenger(space))
     }
 

@@ -238,10 +238,14 @@ public struct SessionCache: Sendable {
         given.removeAll {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
         }
-        if let owner, entryCount(of: owner) > SessionLimits.entriesOfPart {
+        if entries[challenger, default: []].count > OriginShare.entries(of: limits.entries) {
+            // What programs have for themselves goes before what all have.
+            if !dropOldest(where: { $0.owner != nil && $0.challenger == challenger }) {
+                dropOldest { $0.challenger == challenger }
+            }
+        } else if let owner, entryCount(of: owner) > SessionLimits.entriesOfPart {
             dropOldest { $0.owner == owner }
         } else if count > limits.entries {
-            // What programs have for themselves goes before what all have.
             if !dropOldest(where: { $0.owner != nil }) { dropOldest() }
         }
         return isNews
@@ -260,7 +264,8 @@ public struct SessionCache: Sendable {
         let entry = GivenCredential(
             number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now)
         if let index { given[index] = entry } else { given.append(entry) }
-        if given.count > limits.entries { given.removeFirst() }
+        let surplus = OriginShare.surplus(in: given, limit: limits.entries) { Challenger($0.pattern) }
+        if let surplus { given.remove(at: surplus) }
         return (lastNumber, true)
     }
 
@@ -377,7 +382,10 @@ public struct SessionCache: Sendable {
     /// Returns whether there was one.
     @discardableResult
     private mutating func dropOldest(where isMeant: (SessionEntry) -> Bool = { _ in true }) -> Bool {
-        let oldest = entries.values.joined().filter(isMeant).min { $0.lastUse < $1.lastUse }
+        // Of a server that has most; among those the one unused for longest.
+        let most = entries.values.map { $0.count(where: isMeant) }.max() ?? 0
+        let fullest = entries.values.filter { $0.count(where: isMeant) == most }
+        let oldest = fullest.joined().filter(isMeant).min { $0.lastUse < $1.lastUse }
         guard let oldest else { return false }
         removeEntries(at: oldest.challenger) { $0.number == oldest.number }
         return true

@@ -18,9 +18,10 @@ struct RefusalLog: Sendable {
     private(set) var lastNumber = 0
 
     mutating func note(_ credential: LoginCredential, _ source: CredentialSource, in key: SpaceTurns.Key) {
-        if refusals.count >= Self.capacity { refusals.removeFirst() }
         lastNumber += 1
         refusals.append(Refusal(number: lastNumber, key: key, credential: credential, source: source))
+        let surplus = OriginShare.surplus(in: refusals, limit: Self.capacity) { Challenger($0.key.space) }
+        if let surplus { refusals.remove(at: surplus) }
     }
 
     func since(_ number: Int) -> ArraySlice<Refusal> {

@@ -1,0 +1,69 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Security rule X4: one server has its share of each table, and no more.
+@Suite struct OriginShareTests {
+    private let bob = login("bob", "pw")
+
+    private func space(_ host: ExactText, _ realm: ExactText = "r") -> ProtectionSpace {
+        ProtectionSpace(scheme: "https", host: host, port: 443, realm: realm, authenticationMethod: .httpBasic)
+    }
+
+    private func remember(_ space: ProtectionSpace, in cache: inout SessionCache, at second: Int) {
+        cache.remember(bob, for: space, path: "/", digest: nil, now: .seconds(second))
+    }
+
+    private func isThere(_ space: ProtectionSpace, _ cache: SessionCache) -> Bool {
+        cache.credential(for: space, at: Challenger(space), now: .seconds(310)) != nil
+    }
+
+    @Test func aServerWithManyRealmsEvictsNobodyElse() {
+        var cache = SessionCache()
+        remember(space("good"), in: &cache, at: 0)
+        for realm in 1...300 { remember(space("hostile", "\(realm)"), in: &cache, at: realm) }
+        #expect(isThere(space("good"), cache))
+        #expect(cache.count == 1 + OriginShare.entries(of: Limits.sessionEntries))
+        #expect(isThere(space("hostile", "300"), cache) && !isThere(space("hostile", "1"), cache))
+    }
+
+    @Test func aFullTableTakesFromTheServerThatHasMost() {
+        var cache = SessionCache(limits: SessionLimits(entries: 20))
+        for number in 0..<10 { remember(space("site\(number)"), in: &cache, at: number) }
+        for realm in 1...15 { remember(space("hostile", "\(realm)"), in: &cache, at: 10 + realm) }
+        #expect((0..<10).allSatisfy { isThere(space("site\($0)"), cache) })
+        #expect(cache.count == 20)
+    }
+
+    @Test func whatWasHandedOverHasShares() {
+        var cache = SessionCache()
+        _ = cache.give(bob, for: SpacePattern(space("good")), now: .zero)
+        for realm in 1...300 { _ = cache.give(bob, for: SpacePattern(space("hostile", "\(realm)")), now: .zero) }
+        #expect(cache.givenCredential(for: space("good"), user: nil, now: .zero) != nil)
+    }
+
+    @Test func noncesHaveShares() throws {
+        var nonces = DigestNonces()
+        let (good, hostile) = (Challenger(space("good")), Challenger(space("hostile")))
+        let first = try #require(digestChallenge("realm=\"r\", nonce=\"first\", qop=\"auth\""))
+        _ = nonces.nextResponse(to: first, at: good, clientNonce: "c")
+        for number in 1...1100 {
+            _ = nonces.nextResponse(to: first.followed(by: "\(number)"), at: hostile, clientNonce: "c")
+        }
+        #expect(nonces.remembers(first, at: good))
+    }
+
+    @Test func refusalsHaveShares() {
+        var log = RefusalLog()
+        var record = KeyringRecord(isEnabled: true)
+        for (index, host) in (["good"] + Array(repeating: "hostile", count: 300) as [ExactText]).enumerated() {
+            let space = space(host, "\(index)")
+            let key = SpaceTurns.Key(space: space, purpose: .find, usesStorage: true)
+            log.note(bob, .keyring, in: key)
+            record.noteRefusal(of: bob, in: space, now: .zero)
+        }
+        #expect(log.since(0).first?.key.space.host == "good")
+        #expect(record.hasRefused(bob, in: space("good", "0"), now: .zero))
+    }
+}
