@@ -106,7 +106,8 @@ extension AnswerableChallenge {
         if case .bearer = self { Self.strengthOfToken } else { strength }
     }
 
-    fileprivate var takesPassword: Bool {
+    /// Whether a user and a password answer it.
+    var takesPassword: Bool {
         switch self {
         case .basic, .digest, .ntlm, .socks: true
         case .bearer, .negotiate, .other: false

@@ -27,7 +27,7 @@ extension FetchMachine {
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         var question = question
-        question.asked = next
+        question.ask(next)
         if case .header(_, let state) = attempt.credential.form { question.state = state }
         let respondent: Respondent? =
             switch attempt.source {
@@ -77,7 +77,9 @@ extension FetchMachine {
         if case .header(let scheme, _) = credential.form,
             let meant = offers.answerable.first(where: { $0.scheme == scheme.string.asciiLowercased })
         {
-            question.asked = meant
+            if meant.protectionSpace(at: offers.challenger) != question.asked?.protectionSpace(at: offers.challenger) {
+                question.ask(meant)
+            }
         }
         guard let asked = question.asked else { return unexpected(&memory) }
         let space = asked.protectionSpace(at: offers.challenger)

@@ -23,7 +23,7 @@ extension FetchMachine {
         if let step = tryDeferred(question, offers, environment, &memory) { return step }
         var question = question
         question.deferred = nil
-        question.asked = bestChallenge(offers, environment, memory)
+        question.ask(bestChallenge(offers, environment, memory))
         guard let asked = question.asked else { return giveUp(question, environment, &memory) }
         let space = asked.protectionSpace(at: offers.challenger)
         if let consultation = nextConsultation(for: space, memory) {

@@ -336,11 +336,15 @@ extension FetchMachine {
                 user: proposed.credential.shownUser, hasPassword: proposed.credential.form != .tickets,
                 source: proposed.source)
         }
+        // Another scheme, or another realm, gets the name at most: `proposed` has to be an answer to what is asked now.
+        guard let asked = question.asked, asked.takesPassword else { return nil }
         if let refused = target(challenger).lastRefused, refused.credential.form == .password {
-            return ProposedCredential(user: refused.credential.user, hasPassword: true, source: refused.source)
+            return ProposedCredential(
+                user: refused.credential.user, hasPassword: refused.space == asked.protectionSpace(at: challenger),
+                source: refused.source)
         }
         guard isMeant(challenger), !challenger.isProxy, let userInfo = plan.userInfo else { return nil }
-        return ProposedCredential(user: userInfo.user, hasPassword: userInfo.password != nil, source: .url)
+        return ProposedCredential(user: userInfo.user, hasPassword: false, source: .url)
     }
 
     private func persistenceAllowed(

@@ -45,6 +45,14 @@ struct Question: Sendable {
         self.outcome = outcome
     }
 
+    /// Another challenge is in question now; what was proposed and listed was for the last one.
+    mutating func ask(_ challenge: AnswerableChallenge?) {
+        asked = challenge
+        proposed = nil
+        known = []
+        withholdsStored = false
+    }
+
     var response: TransferResponse? {
         if case .response(let response) = outcome { response } else { nil }
     }
