@@ -56,6 +56,9 @@ extension Broker {
         let id = connection.id
         save(params.credential, for: params.pattern, connection.cause) { [self] result in
             assumeIsolated { broker in
+                if case .success = result {
+                    broker.table.noteStored(params.credential, for: params.pattern, of: id.tag)
+                }
                 let reply = result.map { JSON.object(["id": .string(CredentialID.keyring($0).text)]) }
                 broker.connections[id]?.complete(
                     call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })

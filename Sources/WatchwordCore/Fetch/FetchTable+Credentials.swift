@@ -50,6 +50,11 @@ extension FetchTable {
         return (number, takeOrders())
     }
 
+    /// A credential was put into the keyring by hand: what the session had of the same account is not tried before it.
+    public mutating func noteStored(_ credential: LoginCredential, for pattern: SpacePattern, of client: ClientTag) {
+        memory.session.supersede(with: credential, for: pattern, owner: owner(client))
+    }
+
     /// Forgets credentials of the session: one, or all that are for `pattern`. Returns how many.
     public mutating func forget(
         number: Int?, pattern: SpacePattern?, of client: ClientTag
@@ -87,7 +92,7 @@ extension FetchTable {
     /// `nil` when there is no such credential in the session.
     public mutating func setDefault(number: Int, of client: ClientTag, now: Duration) -> [Order]? {
         let listing = memory.session.listing(now: now).first { $0.number == number && sharing.lets(client, manage: $0) }
-        guard let listing, let isChange = memory.session.prefer(number) else { return nil }
+        guard let listing, let isChange = memory.session.prefer(number, now: now) else { return nil }
         if isChange {
             memory.add(
                 .changed(CredentialChange(.defaultChanged, listing.space, user: listing.user, source: .session)))

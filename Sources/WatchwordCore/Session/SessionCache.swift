@@ -30,13 +30,9 @@ public struct SessionCache: Sendable {
         for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
         path: ExactText = "/", now: Duration
     ) -> LoginCredential? {
-        let list = list(at: challenger, of: owner, path: path)
-        let entry = defaultEntry(of: space, user: user, in: list, now: now)
+        let entry = defaultEntry(of: space, user: user, in: list(at: challenger, of: owner, path: path), now: now)
         guard let entry, !entry.isDoubted else { return nil }
-        guard !given.isEmpty, let waiting = givenCredential(for: space, user: user, owner: owner, path: path, now: now)
-        else { return entry.credential }
-        // What no server has seen yet, but for a narrower path, goes first (semantics rule 18).
-        return waiting.pathLength > entry.credential.pathLength ? nil : entry.credential
+        return isOutranked(entry, for: user, path: path, now: now) ? nil : entry.credential
     }
 
     /// One that was handed over for this space, and that no server has seen yet.
@@ -44,11 +40,41 @@ public struct SessionCache: Sendable {
         for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: ExactText = "/", now: Duration,
         where isMeant: (SpacePattern) -> Bool = { _ in true }
     ) -> LoginCredential? {
-        let fitting = given.filter {
-            $0.pattern.matches(space) && isMeant($0.pattern) && $0.owner == owner
-                && (user?.admits($0.credential.account) ?? true) && $0.credential.covers(path) && isValid($0, now)
+        let fitting = waiting(for: space, owner: owner, path: path, now: now).filter {
+            isMeant($0.pattern) && (user?.admits($0.credential.account) ?? true)
         }
-        return fitting.max { $0.exactness < $1.exactness }?.credential
+        return fitting.min { $0.precedes($1) }?.credential
+    }
+
+    /// Those that were handed over for `space`; not one of an account whose newer password the server has accepted there.
+    private func waiting(
+        for space: ProtectionSpace, owner: Partition?, path: ExactText, now: Duration
+    ) -> [GivenCredential] {
+        let fitting = given.filter {
+            $0.pattern.matches(space) && $0.owner == owner && $0.credential.covers(path) && isValid($0, now)
+        }
+        guard !fitting.isEmpty else { return [] }
+        let accepted = (entries[Challenger(space)] ?? []).filter {
+            $0.space == space && $0.owner == owner && isValid($0, now)
+        }
+        return fitting.filter { one in
+            !accepted.contains {
+                $0.credential.account == one.credential.account && $0.credential.hasPath(of: one.credential)
+            }
+        }
+    }
+
+    /// Whether one that no server has seen yet goes before `entry`: the default, or one for a narrower path (semantics rule
+    /// 18).
+    private func isOutranked(_ entry: SessionEntry, for user: Account?, path: ExactText, now: Duration) -> Bool {
+        guard !given.isEmpty else { return false }
+        return waiting(for: entry.space, owner: entry.owner, path: path, now: now).contains { one in
+            guard one.credential.form == entry.credential.form, user?.admits(one.credential.account) ?? true else {
+                return false
+            }
+            let (own, others) = (entry.credential.pathLength, one.credential.pathLength)
+            return own == others ? one.standing.precedes(entry.standing) : own < others
+        }
     }
 
     /// All that are for exactly this space, the narrowest path alone, with their numbers: what was accepted, then what no
@@ -58,10 +84,7 @@ public struct SessionCache: Sendable {
         now: Duration, where isMeant: (SpacePattern) -> Bool
     ) -> [(number: Int, credential: LoginCredential)] {
         let accepted = list(at: challenger, of: owner, path: path).filter { $0.space == space && isValid($0, now) }
-        let waiting = given.filter {
-            $0.pattern.matches(space) && isMeant($0.pattern) && $0.owner == owner && $0.credential.covers(path)
-                && isValid($0, now)
-        }
+        let waiting = waiting(for: space, owner: owner, path: path, now: now).filter { isMeant($0.pattern) }
         let all = accepted.map { ($0.number, $0.credential) } + waiting.map { ($0.number, $0.credential) }
         let named = all.filter { user?.admits($0.1.account) ?? true }
         let narrowest = named.map(\.1.pathLength).max()
@@ -83,7 +106,7 @@ public struct SessionCache: Sendable {
             entry.credential.form == form && isValid(entry, now)
                 && (!isReadable || entry.space.authenticationMethod == .httpBasic)
                 && pattern.contains(SpacePattern(entry.space))
-                && isDefault(entry, for: user, among: list, now: now)
+                && isDefault(entry, for: user, among: list, path: path, now: now)
                 && (user?.admits(entry.credential.account) ?? true)
         }
         let waiting = given.filter { entry in
@@ -92,7 +115,8 @@ public struct SessionCache: Sendable {
                 && isValid(entry, now)
         }
         let narrowest = waiting.map(\.credential.pathLength).max()
-        let untried = waiting.first { $0.credential.pathLength == narrowest }?.credential
+        let untried = waiting.filter { $0.credential.pathLength == narrowest }
+            .min { $0.standing.precedes($1.standing) }?.credential
         let best = fitting.max { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }?.credential
         guard let best else { return untried }
         return untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best
@@ -111,12 +135,8 @@ public struct SessionCache: Sendable {
             else {
                 continue
             }
-            guard
-                givenCredential(for: entry.space, user: user, owner: owner, path: path, now: now).map({
-                    $0.pathLength <= entry.credential.pathLength
-                }) ?? true
-            else { continue }
-            guard candidates.count == 1 || isDefault(entry, for: user, among: candidates, now: now) else { continue }
+            let isOnly = candidates.count == 1 && given.isEmpty
+            guard isOnly || isDefault(entry, for: user, among: candidates, path: path, now: now) else { continue }
             best = (entry, length)
         }
         return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
@@ -142,9 +162,10 @@ public struct SessionCache: Sendable {
     }
 
     private func isDefault(
-        _ entry: SessionEntry, for user: Account?, among list: [SessionEntry], now: Duration
+        _ entry: SessionEntry, for user: Account?, among list: [SessionEntry], path: ExactText, now: Duration
     ) -> Bool {
         defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
+            && !isOutranked(entry, for: user, path: path, now: now)
     }
 
     private func defaultEntry(
@@ -155,8 +176,7 @@ public struct SessionCache: Sendable {
         }
         // One for a narrower path goes before one for the whole server (semantics rule 18).
         let narrowest = fitting.map(\.credential.pathLength).max()
-        let best = fitting.filter { $0.credential.pathLength == narrowest }
-        return best.first { $0.isPreferred } ?? best.first
+        return fitting.filter { $0.credential.pathLength == narrowest }.min { $0.standing.precedes($1.standing) }
     }
 
     /// The credential for exactly this space that somebody has refused who may have been somebody else.
@@ -224,10 +244,11 @@ public struct SessionCache: Sendable {
             lastNumber += 1
             var entry = SessionEntry(
                 number: lastNumber, space: space, owner: owner, credential: credential, directories: [directory],
-                digest: digest, since: now, lastUse: now, provenAt: isProven ? now : nil)
+                digest: digest, since: now, lastUse: now, provenAt: isProven ? now : nil,
+                standing: index.map { list[$0].standing }
+                    ?? standing(of: credential, owner) { $0.matches(space) } ?? Standing(place: lastNumber))
             entry.noteBringer(bringer)
             if let index {
-                entry.isPreferred = list[index].isPreferred
                 list[index] = entry
             } else {
                 list.append(entry)
@@ -261,12 +282,42 @@ public struct SessionCache: Sendable {
         }
         if let index, given[index].credential.isWhole(credential) { return (given[index].number, false) }
         lastNumber += 1
+        let replaced = supersede(with: credential, for: pattern, owner: owner)
         let entry = GivenCredential(
-            number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now)
+            number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now,
+            standing: index.map { given[$0].standing } ?? replaced ?? Standing(place: lastNumber))
         if let index { given[index] = entry } else { given.append(entry) }
         let surplus = OriginShare.surplus(in: given, limit: limits.entries) { Challenger($0.pattern) }
         if let surplus { given.remove(at: surplus) }
         return (lastNumber, true)
+    }
+
+    /// Forgets the passwords that the accounts of `credential` had in the spaces of `pattern`: a newer one was stored (semantics
+    /// rule 18). Returns how the first of them stood.
+    @discardableResult
+    mutating func supersede(
+        with credential: LoginCredential, for pattern: SpacePattern, owner: Partition?
+    ) -> Standing? {
+        var standing: Standing?
+        removeEntries(at: Challenger(pattern)) { entry in
+            guard pattern.matches(entry.space), entry.owner == owner, entry.credential.form == credential.form,
+                entry.credential.account == credential.account, entry.credential.hasPath(of: credential),
+                !entry.credential.isWhole(credential)
+            else { return false }
+            if standing.map(entry.standing.precedes) ?? true { standing = entry.standing }
+            return true
+        }
+        return standing
+    }
+
+    private func standing(
+        of credential: LoginCredential, _ owner: Partition?, where isMeant: (SpacePattern) -> Bool
+    ) -> Standing? {
+        let own = given.filter {
+            isMeant($0.pattern) && $0.owner == owner && $0.credential.account == credential.account
+                && $0.credential.hasPath(of: credential)
+        }
+        return own.map(\.standing).min { $0.precedes($1) }
     }
 
     /// Whether this very credential was handed over, so that using it for the first time is no news.
@@ -275,35 +326,57 @@ public struct SessionCache: Sendable {
     }
 
     /// Makes the entry the default of its space. `nil` when there is no such entry, else whether that changed anything.
-    mutating func prefer(_ number: Int) -> Bool? {
-        if let index = given.firstIndex(where: { $0.number == number }) { return preferGiven(at: index) }
-        for (challenger, list) in entries {
-            guard let chosen = list.first(where: { $0.number == number }) else { continue }
-            let own = list.filter { $0.owner == chosen.owner && $0.credential.hasPath(of: chosen.credential) }
-            guard !isDefault(chosen, for: nil, among: own, now: chosen.lastUse) else { return false }
-            entries[challenger] = list.map { entry in
-                var entry = entry
-                if entry.space == chosen.space && own.contains(where: { $0.number == entry.number }) {
-                    entry.isPreferred = entry.number == number
-                }
-                return entry
-            }
+    mutating func prefer(_ number: Int, now: Duration) -> Bool? {
+        if let chosen = given.first(where: { $0.number == number }) {
+            guard !isDefault(chosen, now: now) else { return false }
+            mark(number, beside: chosen.credential, chosen.owner) { $0.overlaps(chosen.pattern) }
             return true
         }
-        return nil
-    }
-
-    /// Among those that were handed over the first of a space is its default.
-    private mutating func preferGiven(at index: Int) -> Bool {
-        guard !isDefault(given[index]) else { return false }
-        given.insert(given.remove(at: index), at: 0)
+        guard let chosen = entries.values.joined().first(where: { $0.number == number }) else { return nil }
+        guard !isDefault(chosen, now: now) else { return false }
+        mark(number, beside: chosen.credential, chosen.owner) { $0.matches(chosen.space) }
         return true
     }
 
-    private func isDefault(_ entry: GivenCredential) -> Bool {
-        given.first {
+    /// Among the credentials of the spaces that are meant, and of the same path, only this one is preferred.
+    private mutating func mark(
+        _ number: Int, beside chosen: LoginCredential, _ owner: Partition?, where isMeant: (SpacePattern) -> Bool
+    ) {
+        given = given.map { entry in
+            var entry = entry
+            if entry.owner == owner, isMeant(entry.pattern), entry.credential.hasPath(of: chosen) {
+                entry.standing.isPreferred = entry.number == number
+            }
+            return entry
+        }
+        for (challenger, list) in entries {
+            entries[challenger] = list.map { entry in
+                var entry = entry
+                if entry.owner == owner, isMeant(SpacePattern(entry.space)), entry.credential.hasPath(of: chosen) {
+                    entry.standing.isPreferred = entry.number == number
+                }
+                return entry
+            }
+        }
+    }
+
+    /// Among those for the same path.
+    private func isDefault(_ entry: SessionEntry, now: Duration) -> Bool {
+        let equals = list(at: entry.challenger, of: entry.owner).filter { $0.credential.hasPath(of: entry.credential) }
+        return isDefault(entry, for: nil, among: equals, path: entry.credential.path ?? "/", now: now)
+    }
+
+    private func isDefault(_ entry: GivenCredential, now: Duration) -> Bool {
+        let equals = given.filter {
             $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.hasPath(of: entry.credential)
-        }?.number == entry.number
+                && isValid($0, now)
+        }
+        guard !equals.contains(where: { $0.standing.precedes(entry.standing) }) else { return false }
+        return !list(at: Challenger(entry.pattern), of: entry.owner).contains {
+            entry.pattern.matches($0.space) && isValid($0, now) && $0.credential.form == entry.credential.form
+                && $0.credential.hasPath(of: entry.credential)
+                && ($0.credential.account == entry.credential.account || $0.standing.precedes(entry.standing))
+        }
     }
 
     // MARK: Forgetting
@@ -353,16 +426,13 @@ public struct SessionCache: Sendable {
     func listing(now: Duration) -> [SessionListing] {
         let accepted = entries.values.joined().filter { isValid($0, now) }.map { entry in
             var listing = SessionListing(entry)
-            let equals = list(at: entry.challenger, of: entry.owner).filter {
-                $0.credential.hasPath(of: entry.credential)
-            }
-            listing.isDefault = isDefault(entry, for: nil, among: equals, now: now)
+            listing.isDefault = isDefault(entry, now: now)
             return listing
         }
         let waiting = given.filter { isValid($0, now) }
         let listed = waiting.map { entry in
             var listing = SessionListing(entry)
-            listing.isDefault = isDefault(entry)
+            listing.isDefault = isDefault(entry, now: now)
             return listing
         }
         return (accepted + listed).sorted { $0.number < $1.number }

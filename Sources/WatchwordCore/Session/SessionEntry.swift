@@ -23,8 +23,7 @@ struct SessionEntry: Sendable {
     var isDoubted = false
     /// Who has typed it in, or brought it along, where somebody has to be asked about others.
     var bringers: [GrantBook.Holder] = []
-    /// Chosen among several users of the space.
-    var isPreferred = false
+    var standing: Standing
 
     var challenger: Challenger { Challenger(space) }
 
@@ -62,9 +61,16 @@ struct GivenCredential: Sendable {
     let owner: Partition?
     let credential: LoginCredential
     let since: Duration
+    var standing: Standing
 
-    /// How much it says of what it is for, its path first.
-    var exactness: Int { 4 * credential.pathLength + pattern.exactness }
+    /// How good it is, its path first: the default among all goes before what says more of what it is for.
+    func precedes(_ other: GivenCredential) -> Bool {
+        let (own, others) = (credential.pathLength, other.credential.pathLength)
+        if own != others { return own > others }
+        if standing.isPreferred != other.standing.isPreferred { return standing.isPreferred }
+        if pattern.exactness != other.pattern.exactness { return pattern.exactness > other.pattern.exactness }
+        return standing.precedes(other.standing)
+    }
 }
 
 /// What the session cache says of an entry: everything but the secret.
