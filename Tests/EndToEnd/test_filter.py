@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.scripted import response
@@ -47,6 +48,9 @@ def test_a_log_in_over_tls_is_kept_and_found(stage, gnome, certificates, tls_ser
     broker = stage.configured(ON, "--ca-file", str(certificates / "ca.pem"), environment=gnome.for_broker)
     client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password, persistence="permanent"))
     assert client.fetch(server.url)["result"]["auth"]["source"] == "client"
+    # A write that is under way would be given up.
+    eventually(lambda: any(
+        entry["source"] == "keyring" for entry in client.call("credential/list", {})["result"]["credentials"]), "it is not stored")
     assert client.call("session/clear", {})["result"] == {"removed": 1}
     found = client.fetch(server.url, auth={"interaction": "none"})["result"]
     assert found["status"] == 200 and found["auth"]["source"] == "keyring"

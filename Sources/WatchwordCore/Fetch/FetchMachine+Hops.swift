@@ -81,7 +81,10 @@ extension FetchMachine {
         request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
         request.needsNewConnection = needsNewConnection(now: environment.now)
         if hop.url.origin.scheme == .https { secure(&request) }
-        request.identity = memory.identities.identity(for: marks(request), now: environment.now)
+        let marks = marks(request)
+        // libcurl continues a login by NTLM on any connection of the identity that was logged in before.
+        if request.needsNewConnection { memory.identities.forget { $0 == marks } }
+        request.identity = memory.identities.identity(for: marks, now: environment.now)
         return FetchStep(.transfer(request))
     }
 
