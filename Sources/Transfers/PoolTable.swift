@@ -6,11 +6,15 @@ internal import WatchwordProtocol
 struct PoolTable {
     /// After which the connections of an identity are closed.
     let idleTime: Duration
+    /// The same for connections that hold the password of their login.
+    private let loginIdleTime: Duration
     private var pools: [ConnectionIdentity: IdentityPool] = [:]
     /// Told to close, and still in use by transfers.
     private var retired: [IdentityPool] = []
 
-    init(idleTime: Duration) { self.idleTime = idleTime }
+    init(idleTime: Duration, loginIdleTime: Duration) {
+        (self.idleTime, self.loginIdleTime) = (idleTime, loginIdleTime)
+    }
 
     private var all: [IdentityPool] { retired + pools.values }
 
@@ -24,7 +28,7 @@ struct PoolTable {
             if request.trust == .ask || pool.marks == marks { return pool }
             forget(request.identity)
         }
-        let limit = request.leavesPassword ? min(idleTime, .seconds(EngineLimits.loginIdleSeconds)) : idleTime
+        let limit = request.leavesPassword ? min(idleTime, loginIdleTime) : idleTime
         let pool = try IdentityPool(marks: marks, idleTime: limit)
         pools[request.identity] = pool
         return pool

@@ -35,13 +35,19 @@ public actor TransferEngine: TransferPort {
             caFile: caFile, tokenModule: tokenModule, identityIdleTime: .seconds(EngineLimits.identityIdleSeconds))
     }
 
-    /// - Parameter identityIdleTime: after which the connections of an identity are closed.
-    init(caFile: String?, tokenModule: String? = nil, identityIdleTime: Duration) throws(TransferFailure) {
+    /// - Parameters:
+    ///   - identityIdleTime: after which the connections of an identity are closed.
+    ///   - loginIdleTime: the same for connections that hold the password of their login.
+    init(
+        caFile: String?, tokenModule: String? = nil,
+        identityIdleTime: Duration = .seconds(EngineLimits.identityIdleSeconds),
+        loginIdleTime: Duration = .seconds(EngineLimits.loginIdleSeconds)
+    ) throws(TransferFailure) {
         try TransferLibrary.initialize()
         let multi = try MultiHandle()
         self.multi = multi
         self.caFile = caFile
-        pools = PoolTable(idleTime: identityIdleTime)
+        pools = PoolTable(idleTime: identityIdleTime, loginIdleTime: loginIdleTime)
         preparations = PreparationTable(tokenModule: tokenModule)
         let thread = try EngineThread()
         self.thread = thread

@@ -16,7 +16,8 @@ func withEngine<Value>(
 ) async throws -> Value {
     let file = try authority.map { try TemporaryFile($0.pem) }
     defer { file?.remove() }
-    let engine = try TransferEngine(caFile: file?.path, tokenModule: tokenModule)
+    // On a busy machine a test may pause for longer than a login may be idle.
+    let engine = try TransferEngine(caFile: file?.path, tokenModule: tokenModule, loginIdleTime: .seconds(300))
     defer { engine.shutDown() }
     return try await body(engine)
 }
