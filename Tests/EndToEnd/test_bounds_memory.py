@@ -71,7 +71,8 @@ def test_bodies_on_their_way_to_one_client(stage, others):
     others.ratio("a hundred and twenty bodies for one client", FELT)
     growth = broker.peak_kilobytes - before
     print(f"120 bodies of which 4 MiB have come: {growth / 1024:.0f} MiB more")
-    assert growth < 240 << 10
+    # Between 160 and 245 MiB here, by what is on its way at once; 480 MiB where all are kept.
+    assert growth < 320 << 10
     is_open.set()
     # What came as a handle is whole, too.
     handle = next(client.replies[call] for call in calls if call in client.replies and "result" in client.replies[call])["result"]
