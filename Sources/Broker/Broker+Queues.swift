@@ -25,8 +25,16 @@ extension Broker {
         while let next = connection.queue.next(
             delivered: deliveredCount(at: connection), limit: connection.maxPending)
         {
-            deliver(next, to: connection)
+            if mayStillAsk(next) { deliver(next, to: connection) }
         }
+    }
+
+    /// The questions of a program whose earlier one was cancelled meanwhile are not put one after the other.
+    private func mayStillAsk(_ id: String) -> Bool {
+        guard let question = questions[id], case .agent = question.place, let fetch = fetches[question.fetch] else {
+            return true
+        }
+        return mayPrompt(about: question.challenge, for: fetch)
     }
 
     /// Its time counts from now.

@@ -140,6 +140,44 @@ import WatchwordProtocol
         }
     }
 
+    /// An answer does not bring back what was forgotten while its question was open.
+    @Test(arguments: [false, true])
+    func whatWasProposedAndForgottenIsNotSent(isStored: Bool) throws {
+        var run = TableRun()
+        let first = try run.fetch("https://h/a/")
+        run.challenge(first)
+        run.answer(first, user: "bob", "pw")
+        run.respond(first, 200)
+        let given = LoginCredential(user: "alice", password: secret("pw"))
+        let pattern = SpacePattern(scheme: "https", host: "h", port: 443)
+        _ = run.table.give(given, for: pattern, of: ClientTag(value: 1), now: run.now)
+        let asked = try run.fetch("https://h/a/", subscription: Subscription(delivery: .request, mode: .everything)) {
+            $0.preemptive = false
+        }
+        run.challenge(asked)
+        let known = try #require(run.question(asked)?.knownUsers.first)
+        let before = run.sent.count
+        run.take(run.table.clearSession(origin: nil).orders)
+        for _ in 0..<2 { run.answer(asked, .credential(isStored ? .stored(known.id) : .proposed)) }
+        #expect(run.sent.count == before && run.asking == [asked])
+        #expect(run.table.sessionCount == 0)
+    }
+
+    /// Rule 18: the newer password stays, though the older one is accepted after it was stored.
+    @Test func anOlderPasswordThatIsUnderWayDoesNotComeBack() throws {
+        var run = TableRun()
+        let first = try run.fetch("https://h/a/")
+        run.challenge(first)
+        run.answer(first, user: "bob", "old")
+        let newer = LoginCredential(user: "bob", password: secret("new"))
+        let pattern = SpacePattern(scheme: "https", host: "h", port: 443)
+        _ = run.table.give(newer, for: pattern, of: ClientTag(value: 1), now: run.now)
+        run.respond(first, 200)
+        let second = try run.fetch("https://h/a/")
+        run.challenge(second)
+        #expect(run.sent.last == basic("bob", "new"))
+    }
+
     @Test func anItemThatWasForgottenIsLookedUpAgain() throws {
         var run = TableRun(isKeyringEnabled: true)
         let asked = try run.fetch(subscription: Subscription(delivery: .request, mode: .everything))

@@ -75,6 +75,10 @@ import WatchwordProtocol
         let good = Self.text(Self.message())
         #expect(elements("WWW-Authenticate: NTLM \(good)\r\n") == [.challenge])
         #expect(elements("www-authenticate:\t ntlm\t\(good) \r\n") == [.challenge])
+        for blanks in ["\r", " \r\r ", "\u{0B}", "\u{0C}", "\t\r"] {
+            #expect(elements("WWW-Authenticate:\(blanks)NTLM \(good)\r\n") == [.challenge], "it skips these first")
+        }
+        #expect(elements("WWW-Authenticate:\r\n").isEmpty)
         #expect(elements("WWW-Authenticate: NTLM\r\n") == [.bare])
         #expect(elements("WWW-Authenticate:NTLM  ") == [.bare])
         #expect(

@@ -150,6 +150,22 @@ import WatchwordProtocol
         #expect(run.requests[second]?.allSatisfy { $0.shownCertificate == nil } == true)
     }
 
+    /// The request that was held back for the certificate would have had the session's password with it.
+    @Test func x1SilenceAboutACertificateSendsNoPassword() throws {
+        var run = TableRun()
+        let consenting = Subscription(delivery: .request, mode: .everything)
+        let first = try run.fetch("https://h/")
+        run.challenge(first)
+        run.answer(first, user: "bob", "pw")
+        run.respond(first, 200)
+        let second = try run.fetch("https://h/", subscription: consenting)
+        run.fail(second, .certificate(.clientCertificateRequired))
+        let before = run.sent.count
+        run.unanswered(second)
+        if run.question(second) != nil { run.unanswered(second) }
+        #expect(run.sent.count == before)
+    }
+
     @Test func x1WhoLooksAtEveryCertificateItselfAndIsGoneHasNotAcceptedIt() throws {
         var run = TableRun()
         let id = try run.fetch("https://h/", subscription: everything) { $0.tls.trust = .always }

@@ -17,7 +17,7 @@ public enum NTLMField: Equatable, Sendable {
     public static func elements(of line: UnsafeRawBufferPointer, named name: StaticString) -> [NTLMField] {
         let prefix = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         guard line.startsIgnoringASCIICase(with: prefix) else { return [] }
-        var rest = line[prefix.count...].prefix { $0 != 0x0D && $0 != 0x0A && $0 != 0 }.drop(while: \.isBlank)
+        var rest = line[prefix.count...].drop(while: \.isBlank).prefix { $0 != 0x0D && $0 != 0x0A && $0 != 0 }
         var elements: [NTLMField] = []
         while !rest.isEmpty {
             if let element = element(at: rest) { elements.append(element) }

@@ -135,6 +135,9 @@ extension FetchMachine {
         // Even that there is one is nobody's business who may not use it.
         question.proposed = atHand.compactMap(\.self).first { isConsented($0, in: space, memory, environment.now) }
         question.known = knownCredentials(for: question, asked, in: space, memory, environment.now)
+        // What is forgotten while the question is open is not sent by an answer.
+        question.proposed?.mark = memory.forgets.mark
+        for index in question.known.indices { question.known[index].candidate.mark = memory.forgets.mark }
         let withheld = storedCandidate(for: asked, in: space, isForWeaker: true, memory, environment.now)
         question.withholdsStored =
             stored == nil && (withheld.map { isConsented($0, in: space, memory, environment.now) } ?? false)
@@ -226,6 +229,8 @@ extension FetchMachine {
         release(.passed(declined: question.declined), slot(of: question), &memory)
         // What was shown and found wanting is an error, unless somebody who was asked leaves it at that.
         if case .clientCertificate = question.kind, question.problem == nil || !question.declined.isEmpty {
+            // Security rule X1: the request that was held back for the question goes out without what is stored.
+            if question.declined.isAbandoned { storageAnswer = false }
             return goOnWithoutCertificate(question, environment, &memory)
         }
         if let obstacle = question.obstacle { return fail(obstacle, &memory) }

@@ -3,7 +3,7 @@ internal import WatchwordProtocol
 /// A stored credential that a respondent may choose by its id.
 struct KnownCredential: Sendable, Equatable {
     let id: CredentialID
-    let candidate: Candidate
+    var candidate: Candidate
 
     /// How the challenge shows it: everything but the secret.
     var shown: KnownUser {
@@ -88,7 +88,8 @@ extension FetchMachine {
         let space = asked.protectionSpace(at: offers.challenger)
         memory.session.wallTime = environment.sinceEpoch
         guard let chosen = question.known.first(where: { $0.id == id })?.candidate,
-            mayUse(chosen.source, for: space, memory), isUsable(chosen, for: asked, in: space, memory)
+            mayUse(chosen.source, for: space, memory), !isForgotten(chosen, in: space, memory),
+            isUsable(chosen, for: asked, in: space, memory)
         else { return ask(question, respondent, problem: .credentialNotKnown, &memory) }
         return attempt(chosen, for: asked, in: space, question, environment, &memory)
     }

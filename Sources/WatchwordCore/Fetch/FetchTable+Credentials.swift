@@ -45,13 +45,20 @@ extension FetchTable {
     ) -> (number: Int, orders: [Order]) {
         let (number, isNews) = memory.session.give(credential, for: pattern, owner: owner(client), now: now)
         if isNews {
+            forgetOlder(credential, for: pattern)
             memory.add(.changed(CredentialChange(.stored, pattern, user: credential.shownUser, source: .session)))
         }
         return (number, takeOrders())
     }
 
+    /// A login with an older password of the account may be under way: it does not come back when it is accepted (rule 18).
+    private mutating func forgetOlder(_ credential: LoginCredential, for pattern: SpacePattern) {
+        memory.forgets.note(.credentials(pattern, user: credential.shownUser))
+    }
+
     /// A credential was put into the keyring by hand: what the session had of the same account is not tried before it.
     public mutating func noteStored(_ credential: LoginCredential, for pattern: SpacePattern, of client: ClientTag) {
+        forgetOlder(credential, for: pattern)
         memory.session.supersede(with: credential, for: pattern, owner: owner(client))
     }
 
