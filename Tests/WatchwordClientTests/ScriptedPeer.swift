@@ -24,7 +24,10 @@ final class ScriptedPeer: @unchecked Sendable {
         listen(listener, 1)
         self.listener = listener
         location = SocketLocation(explicit: path, environment: { _ in nil }, uid: 7)
-        Thread.detachNewThread { Self.serve(accept(listener, nil, nil), answer) }
+        // The listener stays open until the connection is served, also where the test does not name this object again.
+        Thread.detachNewThread { [self] in
+            withExtendedLifetime(self) { Self.serve(accept(listener, nil, nil), answer) }
+        }
     }
 
     deinit {
