@@ -37,7 +37,7 @@ public struct TransferRequest: Sendable, Equatable {
     /// A server that asks for a certificate, where there is none to show, ends the exchange before the request is sent, with
     /// cause `clientCertificateRequired`. Only together with an identity.
     public var refusesCertificateRequest = false
-    /// Makes a connection even where one is kept open, so that its login is made anew.
+    /// Makes a connection even where one is kept open, so that the login is made again.
     public var needsNewConnection = false
     /// Only together with an identity, and in place of `authorization` or that of the proxy.
     public var handshake: Handshake?
