@@ -7,7 +7,8 @@ import WatchwordProtocol
 struct RandomWalk {
     struct Fetch {
         let client: Int
-        let sharesStorage: Bool
+        /// Until nobody answers about a certificate: then nothing that is stored is for it.
+        var sharesStorage: Bool
         let namesUser: Bool
         let proxy: ProxyChoice
         /// The only key that it takes.

@@ -53,6 +53,13 @@ extension RandomWalk {
 
     /// Security rule X1: that nobody answers sends nothing, but a request without the certificate that was asked for.
     mutating func checkSilence(_ orders: [FetchTable.Order], of id: FetchID) {
+        if case .ask(let challenge, _)? = pending[id],
+            challenge.protectionSpace.authenticationMethod == .clientCertificate
+        {
+            // The others of its client that wait for the answer share its silence.
+            let client = fetches[id]?.client
+            for other in fetches.keys where fetches[other]?.client == client { fetches[other]?.sharesStorage = false }
+        }
         for case .transfer(let request) in orders.filter({ $0.fetch == id }).map(\.command) {
             guard case .ask(let challenge, _)? = pending[id],
                 challenge.protectionSpace.authenticationMethod == .clientCertificate, request.shownCertificate == nil

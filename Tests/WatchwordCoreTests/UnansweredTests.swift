@@ -43,6 +43,19 @@ import WatchwordProtocol
         }
     }
 
+    @Test func x1ARejectionByTheAgentDoesNotAnswerForTheClient() throws {
+        var run = try MachineRun(subscription: everything, keyring: [item("1", exact("bob"), "stored")])
+        run.asksAgents = true
+        run.start()
+        run.respond(
+            401, ("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Basic realm=\"r\""))
+        run.unanswered()
+        run.answer(.reject)
+        #expect(run.challenges.map(\.protectionSpace.authenticationMethod) == [.httpDigest, .httpDigest, .httpBasic])
+        #expect(run.respondents == [.client, .agents, .agents])
+        #expect(run.authorizations == [nil])
+    }
+
     @Test func x1SilenceOfTheAgentSendsNothing() throws {
         var run = try runWithStored()
         run.asksAgents = true

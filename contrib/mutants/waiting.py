@@ -4,7 +4,9 @@ from .paths import CORE, FETCH, SOCKET
 
 WAITING = [
     ("silence-sends-nothing", FETCH + "FetchMachine+Choosing.swift",
-     "        if question.declined.isAbandoned { return askOthers(question, environment, &memory) }\n", "",
+     "            isAbandoned || asksFirst", "            asksFirst", "WatchwordCoreTests.UnansweredTests"),
+    ("a-rejection-does-not-answer-for-the-silent", FETCH + "PassedRespondents.swift",
+     "mutating func noteRejection() { declined = [] }", "mutating func noteRejection() { self = [] }",
      "WatchwordCoreTests.UnansweredTests"),
     ("silence-is-inherited-by-the-same-client-only", "Sources/WatchwordCore/Turns/SpaceTurns.swift",
      "isSame ? declined : declined.forOtherClients", "declined", "WatchwordCoreTests.UnansweredTests"),

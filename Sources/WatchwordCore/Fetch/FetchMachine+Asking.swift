@@ -59,7 +59,7 @@ extension FetchMachine {
             noteRejection(of: question)
             release(.rejected(by: respondent), slot(of: question), &memory)
             var question = question
-            question.declined = []
+            question.declined.noteRejection()
             return choose(question, environment, &memory)
         case .proceed, .cancel, .useDefault:
             release(.proceed, slot(of: question), &memory)

@@ -2,11 +2,11 @@ internal import WatchwordProtocol
 
 /// Choosing what to do about a challenge: semantics rules 3 to 6, 13 to 15 and 20 to 22.
 extension FetchMachine {
-    /// What the question needs next: a look-up, an attempt, an answer; or nothing can be done about it.
+    /// What the question needs next: a look-up, an attempt, an answer; or nothing can be done about it. Once it is abandoned,
+    /// only an answer helps (security rule X1).
     mutating func choose(
         _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
-        if question.declined.isAbandoned { return askOthers(question, environment, &memory) }
         switch question.kind {
         case .login(let offers, let side): return choose(question, offers, side, environment, &memory)
         case .serverTrust(let facts): return choose(question, facts, environment, &memory)
@@ -20,19 +20,21 @@ extension FetchMachine {
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         memory.session.wallTime = environment.sinceEpoch
-        if let step = tryDeferred(question, offers, environment, &memory) { return step }
+        let isAbandoned = question.declined.isAbandoned
+        if !isAbandoned, let step = tryDeferred(question, offers, environment, &memory) { return step }
         var question = question
         question.deferred = nil
         question.ask(bestChallenge(offers, environment, memory))
         guard let asked = question.asked else { return giveUp(question, environment, &memory) }
         let space = asked.protectionSpace(at: offers.challenger)
-        if let consultation = nextConsultation(for: space, memory) {
+        if !isAbandoned, let consultation = nextConsultation(for: space, memory) {
             return consult(consultation, then: .question(question))
         }
         learnRefusals(for: asked, in: space, deferred: nil, memory)
         let asksFirst = plan.asksFirst && plan.subscription?.covers(space) == true
         let isAskedFirst =
-            asksFirst && !question.declined.contains(.client) || target(offers.challenger).asksBeforeWeaker
+            isAbandoned || asksFirst && !question.declined.contains(.client)
+            || target(offers.challenger).asksBeforeWeaker
         if !isAskedFirst, let step = tryWhatIsAtHand(asked, space, question, environment, &memory) { return step }
         return find(asked, space, question, isAskedFirst: isAskedFirst, environment, &memory)
     }
@@ -112,7 +114,7 @@ extension FetchMachine {
     ) -> FetchStep {
         let challenger = Challenger(space)
         let respondent = nextRespondent(for: question, in: space)
-        guard mayUseStorage(for: space, memory) || respondent != nil else {
+        guard respondent != nil || mayUseStorage(for: space, memory) && !question.declined.isAbandoned else {
             return giveUp(question, environment, &memory)
         }
         let key = turnKey(for: space, .find, memory)

@@ -9,11 +9,14 @@ extension FetchMachine {
             return show(own, .explicit, question, environment, &memory)
         }
         let space = server.space(realm: nil, .clientCertificate)
-        if let consultation = nextConsultation(for: space, memory) {
+        let isAbandoned = question.declined.isAbandoned
+        if !isAbandoned, let consultation = nextConsultation(for: space, memory) {
             return consult(consultation, then: .question(question))
         }
         let known = rememberedCertificate(memory)
-        if let known, !isAskedFirst(about: .clientCertificate) || question.declined.contains(.client) {
+        if let known, !isAbandoned,
+            !isAskedFirst(about: .clientCertificate) || question.declined.contains(.client)
+        {
             return confirmCertificate(home: known.home, question, environment, &memory)
                 ?? show(known.certificate, .session, question, environment, &memory)
         }

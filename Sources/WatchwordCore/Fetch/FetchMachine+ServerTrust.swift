@@ -10,13 +10,15 @@ extension FetchMachine {
             return giveUp(question, environment, &memory)
         }
         if plan.pinnedKey != nil { return giveUp(question, environment, &memory) }
-        if let step = useRemembered(facts, leaf, question, environment, &memory) { return step }
+        let isAbandoned = question.declined.isAbandoned
+        if !isAbandoned, let step = useRemembered(facts, leaf, question, environment, &memory) { return step }
         let space = server.space(realm: nil, .serverTrust)
-        if let consultation = nextConsultation(for: space, memory) {
+        if !isAbandoned, let consultation = nextConsultation(for: space, memory) {
             return consult(consultation, then: .question(question))
         }
         guard let respondent = nextRespondent(for: question, in: space) else {
-            return verifyNormally(question, facts, environment, &memory)
+            return isAbandoned
+                ? giveUp(question, environment, &memory) : verifyNormally(question, facts, environment, &memory)
         }
         // Who pins looks at every certificate itself.
         if plan.trust == .onFailure {

@@ -7,17 +7,7 @@ extension FetchMachine {
     mutating func unanswered(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
         guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
         question.declined.noteSilence(of: respondent)
-        return askOthers(question, environment, &memory)
-    }
-
-    /// Continues an abandoned question without a look at what is stored.
-    mutating func askOthers(
-        _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
-    ) -> FetchStep {
-        guard let space = space(of: question), let respondent = nextRespondent(for: question, in: space) else {
-            return giveUp(question, environment, &memory)
-        }
-        return ask(question, respondent, problem: nil, &memory)
+        return choose(question, environment, &memory)
     }
 
     /// Nobody answers the last `consult`: nothing that is stored is used, and nobody is asked about the space.

@@ -237,7 +237,7 @@ struct FetchMachine: Sendable {
         case .rejected:
             guard case .login = question.kind else { return proceed(question, environment, &memory) }
             noteRejection(of: question)
-            question.declined = []
+            question.declined.noteRejection()
             return choose(question, environment, &memory)
         }
     }

@@ -21,6 +21,9 @@ struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
 
     mutating func noteDefault(of respondent: Respondent) { declined.insert(respondent) }
 
+    /// The next scheme is a new question for those that answered; whoever was silent stays silent (security rule X1).
+    mutating func noteRejection() { declined = [] }
+
     mutating func noteSilence(of respondent: Respondent) { silent.insert(respondent) }
 
     mutating func formUnion(_ other: PassedRespondents) {
