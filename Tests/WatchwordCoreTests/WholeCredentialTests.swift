@@ -75,6 +75,47 @@ import WatchwordProtocol
         }
     }
 
+    /// A narrower item that is not for this fetch is no reason to ask about what the session has.
+    @Test(arguments: ["other user", "other realm"])
+    func aNarrowerItemOfNoUseDoesNotHideTheSession(_ reason: String) throws {
+        var run = TableRun(isKeyringEnabled: true)
+        var narrow = exact(reason == "other user" ? "one" : "any")
+        narrow["object"] = "one"
+        if reason == "other realm" { narrow["domain"] = "another" }
+        let items = [item("2", narrow, "pw")]
+        let first = try run.fetch("http://any@h/one/x")
+        run.challenge(first)
+        run.found(first, items)
+        run.answer(first, user: "any", "typed")
+        run.respond(first, 200)
+        // The look-up of another fetch notes the item once more.
+        let other = try run.fetch("http://nobody@h/one/y")
+        run.challenge(other)
+        if run.isLookingUp(other) { run.found(other, items) }
+        run.abort(other)
+        let second = try run.fetch("http://any@h/one/z")
+        if run.request(second)?.authorization == nil { run.challenge(second) }
+        #expect(run.sent == [basic("any", "typed"), basic("any", "typed")])
+        #expect(run.question(second) == nil && !run.isLookingUp(second))
+    }
+
+    @Test func anAnswerIsNotAskedForAgainWhereTheKeyringHasSeveralForThePath() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        let items = ["one", "two"].map { (user: ExactText) in
+            var narrow = exact(user)
+            narrow["object"] = "one"
+            return item(user.string, narrow, "pw")
+        }
+        let first = try run.fetch("http://h/one/x")
+        run.challenge(first)
+        run.found(first, items)
+        run.answer(first, user: "three", "typed")
+        run.respond(first, 200)
+        let second = try run.fetch("http://h/one/y")
+        if run.request(second)?.authorization == nil { run.challenge(second) }
+        #expect(run.sent == [basic("three", "typed"), basic("three", "typed")])
+    }
+
     @Test func anAnswerForAnotherPathIsNotSent() throws {
         var run = TableRun()
         let fetch = try run.fetch("http://h/one/x")

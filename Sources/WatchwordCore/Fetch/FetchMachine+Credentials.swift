@@ -51,12 +51,14 @@ extension FetchMachine {
 
     /// Whether the keyring may have something for a narrower path, which goes first (semantics rule 18).
     private func isNarrowerStored(
-        than credential: LoginCredential, at challenger: Challenger, _ memory: CredentialMemory, _ now: Duration
+        than credential: LoginCredential, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
     ) -> Bool {
+        let challenger = Challenger(space)
         guard keyringItems(at: challenger, memory) != nil || memory.keyring.isWorthAsking(now: now) else {
             return false
         }
-        return memory.keyring.paths.hasNarrower(than: credential, for: path(at: challenger), at: challenger)
+        return memory.keyring.paths.hasNarrower(
+            than: credential, for: path(at: challenger), in: space, user: namedUser(at: challenger))
     }
 
     // MARK: Before a challenge
@@ -78,7 +80,7 @@ extension FetchMachine {
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
             !isDowngrade(preemptiveAttempt(entry, memory).challenge, challenger, memory),
             !target(challenger).hasRefused(entry.credential, in: entry.space),
-            !isNarrowerStored(than: entry.credential, at: challenger, memory, environment.now),
+            !isNarrowerStored(than: entry.credential, in: entry.space, memory, environment.now),
             !memory.refusals.hasRefused(entry.credential, in: entry.space, since: lastRefusalBefore),
             agreesWithFetch(entry.credential, challenger),
             entry.digest.map({ memory.session.nonces.remembers($0, at: challenger) }) ?? true
@@ -148,7 +150,7 @@ extension FetchMachine {
             let known = memory.session.credential(
                 for: space, user: namedUser(at: challenger), owner: part, at: challenger,
                 path: path(at: challenger), now: now)
-            guard let known, !isNarrowerStored(than: known, at: challenger, memory, now) else { continue }
+            guard let known, !isNarrowerStored(than: known, in: space, memory, now) else { continue }
             var candidate = Candidate(credential: known, source: .session, home: part)
             candidate.provenAt = memory.session.provenAt(known, for: space, owner: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
@@ -178,7 +180,7 @@ extension FetchMachine {
                 doubted
                 ?? memory.session.givenCredential(
                     for: space, user: user, owner: part, path: path(at: challenger), now: now, where: isStrongEnough)
-            guard let given, !isNarrowerStored(than: given, at: challenger, memory, now) else { continue }
+            guard let given, !isNarrowerStored(than: given, in: space, memory, now) else { continue }
             let candidate = Candidate(credential: given, source: .session, home: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
@@ -269,6 +271,7 @@ extension FetchMachine {
         guard mayUseStorage(for: attempt.space, memory), attempt.credential.persistence != .none,
             attempt.mayBeRemembered
         else { return }
+        if [.client, .agent].contains(attempt.source) { memory.keyring.noteAnswer(for: path, in: attempt.space) }
         let wasGiven = memory.session.wasGiven(attempt.credential, for: attempt.space)
         let isNews = memory.session.remember(
             attempt.credential, for: attempt.space, owner: attempt.home,

@@ -84,8 +84,9 @@ public struct KeyringRecord: Sendable {
     /// Notes for which paths of a server there is something that may be sent.
     /// - Parameter time: of the wall clock, since 1970.
     mutating func notePaths(of items: [KeyringItem], at challenger: Challenger, time: Duration, now: Duration) {
-        let usable = items.compactMap { StoredCredential($0, at: challenger)?.credential }.filter { credential in
-            !credential.isExpired(at: time)
+        let usable = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
+            guard let credential = stored.credential else { return false }
+            return !credential.isExpired(at: time)
                 && !refusals.contains {
                     Challenger($0.space) == challenger && $0.credential.isSame(as: credential)
                         && now - $0.since < Limits.sessionLifetime
@@ -93,6 +94,9 @@ public struct KeyringRecord: Sendable {
         }
         paths.note(usable, at: challenger)
     }
+
+    /// See `KeyringPaths.overrule`.
+    mutating func noteAnswer(for path: ExactText, in space: ProtectionSpace) { paths.overrule(for: path, in: space) }
 
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, now: Duration) -> Bool {
         refusals.contains {
