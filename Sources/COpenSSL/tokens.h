@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 // The few parts of PKCS #11 (version 2.40) that libp11's engine does not offer: which tokens are there, and what they say of
 // their PINs. No header of PKCS #11 is among the build dependencies.
@@ -55,16 +56,22 @@ static inline const watchword_token_module *watchword_token_module_at(const char
     return status == 0 || status == already_initialized ? module : NULL;
 }
 
-// Fills in what is there, at most `capacity` tokens, and returns how many; -1 when the module does not say.
-static inline int watchword_token_infos(const watchword_token_module *module, watchword_token_info *infos, int capacity) {
-    unsigned long slots[64];
-    unsigned long count = sizeof slots / sizeof *slots;
-    if (module->get_slot_list(1, slots, &count) != 0) return -1;
-    int filled = 0;
-    for (unsigned long index = 0; index < count && filled < capacity; index++) {
-        if (module->get_token_info(slots[index], &infos[filled]) == 0) filled++;
+// Calls `found` with each token that is there.
+static inline void watchword_token_each(
+    const watchword_token_module *module, void (*found)(const watchword_token_info *info, void *context), void *context) {
+    unsigned long count = 0;
+    if (module->get_slot_list(1, NULL, &count) != 0 || count == 0) return;
+    // What is plugged in meanwhile is seen the next time; without room for it the module would not answer at all.
+    count += 16;
+    unsigned long *slots = calloc(count, sizeof *slots);
+    if (slots == NULL) return;
+    if (module->get_slot_list(1, slots, &count) == 0) {
+        for (unsigned long index = 0; index < count; index++) {
+            watchword_token_info info;
+            if (module->get_token_info(slots[index], &info) == 0) found(&info, context);
+        }
     }
-    return filled;
+    free(slots);
 }
 
 #endif

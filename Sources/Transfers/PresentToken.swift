@@ -35,11 +35,15 @@ struct PresentToken {
 
     /// The tokens of a module; empty when it does not say.
     static func all(of module: UnsafePointer<watchword_token_module>) -> [PresentToken] {
-        let capacity = 64
-        return withUnsafeTemporaryAllocation(of: watchword_token_info.self, capacity: capacity) { infos in
-            infos.initialize(repeating: watchword_token_info())
-            let count = watchword_token_infos(module, infos.baseAddress, Int32(capacity))
-            return infos.prefix(max(0, Int(count))).map(PresentToken.init)
+        var tokens: [PresentToken] = []
+        withUnsafeMutablePointer(to: &tokens) { tokens in
+            watchword_token_each(
+                module,
+                { info, tokens in
+                    guard let info, let tokens else { return }
+                    tokens.assumingMemoryBound(to: [PresentToken].self).pointee.append(PresentToken(info.pointee))
+                }, tokens)
         }
+        return tokens
     }
 }

@@ -7,6 +7,8 @@ internal import WatchwordProtocol
 final class TokenModule: Sendable {
     /// What is known of one token's PIN, by this process.
     struct Pins {
+        /// All that had the name of the token when the PIN was tried.
+        let tokens: Set<PresentToken.Identity>
         var right: Secret?
         var wrong: Secret?
     }
@@ -22,9 +24,18 @@ final class TokenModule: Sendable {
     /// What is known of the tokens of a module.
     struct Tokens {
         /// The tokens that are there now.
-        fileprivate(set) var present: [PresentToken] = []
+        private(set) var present: [PresentToken] = []
         var pins: [TokenName: Pins] = [:]
         var tries: [PresentToken.Identity: PINTries] = [:]
+
+        func meant(by name: TokenName) -> [PresentToken] { present.filter { $0.isMeant(by: name) } }
+
+        /// What was learned about a name holds while it means the same tokens: another token of that name has a PIN of its own,
+        /// and tries that count.
+        mutating func note(_ present: [PresentToken]) {
+            self.present = present
+            pins = pins.filter { name, known in Set(meant(by: name).map(\.identity)) == known.tokens }
+        }
     }
 
     /// That of p11-kit, which leads to all that the machine is configured for.
@@ -61,7 +72,7 @@ final class TokenModule: Sendable {
             if state.engine == nil { state.engine = watchword_token_engine(path) }
             if state.functions == nil { state.functions = watchword_token_module_at(path) }
             guard let engine = state.engine, let functions = state.functions else { return }
-            state.tokens.present = PresentToken.all(of: functions)
+            state.tokens.note(PresentToken.all(of: functions))
             outcome = Result { () throws(TransferFailure) in try body(engine, &state.tokens) }
         }
         return try outcome.get()

@@ -57,18 +57,19 @@ struct TokenURI {
             }
             if let wrong = pins[token]?.wrong, wrong == pin { throw LoadedCertificate.wrongPassphrase }
             let isLoggedIn = pins[token]?.right != nil
-            let meant = tokens.present.filter { $0.isMeant(by: token) }
+            let meant = tokens.meant(by: token)
+            let identities = Set(meant.map(\.identity))
             if !isLoggedIn { try Self.checkTries(of: meant, &tokens) }
             let key = try pin.withTerminatedBytes { text throws(TransferFailure) in
                 watchword_token_key(engine, "\(path);type=private", text)
             }
             if let key {
-                tokens.pins[token] = TokenModule.Pins(right: pin)
+                tokens.pins[token] = TokenModule.Pins(tokens: identities, right: pin)
                 for one in meant { tokens.tries[one.identity]?.noteRight() }
                 return key
             }
             guard Self.isPINRefused else { throw Self.unreadable("There is no private key.") }
-            tokens.pins[token] = TokenModule.Pins(wrong: pin)
+            tokens.pins[token] = TokenModule.Pins(tokens: identities, wrong: pin)
             for one in meant { tokens.tries[one.identity, default: PINTries()].noteWrong(one.flags) }
             throw LoadedCertificate.wrongPassphrase
         }

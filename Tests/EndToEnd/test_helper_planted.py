@@ -104,9 +104,11 @@ def test_a_link_of_another_user_leads_nowhere(stage, shell, folder, tmp_path, mo
 
 
 @ROOT_ONLY
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o1770])
 @pytest.mark.parametrize("more", [["-o"], ["-C", "-", "-o"]])
-def test_a_file_of_another_user_in_a_folder_for_all_is_not_written(stage, shell, folder, tmp_path, more):
+def test_a_file_of_another_user_in_a_folder_for_all_is_not_written(stage, shell, folder, tmp_path, more, mode):
     url = stage.server(Ranges(b"body")).url
+    folder.chmod(mode)
     (folder / "f").write_bytes(b"planted")
     os.chown(folder / "f", SOMEBODY, SOMEBODY)
     done = shell.run("fetch", *more, str(folder / "f"), url)

@@ -1,6 +1,5 @@
 """Connections, the keyring, and what comes over the socket."""
 
-from .paths import CORE, DAEMON_BROKER, FETCH, PROTOCOL, TRANSFERS, SOCKET
 from .paths import CLIENTS, CORE, DAEMON_BROKER, FETCH, PROTOCOL, TRANSFERS, SOCKET
 
 CONNECTIONS = [
@@ -77,6 +76,9 @@ CONNECTIONS = [
     ("pin-tries", CORE + "Session/PINTries.swift",
      "return wrong < Limits.tokenPINTries ? nil : .tooMany", "return wrong < Limits.tokenPINTries + 1 ? nil : .tooMany",
      "WatchwordCoreTests.PINTriesTests"),
+    ("pin-of-another-token-of-that-name", TRANSFERS + "TokenModule.swift",
+     "in Set(meant(by: name).map(\\.identity)) == known.tokens", "in !known.tokens.isEmpty || name.hasAll(of: name)",
+     "TransfersTests.PresentTokenTests"),
     ("pin-final-try", CORE + "Session/PINTries.swift",
      "        if flags.isFinalTry { return .finalTry }\n", "", "WatchwordCoreTests.PINTriesTests"),
     ("pin-tries-across-fetches", TRANSFERS + "TokenURI.swift",

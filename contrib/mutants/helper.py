@@ -32,6 +32,8 @@ PLANTED_FILES = [
      "FoundFile(facts).isTrusted(by: facts.st_uid)", "Tests/EndToEnd/test_helper_planted.py"),
     ("planted-pipe", HELPER + "Transfer/SpecialFile.swift", "!file.isTrusted(by: geteuid())", "!file.isTrusted(by: file.owner)",
      "watchwordTests.FoundFileTests"),
+    ("planted-file-without-sticky-bit", HELPER + "Transfer/ReplacedFile.swift", "folder.st_mode & 0o002 != 0 || folder", "folder",
+     "Tests/EndToEnd/test_helper_planted.py"),
     ("planted-file", HELPER + "Transfer/ReplacedFile.swift", "owner != geteuid() && owner != folder.st_uid",
      "owner != geteuid() && owner == folder.st_uid", "Tests/EndToEnd/test_helper_planted.py"),
 ]

@@ -9,7 +9,7 @@ struct ReplacedFile {
 
     /// `nil` where there is none.
     /// - Throws: `ExitCode`, after a message, where it cannot be written, or where another user has put it into a directory for
-    ///   all, as the kernel does for who opens it (proc(5), protected_regular).
+    ///   all: where it is sticky, the kernel refuses as well (proc(5), protected_regular).
     init?(_ path: String) throws {
         var (facts, folder) = (stat(), stat())
         guard lstat(path, &facts) == 0 else { return nil }
@@ -24,7 +24,7 @@ struct ReplacedFile {
 
     /// Whether somebody who owns neither may have put it there.
     private static func isPlanted(owner: uid_t, in folder: stat) -> Bool {
-        let isForAll = folder.st_mode & S_ISVTX != 0 && folder.st_mode & 0o022 != 0
+        let isForAll = folder.st_mode & 0o002 != 0 || folder.st_mode & S_ISVTX != 0 && folder.st_mode & 0o020 != 0
         return isForAll && owner != geteuid() && owner != folder.st_uid
     }
 
