@@ -27,7 +27,7 @@ import WatchwordProtocol
     @Test func anItemWithoutARealmIsNotSentInTheClearInAnotherRealm() throws {
         let items = [item("1", ["user": "bob", "server": "h", "protocol": "http", "port": "80"], "pw")]
         var run = try loggedIn(items)
-        let later = try run.fetch("http://h/b") { $0.preemptive = false }
+        let later = try run.fetch("http://h/b") { $0.preemption = .never }
         run.challenge(later, "Basic realm=\"X\"")
         run.found(later, items)
         #expect(run.sent.count == 1, "nothing in the clear")
@@ -35,7 +35,7 @@ import WatchwordProtocol
         #expect(run.question(later)?.proposedCredential == nil)
         run.answer(later, user: "bob", "pw")
         run.respond(later, 200)
-        let again = try run.fetch("http://h/b") { $0.preemptive = false }
+        let again = try run.fetch("http://h/b") { $0.preemption = .never }
         run.challenge(again, "Basic realm=\"X\"")
         #expect(run.sent.last == basic("bob", "pw"), "accepted at this very path")
     }
@@ -48,14 +48,14 @@ import WatchwordProtocol
         run.respond(typed, 200)
         let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
         _ = run.table.give(login("amy", "stored"), for: pattern, of: client, now: .zero)
-        let later = try run.fetch("http://h/b") { $0.preemptive = false }
+        let later = try run.fetch("http://h/b") { $0.preemption = .never }
         run.challenge(later, "Basic realm=\"X\"")
         #expect(run.sent.count == 1)
         #expect(run.question(later)?.isDowngrade == true)
         var exact = pattern
         exact.realm = "Y"
         _ = run.table.give(login("eve", "for Y"), for: exact, of: client, now: .zero)
-        let elsewhere = try run.fetch("http://h/c") { $0.preemptive = false }
+        let elsewhere = try run.fetch("http://h/c") { $0.preemption = .never }
         run.challenge(elsewhere, "Basic realm=\"Y\"")
         #expect(run.sent.last == basic("eve", "for Y"), "stored for that very realm")
     }

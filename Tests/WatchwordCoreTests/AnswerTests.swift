@@ -76,7 +76,7 @@ import WatchwordProtocol
     @Test func rule15TheWholeOrder() throws {
         var run = try MachineRun("http://bob:url@h/a/page", keyring: [item("1", exact("bob"), "keyring")]) {
             $0.credential = login("bob", "own")
-            $0.preemptive = false
+            $0.preemption = .never
         }
         run.asksAgents = true
         let space = ProtectionSpace(

@@ -55,6 +55,9 @@ extension TransferRequest {
 /// Asked about connections as about everything else.
 let pinning = Subscription(delivery: .request, mode: .everything)
 
+/// Of certificates only: what is sent to log in is not for the client to decide.
+let trustOnly = Subscription(delivery: .request, methods: [.serverTrust], mode: .everything)
+
 extension TableRun {
     func last(_ id: FetchID) -> TransferRequest? { requests[id]?.last }
 

@@ -338,7 +338,7 @@ import WatchwordProtocol
         var run = try afterLogIn(.user)
         for number in 0..<300 {
             let url = "http://own\(number % 10)/\(number)"
-            let fetch = try run.fetch(url, client: 2, subject: maps) { $0.preemptive = false }
+            let fetch = try run.fetch(url, client: 2, subject: maps) { $0.preemption = .never }
             run.challenge(fetch, "Basic realm=\"\(number)\"")
             run.answer(fetch, user: "x", "y")
             run.respond(fetch, 200)

@@ -10,7 +10,7 @@ import WatchwordProtocol
     private static let basic = "Basic realm=\"r\""
 
     private func accepted(_ challenge: String, session: SessionCache = SessionCache()) throws -> MachineRun {
-        var run = try MachineRun("http://h/b", session: session) { $0.preemptive = false }
+        var run = try MachineRun("http://h/b", session: session) { $0.preemption = .never }
         run.start()
         run.respond(401, ("WWW-Authenticate", challenge))
         if run.isAsking { run.answer(user: "bob", "pw") }

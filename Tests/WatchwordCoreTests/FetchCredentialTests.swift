@@ -80,7 +80,7 @@ import WatchwordProtocol
     }
 
     @Test func preemptionCanBeSwitchedOff() throws {
-        var run = try MachineRun(session: session()) { $0.preemptive = false }
+        var run = try MachineRun(session: session()) { $0.preemption = .never }
         run.start()
         #expect(run.authorizations == [nil])
         run.challengeBasic()

@@ -127,7 +127,7 @@ import WatchwordProtocol
             run.answer(first, user: "bob", "pw")
             run.respond(first, 200)
             run.now = Limits.acceptanceAge
-            let ids = try (1...3).map { try run.fetch("https://h/a/", client: $0) { $0.preemptive = preemptive } }
+            let ids = try (1...3).map { try run.fetch("https://h/a/", client: $0) { $0.preemption = preemptive ? .session : .never } }
             if !preemptive { for id in ids { run.challenge(id) } }
             #expect(run.transferring == [ids[0]])
             let before = run.sent.count
@@ -152,7 +152,7 @@ import WatchwordProtocol
         let pattern = SpacePattern(scheme: "https", host: "h", port: 443)
         _ = run.table.give(given, for: pattern, of: ClientTag(value: 1), now: run.now)
         let asked = try run.fetch("https://h/a/", subscription: Subscription(delivery: .request, mode: .everything)) {
-            $0.preemptive = false
+            $0.preemption = .never
         }
         run.challenge(asked)
         let known = try #require(run.question(asked)?.knownUsers.first)

@@ -29,7 +29,7 @@ import WatchwordProtocol
     @Test func theSessionGivesWhatFitsBest() throws {
         var run = TableRun()
         for (path, realm, password) in [("/a/page", "r", "one"), ("/b/page", "s", "two")] {
-            let fetch = try run.fetch("http://h\(path)") { $0.preemptive = false }
+            let fetch = try run.fetch("http://h\(path)") { $0.preemption = .never }
             run.challenge(fetch, "Basic realm=\"\(realm)\"")
             run.answer(fetch, user: "bob", password)
             run.respond(fetch, 200)

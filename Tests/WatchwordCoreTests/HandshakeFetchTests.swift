@@ -176,7 +176,7 @@ import WatchwordProtocol
         run.challenge(stored)
         run.answer(stored, user: "bob", "pw")
         run.respond(stored, 200)
-        let fetch = try run.fetch("https://h/") { $0.preemptive = false }
+        let fetch = try run.fetch("https://h/") { $0.preemption = .never }
         run.challenge(fetch, "Negotiate, Basic realm=\"r\"")
         run.fail(fetch, TransferFailure(.internalError, "detail", cause: cause))
         #expect(run.asksAbout(fetch) == .httpBasic)
@@ -197,7 +197,7 @@ import WatchwordProtocol
         run.answer(fetch, user: "bob", "pw")
         run.fail(fetch, failure)
         #expect(run.failures[fetch] == FetchFailure(.notSupported, "why"))
-        let other = try run.fetch("https://h/") { $0.preemptive = false }
+        let other = try run.fetch("https://h/") { $0.preemption = .never }
         run.challenge(other, "NTLM, Basic realm=\"r\"")
         run.answer(other, .reject)
         run.answer(other, user: "bob", "pw")
@@ -255,7 +255,7 @@ import WatchwordProtocol
         run.respond(stored, 200)
         let fetch = try run.fetch("https://h/") {
             $0.interaction = .none
-            $0.preemptive = false
+            $0.preemption = .never
         }
         run.challenge(fetch, "Negotiate, Basic realm=\"r\"")
         run.challenge(fetch, "Negotiate, Basic realm=\"r\"")

@@ -159,7 +159,7 @@ struct RandomWalk {
         let client = Int.random(in: 1...5, using: &random)
         var params = FetchRunParams(url: "\(place)/x/\(Int.random(in: 0..<3, using: &random))")
         params.useStorage = !chance(1, in: 8)
-        params.preemptive = !chance(1, in: 8)
+        params.preemption = chance(1, in: 8) ? .never : chance(1, in: 8) ? .always : .session
         let interactions: [Interaction] = [.ownClient, .ownClient, .agent, .none]
         params.interaction = interactions.randomElement(using: &random) ?? .none
         if chance(1, in: 6) { params.credential = credential(for: place) }

@@ -90,7 +90,7 @@ import WatchwordProtocol
         run.challenge(basicFirst)
         run.answer(basicFirst, user: "bob", "pw")
         run.respond(basicFirst, 200)
-        let stronger = try run.fetch("https://h/a/") { $0.preemptive = false }
+        let stronger = try run.fetch("https://h/a/") { $0.preemption = .never }
         run.challenge(stronger, digest)
         #expect(run.question(stronger)?.isDowngrade == false)
         run.answer(stronger, user: "bob", "pw")
@@ -111,7 +111,7 @@ import WatchwordProtocol
     @Test func d19ProxiesAreRememberedApart() throws {
         var run = TableRun(proxy: wayOut)
         for (scheme, isDowngrade) in [("\(digest)", false), ("Basic realm=\"r\"", true)] {
-            let fetch = try run.fetch { $0.preemptive = false }
+            let fetch = try run.fetch { $0.preemption = .never }
             run.challengeFromProxy(fetch, scheme)
             #expect(run.question(fetch)?.isDowngrade == isDowngrade)
             run.answer(fetch, user: "out", "pw")

@@ -131,7 +131,8 @@ import WatchwordProtocol
         run.challenge(stored)
         run.answer(stored, user: "bob", "pw")
         run.respond(stored, 200)
-        let fetch = try distrusted(&run)
+        let fetch = try run.fetch("https://h/a/", subscription: trustOnly)
+        run.fail(fetch, .untrusted(1))
         #expect(run.last(fetch)?.authorization != nil)
         run.answer(fetch, trust(1))
         #expect(run.last(fetch)?.authorization == nil)
@@ -209,7 +210,7 @@ import WatchwordProtocol
         run.challenge(stored)
         run.answer(stored, user: "bob", "pw")
         run.respond(stored, 200)
-        let fetch = try run.fetch("https://h/a/", subscription: pinning) { $0.tls.trust = .always }
+        let fetch = try run.fetch("https://h/a/", subscription: trustOnly) { $0.tls.trust = .always }
         #expect(run.last(fetch)?.trust == .ask)
         run.fail(fetch, .untrusted(1, []))
         run.answer(fetch, .proceed)

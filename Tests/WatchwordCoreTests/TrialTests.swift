@@ -112,7 +112,7 @@ import WatchwordProtocol
     func rule22WithoutPreemptionAChangedPasswordCostsOneFailedLogin(scheme: String) throws {
         var run = try session(scheme)
         let before = run.requests.count
-        let ids = try crowd(&run) { $0.preemptive = false }
+        let ids = try crowd(&run) { $0.preemption = .never }
         for id in ids { run.challenge(id, scheme) }
         #expect(before == 1)
         #expect(run.transferring == [ids[0]])
@@ -126,7 +126,7 @@ import WatchwordProtocol
             var run = try session()
             let ids = try crowd(&run) {
                 $0.credential = login("bob", "old")
-                $0.preemptive = preemptive
+                $0.preemption = preemptive ? .session : .never
             }
             run.serve(password: "new")
             #expect(run.sent.filter { $0 == basic("bob", "old") }.count == 2)

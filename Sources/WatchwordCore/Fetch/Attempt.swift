@@ -12,6 +12,8 @@ struct Attempt: Sendable, Equatable {
     var home: Partition?
     /// Sent before this fetch was challenged.
     var isPreemptive = false
+    /// Sent before anybody has said in which realm it is good.
+    var isUnasked = false
     /// How many answers in a row said that only the nonce was too old.
     var staleAnswers = 0
     /// What the server's proof will be about, where the last request said it in Digest.

@@ -67,7 +67,7 @@ extension FetchMachine {
     func preemptiveEntry(
         at challenger: Challenger, _ environment: FetchEnvironment, _ memory: CredentialMemory
     ) -> SessionEntry? {
-        guard plan.preemptive else { return nil }
+        guard plan.preemption != .never else { return nil }
         var found: SessionEntry?
         for part in access.readable where found == nil {
             found = memory.session.preemptiveEntry(
@@ -75,6 +75,8 @@ extension FetchMachine {
                 owner: part, now: environment.now)
         }
         guard let entry = found, mightUseStorage(for: entry.space, memory),
+            // Where the client decides what is sent, it is asked about the challenge first.
+            !(plan.asksFirst && plan.subscription?.covers(entry.space) == true),
             access.subject == nil || isConsented(preemptiveAttempt(entry, memory), memory, environment.now),
             plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
@@ -229,12 +231,14 @@ extension FetchMachine {
         _ attempt: Attempt, refusedWith offers: OfferList, _ now: Duration, _ memory: inout CredentialMemory
     ) {
         let challenger = attempt.challenger
+        let sent = attempt.space
+        let attempt = attempt.named(by: offers)
         let spaces = offers.answerable.map { $0.protectionSpace(at: challenger) }
         // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
         if attempt.isPreemptive && !spaces.contains(attempt.space) {
-            return memory.turns.endTrial(by: id, in: attempt.space)
+            return memory.turns.endTrial(by: id, in: sent)
         }
-        memory.turns.endTrial(by: id, in: attempt.space, .refused)
+        memory.turns.endTrial(by: id, in: sent, .refused)
         targets[challenger, default: TargetRecord()].noteRefusal(of: attempt)
         note(.credentialRefused, attempt, &memory)
         judge(attempt, isAccepted: false, &memory)
@@ -246,6 +250,9 @@ extension FetchMachine {
         }
         let key = heldTurns[TurnSlot(attempt.space)] ?? turnKey(for: attempt.space, .find, memory)
         memory.refusals.note(attempt.credential, attempt.source, in: key)
+        if attempt.space != sent {
+            memory.refusals.note(attempt.credential, attempt.source, in: turnKey(for: sent, .own, memory))
+        }
         // Through a proxy that forwards, a server can say 407 too: what the proxy has taken before is not lost over that.
         let isDoubtful =
             attempt.space.proxyType != nil && !isTunnel && (attempt.isAccepted || attempt.source == .session)

@@ -27,6 +27,10 @@ extension FetchMachine {
     ) -> FetchStep {
         memory.session.wallTime = environment.sinceEpoch
         for side in Side.allCases where outgoing[side] == nil {
+            if side == .server, let own = unaskedAttempt(environment, memory) {
+                outgoing.server = own
+                continue
+            }
             guard let challenger = challenger(at: side),
                 let entry = preemptiveEntry(at: challenger, environment, memory)
             else { continue }
@@ -172,6 +176,12 @@ extension FetchMachine {
             }
             if response.showsAcceptance {
                 hasAuthenticated = true
+            }
+            if response.showsAcceptance, attempt.isUnasked {
+                // Nobody knows in which realm, or whether the server has looked at it: nothing is remembered.
+                attempt.isAccepted = true
+                memory.turns.endTrial(by: id, in: attempt.space, .accepted)
+            } else if response.showsAcceptance {
                 let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection
                 accept(&attempt, path: hop.url.path, isProven: isProven, environment.now, &memory)
             }

@@ -38,7 +38,7 @@ public struct FetchPlan: Sendable, Equatable {
     }
     /// Files and tokens of the user may be named by the client. What people name at an agent is theirs anyway.
     public var mayNameFiles = true
-    public var preemptive: Bool
+    public var preemption: Preemption
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
     /// On the network, in all; and waiting for other fetches, where `timeoutBoundsWaiting`.
@@ -76,7 +76,7 @@ public struct FetchPlan: Sendable, Equatable {
         interaction = params.interaction
         self.subscription = params.interaction == .ownClient ? subscription : nil
         useStorage = params.useStorage
-        preemptive = params.preemptive
+        preemption = params.preemption
         methods = params.methods
         let longest = inSteps ? Limits.fetchTimeout : Limits.defaultFetchTimeout
         timeoutBoundsWaiting = params.timeoutMs != nil

@@ -34,7 +34,7 @@ struct CredentialTrials: Sendable {
     mutating func begin(
         _ credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, patience: Duration, now: Duration
     ) -> Bool {
-        let known = trials.firstIndex { $0.space == space && $0.credential.isSame(as: credential) }
+        let known = trials.firstIndex { $0.space.mayBe(space) && $0.credential.isSame(as: credential) }
         guard let known else {
             trials.append(
                 Trial(
@@ -57,7 +57,7 @@ struct CredentialTrials: Sendable {
     mutating func end(by fetch: FetchID, in space: ProtectionSpace?, _ verdict: Verdict) -> [FetchID] {
         var woken: [FetchID] = []
         for index in trials.indices.reversed() where trials[index].senders.contains(fetch) {
-            guard space == nil || trials[index].space == space else { continue }
+            guard space.map({ $0.mayBe(trials[index].space) }) ?? true else { continue }
             trials[index].senders.removeAll { $0 == fetch }
             guard trials[index].senders.isEmpty || verdict != .none else { continue }
             woken += trials.remove(at: index).waiters

@@ -32,7 +32,7 @@ struct RefusalLog: Sendable {
     /// Whether that was refused after the refusal `number`.
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, since number: Int) -> Bool {
         lastNumber > number
-            && since(number).contains { $0.key.space == space && $0.credential.isSame(as: credential) }
+            && since(number).contains { $0.key.space.mayBe(space) && $0.credential.isSame(as: credential) }
     }
 
     /// All fetches that were under way are over.

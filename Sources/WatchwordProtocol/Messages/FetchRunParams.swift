@@ -33,7 +33,7 @@ public struct FetchRunParams: Sendable, Equatable {
     public var tls = TLSParams()
     public var interaction = Interaction.ownClient
     public var useStorage = true
-    public var preemptive = true
+    public var preemption = Preemption.session
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
     /// Time on the network, and waiting for other fetches, in all; the own questions do not count.
@@ -91,7 +91,7 @@ extension FetchRunParams {
     private mutating func readAuth(_ auth: Members) throws(InvalidParams) {
         interaction = try auth.choice("interaction", as: Interaction.self) ?? interaction
         useStorage = try auth.boolean("useStorage") ?? useStorage
-        preemptive = try auth.boolean("preemptive") ?? preemptive
+        preemption = try Preemption(auth) ?? preemption
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
     }
 
@@ -131,7 +131,7 @@ extension FetchRunParams {
             "credential": credential?.json, "proxy": proxy.json, "tls": tls == TLSParams() ? nil : tls.json,
             "auth": .object([
                 "interaction": .string(interaction.rawValue), "useStorage": .boolean(useStorage),
-                "preemptive": .boolean(preemptive),
+                "preemptive": preemption.json,
                 "methods": methods.map { .array($0.map { .string($0.rawValue) }) },
             ]),
             "timeoutMs": timeoutMs.map { .integer($0) }, "maxInlineBodyBytes": .integer(maxInlineBodyBytes),

@@ -13,7 +13,7 @@ struct FetchRunParamsTests {
         #expect(params.method == "GET")
         #expect(params.body == nil)
         #expect(params.interaction == .ownClient)
-        #expect(params.useStorage && params.preemptive)
+        #expect(params.useStorage && params.preemption == .session)
         #expect(params.methods == nil)
         #expect(params.timeoutMs == nil)
         #expect(params.maxInlineBodyBytes == 1 << 20)
@@ -36,7 +36,7 @@ struct FetchRunParamsTests {
         let password = Array("pw".utf8).withUnsafeBytes { Secret(copying: $0) }
         #expect(params.credential == LoginCredential(user: "bob", password: password, persistence: .none))
         #expect(params.interaction == .agent)
-        #expect(!params.useStorage && !params.preemptive)
+        #expect(!params.useStorage && params.preemption == .never)
         #expect(params.methods == [.httpDigest, .httpBasic])
         #expect((params.timeoutMs, params.maxInlineBodyBytes, params.maxRedirects) == (30_000, 0, 0))
         #expect(params.notify == [.headers, .progress, .redirect])
@@ -102,7 +102,7 @@ struct FetchRunParamsTests {
         ("auth", "[]", "params.auth must be an object, not a list"),
         ("auth", #"{"interaction":"me"}"#, "params.auth.interaction must be one of: self, agent, none"),
         ("auth", #"{"useStorage":"no"}"#, "params.auth.useStorage must be true or false"),
-        ("auth", #"{"preemptive":0}"#, "params.auth.preemptive must be true or false"),
+        ("auth", #"{"preemptive":0}"#, #"params.auth.preemptive must be true, false or "always""#),
         ("auth", #"{"methods":["basic"]}"#, nil),
         ("auth", #"{"methods":"httpBasic"}"#, "params.auth.methods must be a list"),
         (

@@ -1,0 +1,112 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// The request's own credential before a challenge: `Preemption.always`.
+@Suite struct UnaskedCredentialTests {
+    private func run(
+        _ url: String, _ credential: LoginCredential = login("bob", "own"),
+        change: (inout FetchRunParams) -> Void = { _ in }
+    ) throws -> MachineRun {
+        var run = try MachineRun(url) {
+            $0.credential = credential
+            $0.preemption = .always
+            change(&$0)
+        }
+        run.start()
+        return run
+    }
+
+    @Test(arguments: ["https://h/", "http://127.0.0.1/", "http://[::1]/", "http://localhost/"])
+    func itGoesWithTheFirstRequestWhereNobodyReadsAlong(url: String) throws {
+        var run = try run(url)
+        run.respond(200)
+        #expect(run.authorizations == [basic("bob", "own")])
+        #expect(run.result?.authentication == .init(method: .httpBasic, source: .explicit, user: "bob"))
+        #expect(run.result?.exchanges == 1 && run.session.isEmpty)
+    }
+
+    @Test func overPlainHTTPItWaitsForTheChallenge() throws {
+        var run = try run("http://h/")
+        #expect(run.authorizations == [nil])
+        run.challengeBasic()
+        #expect(run.authorizations == [nil, basic("bob", "own")])
+    }
+
+    @Test func aTokenIsSentAsBearer() throws {
+        let token = LoginCredential(form: .token, secret: secret("T"))
+        #expect(try run("https://h/", token).authorizations == ["Bearer T"])
+    }
+
+    @Test func whatIsRefusedIsNotSentAgain() throws {
+        var run = try run("https://h/")
+        run.challengeBasic()
+        #expect(run.authorizations == [basic("bob", "own")] && run.challenges[0].previousFailureCount == 1)
+    }
+
+    @Test func anotherSchemeGetsItAfterAll() throws {
+        var run = try run("https://h/")
+        run.challengeDigest(nonce: "n")
+        #expect(run.authorizations.count == 2 && run.authorizations[1]?.hasPrefix("Digest ") == true)
+    }
+
+    @Test func afterARedirectItWaits() throws {
+        for next in ["https://h/b", "https://other/"] {
+            var run = try run("https://h/a")
+            run.respond(302, ("Location", next))
+            #expect(run.authorizations == [basic("bob", "own"), nil], "\(next)")
+        }
+    }
+
+    @Test func theSchemesThatTheFetchAllowsHold() throws {
+        #expect(try run("https://h/") { $0.methods = [.httpDigest] }.authorizations == [nil])
+    }
+
+    @Test func theServerHasDoneBetter() throws {
+        var first = try MachineRun("https://h/")
+        first.start()
+        first.challengeDigest(nonce: "n")
+        first.answer(user: "bob", "own")
+        first.respond(200)
+        var run = try MachineRun("https://h/", session: first.session) {
+            $0.credential = login("eve", "own")
+            $0.preemption = .always
+        }
+        run.start()
+        #expect(run.authorizations == [nil])
+    }
+
+    @Test func rule22ManyWithAWrongOneCostOneFailedLogin() throws {
+        var run = TableRun()
+        let ids = try (0..<5).map { number in
+            try run.fetch("https://h/\(number)") {
+                $0.credential = login("bob", "wrong")
+                $0.preemption = .always
+                $0.interaction = .none
+            }
+        }
+        for _ in 0..<20 {
+            for id in ids where run.results[id] == nil && run.request(id) != nil { run.challenge(id) }
+        }
+        #expect(run.sent == [basic("bob", "wrong")])
+        #expect(ids.allSatisfy { run.results[$0]?.response.status == 401 })
+    }
+
+    /// Who decides about each challenge also decides about what would be sent without one.
+    @Test func aClientThatDecidesAboutEverythingIsAskedBeforeTheSessionsLoginIsSent() throws {
+        var first = try MachineRun("https://h/")
+        first.start()
+        first.challengeBasic()
+        first.answer(user: "bob", "pw")
+        first.respond(200)
+        let everything = Subscription(delivery: .request, mode: .everything)
+        var run = try MachineRun("https://h/", session: first.session, subscription: everything)
+        run.start()
+        #expect(run.authorizations == [nil])
+        run.challengeBasic()
+        #expect(run.challenges.count == 1 && run.challenges[0].proposedCredential?.source == .session)
+        run.answer(.proceed)
+        #expect(run.authorizations == [nil])
+    }
+}
