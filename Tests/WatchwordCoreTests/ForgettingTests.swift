@@ -127,7 +127,8 @@ import WatchwordProtocol
             run.answer(first, user: "bob", "pw")
             run.respond(first, 200)
             run.now = Limits.acceptanceAge
-            let ids = try (1...3).map { try run.fetch("https://h/a/", client: $0) { $0.preemption = preemptive ? .session : .never } }
+            let preemption = preemptive ? Preemption.session : .never
+            let ids = try (1...3).map { try run.fetch("https://h/a/", client: $0) { $0.preemption = preemption } }
             if !preemptive { for id in ids { run.challenge(id) } }
             #expect(run.transferring == [ids[0]])
             let before = run.sent.count
