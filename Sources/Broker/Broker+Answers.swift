@@ -29,7 +29,7 @@ extension Broker {
         case .error(let error):
             receive(error, challengeID, from: connection)
         case .broken:
-            accept(.cancel, to: challengeID, from: connection)
+            receive(RPCError(.invalidRequest, "malformed reply"), challengeID, from: connection)
         }
     }
 

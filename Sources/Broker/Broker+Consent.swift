@@ -115,7 +115,7 @@ extension Broker {
     }
 
     /// The first answer counts.
-    private func settleConfirmation(_ confirmID: String, _ consent: Consent?, by name: String) {
+    func settleConfirmation(_ confirmID: String, _ consent: Consent?, by name: String) {
         guard let open = take(confirmID), let fetch = fetches[open.fetch] else { return }
         recordConsent(consent, open.request, fetch, by: name, agent: connections[open.agent]?.auditClient)
         if let consent { noteConsent(consent, to: open.request, of: fetch.program) }

@@ -260,7 +260,7 @@ extension Broker {
         let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> JSON in
             let entry: JSON = [
                 "fetchId": .string("\(fetch.id)"), "url": .string(fetch.params.url),
-                "method": .string(fetch.params.method), "state": .string(fetch.state.word),
+                "method": .string(fetch.params.method), "state": .string(table.wait(of: fetch.id) == nil ? fetch.state.word : "waiting"),
                 "runningMs": .integer((clock.now - fetch.since).wholeMilliseconds),
             ]
             return table.wait(of: fetch.id).map { entry.adding(describe($0)) } ?? entry

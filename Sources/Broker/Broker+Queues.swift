@@ -10,7 +10,17 @@ extension Broker {
             delivered: deliveredCount(at: connection), limit: connection.maxPending)
         guard !isRoom else { return deliver(id, to: connection) }
         connection.queue.append(id)
-        setDeadline(startDeadline(of: id, limit: Limits.turnWait), of: id)
+        let fetch = fetchOfAgentQuestion(id)
+        if let fetch { perform(table.queued(fetch, environment)) }
+        // In its queue a question waits for others, for no longer than its fetch may.
+        let limit = fetch.flatMap { table.deadline(of: $0) }.map { max(.zero, $0 - clock.now) }
+        setDeadline(startDeadline(of: id, limit: limit ?? Limits.turnWait, queuedFetch: fetch), of: id)
+    }
+
+    /// The fetch whose question for an agent this is. What waits for the client itself is the client's own affair.
+    private func fetchOfAgentQuestion(_ id: String) -> FetchID? {
+        if let question = questions[id], case .agent = question.place { return question.fetch }
+        return confirmations[id]?.fetch
     }
 
     /// A question left this connection: there may be room for the next one, once everything else is done.
@@ -31,6 +41,11 @@ extension Broker {
 
     /// The questions of a program whose earlier one was cancelled meanwhile are not put one after the other.
     private func mayStillAsk(_ id: String) -> Bool {
+        if let open = confirmations[id], let fetch = fetches[open.fetch] {
+            guard !mayConfirm(open.request, for: fetch) else { return true }
+            settleConfirmation(id, nil, by: "nobody")
+            return false
+        }
         guard let question = questions[id], case .agent = question.place, let fetch = fetches[question.fetch] else {
             return true
         }
@@ -39,6 +54,7 @@ extension Broker {
 
     /// Its time counts from now.
     private func deliver(_ id: String, to connection: ClientConnection) {
+        if let fetch = fetchOfAgentQuestion(id) { table.delivered(fetch, environment) }
         setDeadline(startDeadline(of: id, limit: options.challengeDeadline), of: id)
         if let question = questions[id], let fetch = fetches[question.fetch] {
             if question.place == .client(connection.id), fetch.delivery == .result {
@@ -58,12 +74,16 @@ extension Broker {
         confirmations[id]?.deadline = deadline
     }
 
-    private func startDeadline(of id: String, limit: Duration) -> Task<Void, Never> {
+    private func startDeadline(of id: String, limit: Duration, queuedFetch: FetchID? = nil) -> Task<Void, Never> {
         let clock = clock
         return Task {
             // Cancelled in the moment in which it ran out, it is not the deadline of whoever has the question now.
             guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled else { return }
-            if questions[id] != nil {
+            if let queuedFetch, let fetch = fetches[queuedFetch],
+                let failure = table.queueTimeout(of: queuedFetch, environment)
+            {
+                cancel(fetch, failure)
+            } else if questions[id] != nil {
                 counters.challengesTimedOut += 1
                 log.info("challenge timed out", metadata: ["challenge": "\(id)"])
                 passOn(id, because: .deadline)

@@ -85,6 +85,20 @@ import WatchwordProtocol
         return asked
     }
 
+    @Test func aMalformedReplyOfAnAgentIsNobodysCancel() {
+        let desk = agent()
+        let heir = agent()
+        let clients = (0..<2).map { _ in ask(more: #","auth":{"useStorage":false}"#) }
+        let asked = desk.hear().of("auth/challenge")
+        _ = desk.say(#"{"jsonrpc":"2.0","id":\#(asked[0]["id"]?.integer ?? 0)}"#)
+        #expect(kinds(clients).isEmpty)
+        let moved = heir.hear().of("auth/challenge")
+        #expect(moved.map { $0["params"]?["challengeId"] } == [asked[0]["params"]?["challengeId"]])
+        // Nothing of it is remembered.
+        _ = ask()
+        #expect(desk.hear().of("auth/challenge").count == 1)
+    }
+
     @Test func x5AProgramWhoseQuestionsAreCancelledHasToWaitLongerAndLonger() {
         let desk = agent()
         #expect(questions(of: desk, during: 120) { _ in "http://h/" } == 4)

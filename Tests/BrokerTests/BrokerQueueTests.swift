@@ -134,6 +134,117 @@ import WatchwordProtocol
         #expect(desk.answer(first[0], #"{"action":"continue"}"#).map(\.method) == ["auth/confirm"])
     }
 
+    // MARK: Time in the queue
+
+    /// A question of another program that an agent has, and a fetch of `client` behind it.
+    private func queue(_ client: StageClient, _ more: String) -> (desk: StageClient, first: JSON?) {
+        let desk = agent()
+        ask(1, of: stage.connect(nil))
+        let first = desk.hear().of("auth/challenge").first
+        _ = client.fetch("http://queued/", id: 7, more: #","notify":["waiting"]"# + more)
+        stage.transfers.challenge()
+        return (desk, first)
+    }
+
+    @Test func aQueuedQuestionIsAWaitForAnother() async throws {
+        let client = stage.connect(nil)
+        let (desk, first) = queue(client, "")
+        let told = try #require(client.hear().of("fetch/waiting").first?["params"])
+        #expect(told["for"]?.string == "question" && told["sinceMs"]?.integer == 0)
+        #expect(told["protectionSpace"]?["host"]?.string == "queued")
+        stage.clock.advance(by: .seconds(3))
+        let listed = client.call("fetch/list")?["result"]?["fetches"]?.elements?.first
+        #expect(listed?["state"]?.string == "waiting" && listed?["sinceMs"]?.integer == 3000)
+        #expect(hosts(desk.answer(try #require(first), #"{"action":"continue"}"#)) == ["queued"])
+        let asked = client.call("fetch/list")?["result"]?["fetches"]?.elements?.first
+        #expect(asked?["state"]?.string == "challenged" && asked?["for"] == nil)
+    }
+
+    @Test func aFetchsTimeBoundsItsPlaceInTheQueue() async {
+        let client = stage.connect(nil)
+        let (desk, _) = queue(client, #","timeoutMs":5000"#)
+        await stage.settle { stage.clock.sleeperCount == 2 }
+        stage.clock.advance(by: .seconds(4))
+        await stage.settle()
+        #expect(client.hear().replies.isEmpty)
+        stage.clock.advance(by: .seconds(1))
+        var replies: [JSON] = []
+        await stage.settle {
+            replies += client.hear().replies
+            return !replies.isEmpty
+        }
+        #expect(replies.map(\.kind) == ["timedOut"])
+        #expect(desk.hear().isEmpty)
+    }
+
+    @Test func timeInTheQueueIsUsedAndThatOfThePersonIsNot() async throws {
+        let client = stage.connect(nil)
+        let (desk, first) = queue(client, #","timeoutMs":5000"#)
+        stage.clock.advance(by: .seconds(3))
+        let asked = desk.answer(try #require(first), #"{"action":"continue"}"#).of("auth/challenge")
+        stage.clock.advance(by: .seconds(100))
+        _ = desk.answer(try #require(asked.first), bobsAnswer)
+        let left = stage.transfers.requests.last?.timeout
+        #expect(left == .seconds(2))
+    }
+
+    @Test func aQueuedConsentIsBoundToo() async {
+        let stage = Stage { $0.sharing = .ask }
+        let desk = stage.connect(nil, pid: 1)
+        _ = desk.call("agent/register", #"{"name":"desk","asksConfirm":true,"maxPending":1}"#)
+        let store =
+            #"{"protectionSpace":{"protocol":"http","host":"kept"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
+        _ = stage.connect(.request, subject: Subject(.exe, "/usr/bin/other")).call("credential/store", store)
+        let client = stage.connect(nil, pid: 2)
+        _ = client.fetch("http://new/", id: 1)
+        stage.transfers.challenge()
+        _ = client.fetch("http://kept/", id: 2, more: #","timeoutMs":5000,"notify":["waiting"]"#)
+        stage.transfers.challenge()
+        #expect(client.hear().of("fetch/waiting").count == 1)
+        await stage.settle { stage.clock.sleeperCount == 2 }
+        stage.clock.advance(by: .seconds(5))
+        await stage.settle { !stage.broker.hasConfirmations }
+        #expect(client.hear().replies.map(\.kind) == ["timedOut"])
+        #expect(!stage.broker.hasConfirmations)
+    }
+
+    // MARK: What was said meanwhile
+
+    @Test func aProgramWhoseQuestionWasCancelledIsNotAskedAboutTheNext() throws {
+        let desk = agent()
+        let client = stage.connect(nil)
+        for number in 1...2 {
+            _ = client.fetch("http://h/", id: number, more: #","auth":{"useStorage":false}"#)
+            stage.transfers.challenge("realm\(number)")
+        }
+        let first = try #require(desk.hear().of("auth/challenge").first)
+        #expect(desk.answer(first, #"{"action":"cancel"}"#).of("auth/challenge").isEmpty)
+        #expect(client.hear().replies.map(\.kind) == ["challengeCancelled", "busy"])
+        #expect(!stage.broker.hasQuestions)
+    }
+
+    @Test func aProgramThatWasRefusedConsentIsNotAskedAboutTheNext() throws {
+        let stage = Stage { $0.sharing = .ask }
+        let desk = stage.connect(nil, pid: 1)
+        _ = desk.call(
+            "agent/register", #"{"name":"desk","asksConfirm":true,"maxPending":1,"methods":["clientCertificate"]}"#)
+        let other = stage.connect(.request, subject: Subject(.exe, "/usr/bin/other"))
+        for realm in ["realm1", "realm2"] {
+            let store =
+                #"{"protectionSpace":{"protocol":"http","host":"kept","realm":"\#(realm)"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
+            #expect(other.call("credential/store", store)?["result"] != nil)
+        }
+        let client = stage.connect(nil, pid: 2)
+        for number in 1...2 {
+            _ = client.fetch("http://kept/\(number)/", id: number)
+            stage.transfers.challenge("realm\(number)")
+        }
+        let first = try #require(desk.hear().of("auth/confirm").first)
+        #expect(desk.answer(first, #"{"allow":"no"}"#).of("auth/confirm").isEmpty)
+        #expect(client.hear().replies.map(\.status) == [401, 401])
+        #expect(!stage.broker.hasConfirmations)
+    }
+
     @Test func halvesOfAFetchAreHandedOutOneAfterTheOther() throws {
         let client = stage.connect(.result)
         _ = client.call("auth/subscribe", #"{"maxPending":1}"#)

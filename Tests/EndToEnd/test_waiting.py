@@ -75,6 +75,26 @@ def test_timeout_bounds_the_wait_for_the_question_of_another(stage, scene):
     scene.answer()
 
 
+def test_a_place_in_the_queue_of_an_agent_is_a_wait(stage):
+    """A second question waits behind the first at an agent that shows one at a time."""
+    broker = stage.broker()
+    desk = stage.client(delivery=None, broker=broker)
+    assert "result" in desk.call("agent/register", {"name": "desk", "maxPending": 1})
+    first, second = (stage.server(basic_server("bob", stage.secret(), realm)) for realm in ("One", "Two"))
+    one, two = stage.client(delivery=None, broker=broker), stage.client(delivery=None, broker=broker)
+    open_call = one.start("fetch/run", {"url": first.url})
+    challenge = desk.challenges.get(timeout=10)
+    began = time.monotonic()
+    call = two.start("fetch/run", {"url": second.url, "timeoutMs": 400, "notify": ["waiting"]})
+    told = two.notifications.get(timeout=10)
+    assert told["method"] == "fetch/waiting" and told["params"]["for"] == "question"
+    assert told["params"]["protectionSpace"]["realm"] == "Two"
+    assert two.wait(call)["error"]["data"]["kind"] == "timedOut" and 0.3 < time.monotonic() - began < 4
+    desk.reply(challenge, {"action": "continue"})
+    assert one.wait(open_call)["result"]["status"] == 401
+    assert desk.challenges.empty(), "what has timed out is not asked about"
+
+
 def test_its_own_question_does_not_count(stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))

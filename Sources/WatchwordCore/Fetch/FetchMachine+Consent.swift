@@ -98,6 +98,7 @@ extension FetchMachine {
         guard case .confirming(let question, let use, let epoch) = state, let subject = access.subject else {
             return unexpected(&memory)
         }
+        time.endQueue(environment.now)
         if let consent {
             // Said before everything was forgotten, it is good for no longer than this fetch.
             let isCurrent = epoch == memory.grants.epoch

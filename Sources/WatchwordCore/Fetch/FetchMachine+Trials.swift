@@ -56,21 +56,22 @@ extension FetchMachine {
         return resumed(SpaceTurns.Wake(fetch: id, news: .lookAgain, declined: []), environment, &memory)
     }
 
-    mutating func timedOut(_ memory: inout CredentialMemory) -> FetchStep {
-        let text = "\(hop.url.origin.text) took longer than \(plan.timeout) in all"
-        return fail(FetchFailure(.timedOut, text), &memory)
+    mutating func timedOut(_ memory: inout CredentialMemory) -> FetchStep { fail(timeoutFailure, &memory) }
+
+    var timeoutFailure: FetchFailure {
+        FetchFailure(.timedOut, "\(hop.url.origin.text) took longer than \(plan.timeout) in all")
     }
 
     /// What the fetch waits for; `nil` where it does not wait for another one.
     func wait(_ memory: CredentialMemory) -> FetchWait? {
-        guard case .waiting(_, let place, _) = state else { return nil }
+        guard case .waiting(_, let place, _) = state else { return queueWait(memory) }
         return memory.turns.wait(of: id, at: place)
     }
 
     /// See `FetchTable.deadline`.
     func deadline(_ memory: CredentialMemory) -> Duration? {
         if case .lookingUp(_, let since) = state { return time.boundsWaiting ? since + time.left : nil }
-        guard case .waiting(_, let place, let since) = state else { return nil }
+        guard case .waiting(_, let place, let since) = state else { return queuedSince.map(time.end(ofWaitSince:)) }
         let end = time.end(ofWaitSince: since)
         guard case .trial = place, let patience = memory.turns.patienceEnd(of: id) else { return end }
         return min(end, patience)

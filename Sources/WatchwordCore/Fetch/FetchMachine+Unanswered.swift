@@ -6,6 +6,7 @@ extension FetchMachine {
     /// Nobody answers the last `ask`. The next respondent has the question; after the last one the challenge is the result.
     mutating func unanswered(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
         guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
+        time.endQueue(environment.now)
         question.declined.noteSilence(of: respondent)
         return choose(question, environment, &memory)
     }

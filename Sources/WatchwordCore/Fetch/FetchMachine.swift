@@ -162,6 +162,7 @@ struct FetchMachine: Sendable {
         _ answer: ChallengeAnswer, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
+        time.endQueue(environment.now)
         switch (answer, question.kind) {
         case (.cancel, _):
             release(.cancelled(by: respondent), slot(of: question), &memory)

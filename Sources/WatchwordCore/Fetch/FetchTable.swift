@@ -171,6 +171,24 @@ public struct FetchTable: Sendable {
         return ids.flatMap { id in run(id, environment, machines[id]?.abort(failure, &memory)) }
     }
 
+    /// The last `ask` or `confirm` is queued behind those of other fetches.
+    public mutating func queued(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
+        machines[id]?.queued(environment)
+        var orders: [Order] = []
+        tellWait(of: id, to: &orders)
+        return orders
+    }
+
+    /// It has been delivered.
+    public mutating func delivered(_ id: FetchID, _ environment: FetchEnvironment) {
+        machines[id]?.delivered(environment)
+    }
+
+    /// Why a fetch ends while its question is queued; `nil` where its time is not used up.
+    public func queueTimeout(of id: FetchID, _ environment: FetchEnvironment) -> FetchFailure? {
+        machines[id]?.queueTimeout(environment)
+    }
+
     /// What a fetch waits for; `nil` where it does not wait for another one.
     public func wait(of id: FetchID) -> FetchWait? { machines[id]?.wait(memory) }
 

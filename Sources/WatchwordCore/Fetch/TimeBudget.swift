@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
-/// How much of its time a fetch has used: on the network, and waiting for other fetches and the keyring. What it waits for its
-/// own questions does not count: they have deadlines of their own.
+/// How much of its time a fetch has used: on the network, and waiting for other fetches, for their questions, and for the
+/// keyring. The time in which a person has its own question does not count: that has a deadline of its own.
 struct TimeBudget: Sendable {
     let timeout: Duration
     /// The client has named `timeout`: then it bounds the waiting as well.
@@ -9,6 +9,8 @@ struct TimeBudget: Sendable {
     private var network = Duration.zero
     private var waited = Duration.zero
     private var waitedSinceRequest = Duration.zero
+    /// Since when the fetch's own question has waited behind those of others; `nil` while it does not.
+    private(set) var queuedSince: Duration?
 
     init(_ plan: FetchPlan) { (timeout, boundsWaiting) = (plan.timeout, plan.timeoutBoundsWaiting) }
 
@@ -19,6 +21,16 @@ struct TimeBudget: Sendable {
     mutating func noteWait(_ duration: Duration) {
         waited += duration
         waitedSinceRequest += duration
+    }
+
+    /// The fetch's own question waits behind those of others. A queue that it leaves for another one is the same wait.
+    mutating func noteQueued(_ now: Duration) { queuedSince = queuedSince ?? now }
+
+    /// Its question has been delivered, or need not be any longer.
+    mutating func endQueue(_ now: Duration) {
+        guard let since = queuedSince else { return }
+        queuedSince = nil
+        noteWait(now - since)
     }
 
     /// For the network.
