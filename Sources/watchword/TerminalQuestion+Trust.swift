@@ -18,13 +18,13 @@ extension TerminalQuestion {
             switch readLine("Accept it? \(names): ", at: terminal, challenge, echo: true) {
             case .text(let text):
                 let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
-                if word.isEmpty || ["n", "no"].contains(word) { return .useDefault }
+                if word.isEmpty || ["n", "no"].contains(word) { return .reject }
                 if let choice = choices.first(where: { $0.word == word || $0.word.prefix(1) == word }) {
                     return answer(shown, choice.persistence)
                 }
             case .end:
                 terminal.show("\n")
-                return .useDefault
+                return .reject
             case .interrupted, .withdrawn:
                 return nil
             }

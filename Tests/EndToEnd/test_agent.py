@@ -219,7 +219,7 @@ def test_a_secret_reaches_the_wire_whole_and_is_wiped():
 
 def test_refusing_is_what_closing_means():
     assert answers.refusal(question()) == {"action": "cancel"}
-    assert answers.refusal(read(message("auth.challenge/server-trust"), 0)) == {"action": "continue"}
+    assert answers.refusal(read(message("auth.challenge/server-trust"), 0)) == {"action": "reject"}
     assert answers.refusal(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no"}
 
 

@@ -95,7 +95,7 @@ def test_no_is_the_default(broker, typed):
     terminal.expect("NO: ")
     terminal.type(typed)
     assert terminal.end() == 60 and b"is not trusted." in terminal.shown
-    assert plan.answers == [{"action": "default"}]
+    assert plan.answers == [{"action": "reject"}]
 
 
 def test_only_what_can_be_kept_is_offered(broker):

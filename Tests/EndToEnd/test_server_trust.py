@@ -142,6 +142,16 @@ def test_always_asks_on_every_new_connection_even_about_a_good_one(stage, broker
     assert len(server.requests) == 2
 
 
+def test_a_good_certificate_that_is_rejected_ends_the_fetch(stage, broker, tls_server):
+    server = tls_server("good")
+    for action, outcome in [("reject", "serverNotTrusted"), ("continue", 200)]:
+        client, asked = pinning(stage, lambda challenge: {"action": action}, broker)
+        reply = client.fetch(server.url, tls={"trust": "always"})
+        assert (reply["error"]["data"]["kind"] if "error" in reply else reply["result"]["status"]) == outcome
+        assert asked.problems == [[]]
+        assert len(server.requests) == (outcome == 200), "nothing is sent over a rejected connection"
+
+
 def test_the_fetchs_own_pin(stage, broker, tls_server):
     server = tls_server("self-signed")
     client, asked = pinning(stage, trust, broker)

@@ -218,6 +218,28 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
     }
 
+    @Test func aGoodCertificateThatIsRejectedEndsTheFetch() throws {
+        for respondent in [Subscription?.none, pinning] {
+            var run = TableRun()
+            let fetch = try run.fetch("https://h/a/", subscription: respondent) { $0.tls.trust = .always }
+            run.fail(fetch, .untrusted(1, []))
+            #expect(run.question(fetch) != nil)
+            run.answer(fetch, .reject)
+            #expect(run.failures[fetch]?.kind == .serverNotTrusted)
+            #expect(run.requests[fetch]?.count == 1)
+        }
+    }
+
+    @Test func theOtherAnswersLeaveAGoodCertificateAtItsVerification() throws {
+        for answer in [ChallengeAnswer.proceed, .useDefault] {
+            var run = TableRun()
+            let fetch = try run.fetch("https://h/a/", subscription: nil) { $0.tls.trust = .always }
+            run.fail(fetch, .untrusted(1, []))
+            run.answer(fetch, answer)
+            #expect(run.last(fetch)?.trustedKey == 1)
+        }
+    }
+
     @Test func aPinIsTheOnlyKeyThatIsGoodEnough() throws {
         var run = TableRun()
         let pin = TrustCredential(spkiSha256: Hexadecimal.text(hash(1)))

@@ -81,6 +81,7 @@ extension FetchMachine {
     ) -> FetchStep {
         guard case .credential(let credential) = answer else {
             release(answer == .reject ? .rejected(by: respondent) : .proceed, .connection, &memory)
+            if answer == .reject { return distrust(question, facts, environment, &memory) }
             return verifyNormally(question, facts, environment, &memory)
         }
         guard case .trust(let trust) = credential else {
@@ -97,6 +98,18 @@ extension FetchMachine {
         let isCurrent = question.mark.map { memory.forgets.isCurrent($0, for: space) } ?? true
         release(isCurrent ? .accepted(.trust(decision)) : .passed(declined: []), .connection, &memory)
         return self.trust(decision, question, environment, &memory)
+    }
+
+    /// Whoever looked at the certificate does not take it, even if it verifies: with `tls.trust: "always"` that is what it is
+    /// asked for.
+    mutating func distrust(
+        _ question: Question, _ facts: ServerTrustFacts, _ environment: FetchEnvironment,
+        _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard facts.problems.subtracting([.changed]).isEmpty else { return giveUp(question, environment, &memory) }
+        release(.passed(declined: question.declined), .connection, &memory)
+        let text = "the certificate of \(hop.url.origin.text) verifies, and was rejected in answer to the challenge"
+        return fail(FetchFailure(.serverNotTrusted, text), &memory)
     }
 
     /// Rules 11 and 13: a certificate that verifies is good enough, and any other is not.

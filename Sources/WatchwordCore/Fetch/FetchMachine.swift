@@ -236,6 +236,7 @@ struct FetchMachine: Sendable {
         case .cancelled:
             return fail(.challengeCancelled(at: challenger(of: question)), &memory)
         case .rejected:
+            if case .serverTrust(let facts) = question.kind { return distrust(question, facts, environment, &memory) }
             guard case .login = question.kind else { return proceed(question, environment, &memory) }
             noteRejection(of: question)
             question.declined.noteRejection()

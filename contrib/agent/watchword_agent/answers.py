@@ -14,6 +14,11 @@ def cancel() -> Answer:
     return {"action": "cancel"}
 
 
+def reject() -> Answer:
+    """This certificate is not to be trusted, whatever verification says of it."""
+    return {"action": "reject"}
+
+
 def go_on_without() -> Answer:
     """The fetch goes on without logging in, or without a certificate; a server is then not trusted."""
     return {"action": "continue"}
@@ -64,8 +69,8 @@ def refusal(question: Question) -> Answer:
     """What Escape and the closing of a window mean."""
     if question.kind is Kind.CONSENT:
         return allow("no")
-    # The usual verification goes on, so that the program hears `serverNotTrusted`, which is what happened.
-    return go_on_without() if question.kind is Kind.TRUST else cancel()
+    # Also where nothing is wrong with the certificate; the program hears `serverNotTrusted`, which is what happened.
+    return reject() if question.kind is Kind.TRUST else cancel()
 
 
 def kept_for(question: Question) -> list[str]:
