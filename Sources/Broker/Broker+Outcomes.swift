@@ -23,12 +23,10 @@ extension Broker {
         tellOutcome(verdict.isAccepted ? .accepted : .refused, user: verdict.user, of: fetch)
     }
 
-    /// Tells whoever gave the last answer of this fetch what became of it, unless it knows: an agent, or a client whose fetch
-    /// asks for that.
+    /// Tells whoever gave the last answer of this fetch what became of it, unless it knows.
     func tellOutcome(_ outcome: OpenAnswer.Outcome, user: ExactText? = nil, of fetch: RunningFetch) {
         guard let answer = fetch.openAnswer else { return }
         fetch.openAnswer = nil
-        guard answer.by == "agent" || fetch.params.notify.contains(.resolved) else { return }
         connections[answer.connection]?.notify(
             .authResolved,
             .object([

@@ -8,7 +8,7 @@ struct OpenAnswer {
         case accepted, refused
         /// The fetch has ended without a word of the server about it.
         case abandoned
-        /// Another question has taken its place: the answer could not be used.
+        /// Another question has taken its place: the answer could not be used, or was one of several rounds.
         case superseded
     }
 

@@ -25,8 +25,8 @@ import WatchwordProtocol
         #expect(client.answer(asked[0], bobsAnswer).isEmpty)
         #expect(!stage.broker.hasQuestions)
         stage.transfers.respond(200, body: "page")
-        let reply = client.hear()
-        #expect(reply.replies.map(\.status) == [200])
+        let reply = client.hear().replies
+        #expect(reply.map(\.status) == [200])
         #expect(reply[0]["result"]?["body"]?["value"]?.string == "page")
         #expect(reply[0]["result"]?["auth"]?["source"]?.string == "client")
         #expect(stage.transfers.requests.map { $0.authorization != nil } == [false, true])

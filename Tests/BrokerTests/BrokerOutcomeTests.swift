@@ -8,7 +8,6 @@ import WatchwordProtocol
 /// `auth/resolved` with an outcome, for whoever answered.
 @Suite struct BrokerOutcomeTests {
     private let stage = Stage()
-    private let wanted = #","notify":["resolved"]"#
 
     private func agent() -> StageClient {
         let client = stage.connect(nil)
@@ -41,22 +40,37 @@ import WatchwordProtocol
         #expect(outcomes(other.hear()) == [nil, nil])
     }
 
-    @Test func aClientHearsItBeforeItsResult() {
-        let client = stage.connect(.request)
-        for isWanted in [false, true] {
-            _ = client.fetch("http://h\(isWanted)/", id: isWanted ? 1 : 2, more: isWanted ? wanted : "")
-            stage.transfers.challenge()
+    @Test(arguments: [ChallengeDelivery.request, .notification])
+    func aClientHearsItBeforeItsResult(_ delivery: ChallengeDelivery) {
+        let client = stage.connect(delivery)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        if delivery == .request {
             _ = client.answer(client.hear().of("auth/challenge")[0], bobsAnswer)
-            stage.transfers.respond(200)
-            guard isWanted else {
-                #expect(client.hear().replies.count == 1)
-                continue
-            }
+        } else {
+            let asked = client.hear().of("auth/pending")[0]["params"]?["challengeId"]?.string ?? ""
+            let reply = client.call("auth/respond", #"{"challengeId":"\#(asked)","answer":\#(bobsAnswer)}"#)
+            #expect(reply?["result"]?["accepted"]?.boolean == true)
         }
+        stage.transfers.respond(200)
         let heard = client.hear()
         #expect(heard.map(\.method).filter { $0 != "credential/changed" }.suffix(2) == ["auth/resolved", nil])
         #expect(outcomes(heard) == ["accepted"])
-        #expect(heard[0]["params"]?["by"]?.string == "client")
+        let resolved = heard.of("auth/resolved").first?["params"]
+        #expect(resolved?["by"]?.string == "client" && resolved?["user"]?.string == "bob")
+    }
+
+    @Test func aClientThatReadsRepliesOnlyHearsNothingElse() throws {
+        let client = stage.connect(.result)
+        _ = client.fetch()
+        stage.transfers.challenge()
+        let token = try #require(client.hear().first?["result"]?["resume"]?.string)
+        _ = client.say(
+            #"{"jsonrpc":"2.0","id":2,"method":"fetch/run","params":{"resume":"\#(token)","answer":\#(bobsAnswer)}}"#)
+        stage.transfers.respond(200)
+        let heard = client.hear()
+        #expect(heard.replies.map(\.status) == [200])
+        #expect(outcomes(heard) == [])
     }
 
     @Test func aFetchThatEndsFirstAbandonsTheAnswer() {
@@ -71,7 +85,7 @@ import WatchwordProtocol
 
     @Test func anAnswerThatCannotBeUsedIsSuperseded() {
         let client = stage.connect(.request)
-        _ = client.fetch(more: wanted)
+        _ = client.fetch()
         stage.transfers.challenge()
         let heard = client.answer(client.hear().of("auth/challenge")[0], bobsAnswer.replacing("bob", with: "bo:b"))
         #expect(heard.map(\.method) == ["auth/resolved", "auth/challenge"])
@@ -92,7 +106,7 @@ import WatchwordProtocol
     @Test func otherAnswersHaveNoOutcome() {
         for action in ["continue", "cancel", "reject", "default"] {
             let client = stage.connect(.request)
-            _ = client.fetch(more: wanted)
+            _ = client.fetch()
             stage.transfers.challenge()
             let heard = client.answer(client.hear().of("auth/challenge")[0], #"{"action":"\#(action)"}"#)
             #expect(heard.of("auth/resolved").isEmpty)

@@ -95,8 +95,8 @@ import WatchwordProtocol
         challengeAfterBody()
         let heard = client.answer(client.hear()[0], Self.login)
         guard isAsked else {
-            #expect(heard.map(\.method) == ["fetch/completed"])
-            #expect(heard[0]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
+            #expect(heard.map(\.method) == ["auth/resolved", "fetch/completed"])
+            #expect(heard[1]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
             return
         }
         #expect(heard.map(\.method) == ["fetch/needBody"])
@@ -161,8 +161,8 @@ import WatchwordProtocol
     func whatIsNoBodyEndsTheFetch(_ answer: String) throws {
         let (client, heard) = try askedForTheBody()
         let end = client.say(#"{"jsonrpc":"2.0","id":\#(heard[0]["id"]?.integer ?? 0),\#(answer)}"#)
-        #expect(end.map(\.method) == ["fetch/completed"])
-        #expect(end[0]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
+        #expect(end.map(\.method) == ["auth/resolved", "fetch/completed"])
+        #expect(end[1]["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable")
         #expect(stage.transfers.requests.count == 1)
     }
 
@@ -189,8 +189,8 @@ import WatchwordProtocol
         response.isFromProxy = isProxys
         stage.transfers.complete(.success(response))
         let heard = client.answer(client.hear()[0], Self.login)
-        #expect(heard.map(\.method) == ["fetch/completed"])
-        #expect(heard[0]["params"]?["error"]?["data"]?["kind"]?.string == "notSupported")
+        #expect(heard.map(\.method) == ["auth/resolved", "fetch/completed"])
+        #expect(heard[1]["params"]?["error"]?["data"]?["kind"]?.string == "notSupported")
     }
 
     @Test func aFetchThatIsCancelledAsksNoMore() throws {

@@ -61,4 +61,7 @@ WAITING = [
     ("the-outcome-is-the-servers", "Sources/Broker/Broker+Outcomes.swift",
      "verdict.isAccepted ? .accepted : .refused", "verdict.isAccepted || verdict.user != nil ? .accepted : .refused",
      "BrokerTests.BrokerOutcomeTests"),
+    ("clients-hear-how-their-answer-ended", "Sources/Broker/Broker+Outcomes.swift",
+     "guard let answer = fetch.openAnswer else { return }",
+     'guard let answer = fetch.openAnswer, answer.by == "agent" else { return }', "BrokerTests.BrokerOutcomeTests"),
 ]

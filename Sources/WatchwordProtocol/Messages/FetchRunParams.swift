@@ -12,7 +12,7 @@ public enum Interaction: String, Sendable, CaseIterable {
 /// What a fetch wants to be told on its way.
 public enum FetchNotification: String, Sendable, CaseIterable {
     case headers, progress, redirect, waiting
-    /// What became of the answers of its client (`auth/resolved`).
+    /// `auth/resolved` comes whether or not it is named.
     case resolved
 }
 
