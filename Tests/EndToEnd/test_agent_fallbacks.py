@@ -1,4 +1,5 @@
 """The agent without windows of its own: zenity, pinentry, SSH_ASKPASS and the terminal, each the real one."""
+import contextlib
 import os
 import pty
 import re
@@ -10,9 +11,11 @@ import pytest
 from rig.agents import RunningAgent, askpass
 from rig.bodies import eventually
 from rig.desktop import AGENT, Desktop
+from rig.dying import basic
 from rig.scripted import ScriptedServer, basic_server, response
 from rig.subjects import Relay, flatpak
 from rig.terminal import Terminal
+from test_agent_logins import two_logins
 from test_agent_windows import HOSTILE, ask
 
 
@@ -326,19 +329,26 @@ def test_where_every_way_breaks_the_question_goes_back(stage, started, site, tmp
 
 # The terminal
 
-@pytest.fixture
-def at_terminal(stage):
-    """An agent in the foreground of a terminal, and its broker."""
-    broker = stage.broker()
+@contextlib.contextmanager
+def agent_at_terminal(broker):
+    """An agent in the foreground of a terminal."""
     terminal = Terminal(str(AGENT), "--fallback", "terminal", environment={
         "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
         **broker.environment, "WATCHWORD_SOCKET": broker.socket})
     try:
         terminal.expect("registered with the broker")
-        yield terminal, broker
+        yield terminal
     finally:
         os.kill(terminal.child, signal.SIGTERM)
         assert terminal.end() == 0
+
+
+@pytest.fixture
+def at_terminal(stage):
+    """An agent in the foreground of a terminal, and its broker."""
+    broker = stage.broker()
+    with agent_at_terminal(broker) as terminal:
+        yield terminal, broker
 
 
 def test_the_terminal_asks_for_consent(at_terminal, guest):
@@ -373,3 +383,16 @@ def test_the_terminal_asks_without_showing_the_password(stage, site, at_terminal
     terminal.type(password + "\n")
     assert answered(client, fetch) == 200
     assert password.encode() not in terminal.shown
+
+
+def test_at_the_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
+    server, password = two_logins(stage, gnome)
+    with agent_at_terminal(stage.broker(environment=gnome.for_broker)) as terminal:
+        client = stage.client(delivery=None)
+        fetch = ask(client, server.url)
+        terminal.expect("Saved logins: ")
+        terminal.expect("Type one of these names to use it.")
+        terminal.expect("User: ")
+        terminal.type("alice\n")
+        assert answered(client, fetch) == 200
+    assert b"Password" not in terminal.shown and server.authorizations == [None, basic("alice", password)]

@@ -4,6 +4,8 @@ import os
 import pytest
 
 from rig.bodies import eventually
+from rig.dying import basic
+from rig.keyring import description
 from rig.ntlm import DOMAIN
 from rig.scripted import basic_server
 from rig.tls import PASSPHRASE
@@ -103,6 +105,58 @@ def test_a_stored_log_in_is_offered_and_used(stage, started, desktop, kerberos_u
     desktop.hear("Log In", role="push button", sensitive=True)
     agent.press("Use the Stored Log-In of bob", "alt+e")
     assert client.wait(fetch)["result"]["status"] == 200
+
+
+def two_logins(stage, gnome):
+    """A server of alice's, and two logins for it in the keyring, of which none is the default."""
+    password = stage.secret()
+    server = stage.server(basic_server("alice", password))
+    stage.allow(password, server)
+    for user, secret in (("bob", stage.secret()), ("alice", password)):
+        gnome.put(secret, **description(server, user))
+    return server, password
+
+
+def test_one_of_several_saved_logins_is_picked(stage, started, desktop, gnome):
+    server, password = two_logins(stage, gnome)
+    agent, client = started(stage.broker(environment=gnome.for_broker)), stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Log In")
+    desktop.hear("“alice”, kept in the keyring", role="list item")
+    desktop.hear("“bob”, kept in the keyring", role="list item")
+    desktop.hear("User", role="text", focused=True)
+    desktop.key("alt+a")
+    desktop.hear("kept in the keyring", role="list item", focused=True)
+    for _ in range(2):
+        if desktop.hear("kept in the keyring", focused=True)["name"].startswith("“alice”"):
+            break
+        desktop.key("Down")
+    desktop.hear("“alice”, kept in the keyring", role="list item", focused=True)
+    desktop.hear("Cancel", role="push button")
+    desktop.picture("known")
+    desktop.key("Return")
+    result = client.wait(fetch)["result"]
+    assert (result["status"], result["auth"]["source"], result["auth"]["user"]) == (200, "keyring", "alice")
+    assert server.authorizations == [None, basic("alice", password)]
+    agent.no_window("Log In")
+
+
+def test_another_name_than_those_listed_is_a_login(stage, started, desktop, gnome):
+    server, _ = two_logins(stage, gnome)
+    agent, client = started(stage.broker(environment=gnome.for_broker)), stage.client(delivery=None)
+    fetch = ask(client, server.url)
+    agent.window("Log In")
+    desktop.hear("User", role="text", focused=True)
+    desktop.type("carol")
+    desktop.key("Return")
+    desktop.hear("Password", role="password text", focused=True)
+    desktop.type("carols-own")
+    agent.press("Log In", "Return")
+    desktop.hear("The last password was refused. 2nd try.")
+    assert server.authorizations == [None, basic("carol", "carols-own")]
+    desktop.hear("“alice”, kept in the keyring", role="list item")
+    desktop.key("Escape")
+    assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
 
 def test_a_certificate_on_a_token_with_its_pin(stage, started, desktop, broker_with_token, client_nginx, token):

@@ -13,8 +13,12 @@ EXAMPLES = ROOT / "Protocol" / "examples"
 KEEPING = {"persistenceAllowed": ["none", "forSession", "permanent"]}
 PROPOSED = {
     "proposedCredential": {"user": "bob_the_builder", "hasPassword": True, "source": "keyring"}, "previousFailureCount": 0}
+#: As many as a challenge lists, with names of every length.
+KNOWN = [{"id": f"session:{number}", "user": f"user_{number}_" + "x" * (number * 16), "domain": "CORP" if number % 2 else "",
+          "source": "session" if number % 3 else "keyring"} for number in range(16)]
 WINDOWS = {
     "log-in": ("auth.challenge/ntlm", {**KEEPING, **PROPOSED}), "token": ("auth.challenge/bearer", {**KEEPING, **PROPOSED}),
+    "known": ("auth.challenge/known-users", {**KEEPING, "knownUsers": KNOWN}),
     "certificate": ("auth.challenge/client-certificate", KEEPING), "trust": ("auth.challenge/server-trust-changed", KEEPING),
     "proxy": ("auth.challenge/proxy", KEEPING), "consent": ("auth.confirm/sandbox", {"allows": ["once", "session", "always"]})}
 SCREEN = (1024, 600)
@@ -81,6 +85,20 @@ def test_what_is_below_is_reached_by_tab(screen, show):
 def test_an_underscore_in_a_name_marks_no_key(screen, show):
     titles = [title for _, title in show("log-in")["keys"]]
     assert "Use the Stored Log-In of bob_the_builder" in titles
+
+
+def test_known_users_are_gone_through_with_the_arrows(screen, show):
+    show("known")
+    screen.hear("Log In", role="push button")
+    screen.key("alt+a")
+    screen.hear("“user_0_”, kept in the keyring", role="list item", focused=True)
+    above = screen.picture("known-above").read_bytes()
+    for _ in range(15):
+        screen.key("Down")
+    screen.hear("“CORP\\user_15_xxx", role="list item", focused=True)
+    assert screen.picture("known-below").read_bytes() != above
+    screen.key("Tab")
+    screen.hear("User", role="text", focused=True)
 
 
 @pytest.mark.parametrize("kind", WINDOWS)

@@ -11,7 +11,7 @@ from watchword_agent.fallbacks import conversation, pinentry, zenity
 
 KINDS = [
     "auth.challenge/ntlm", "auth.challenge/proxy", "auth.challenge/bearer", "auth.challenge/client-certificate",
-    "auth.challenge/server-trust-changed", "auth.confirm/sandbox"]
+    "auth.challenge/server-trust-changed", "auth.confirm/sandbox", "auth.challenge/known-users"]
 
 
 class Roomy:
@@ -28,7 +28,8 @@ def hostile(name):
     return question(
         name, url=f"https://{LONG_HOST}/" + "x" * 4000, protectionSpace={**params["protectionSpace"], **names},
         requester={"name": "n" * 300, "pid": 2**22, "subject": "exe:/" + "\u00e4/" * 500 + "prog", "restricted": True},
-        error={"kind": "k" * 300}, previousFailureCount=20, downgrade=True)
+        error={"kind": "k" * 300}, previousFailureCount=20, downgrade=True,
+        knownUsers=[{"id": f"session:{number}", "user": "\u00e4" * 300, "domain": "D" * 300, "source": "session"} for number in range(16)])
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What is said to the broker."""
 from typing import Any, Optional
 
-from .question import Kind, Question
+from .question import Kind, KnownUser, Question
 from .secret import Secret
 
 Answer = dict[str, Any]
@@ -32,6 +32,11 @@ def leave_it() -> Answer:
 def use_proposed() -> Answer:
     """What is stored, and was proposed."""
     return {"action": "credential", "credential": {"type": "proposed"}}
+
+
+def use_stored(known: KnownUser) -> Answer:
+    """One of the stored logins that the challenge lists."""
+    return {"action": "credential", "credential": {"type": "stored", "id": known.identifier}}
 
 
 def password(user: str, secret: Secret, domain: str, keep: str) -> Answer:

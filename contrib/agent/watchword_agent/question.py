@@ -44,6 +44,21 @@ class Requester:
 
 
 @dataclasses.dataclass(frozen=True)
+class KnownUser:
+    """A stored login that fits: its id is answered with, so that nobody types its password."""
+
+    identifier: str
+    user: str
+    domain: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        """`DOMAIN\\user`, or the user alone."""
+        return f"{self.domain}\\{self.user}" if self.domain else self.user
+
+
+@dataclasses.dataclass(frozen=True)
 class Certificate:
     """One of the chain that a server has shown."""
 
@@ -72,6 +87,7 @@ class Question:
     problem: Optional[str] = None
     proposed_user: Optional[str] = None
     has_proposed_secret: bool = False
+    known_users: tuple[KnownUser, ...] = ()
     persistence: tuple[str, ...] = ()
     is_downgrade: bool = False
     issuers: tuple[str, ...] = ()
@@ -81,6 +97,11 @@ class Question:
     is_sandboxed: bool = False
     source: str = ""
     allows: tuple[str, ...] = ()
+
+    @property
+    def is_proposal_apart(self) -> bool:
+        """Whether the proposed credential can be offered, and is none of the known users."""
+        return self.has_proposed_secret and not self.failures and all(one.user != self.proposed_user for one in self.known_users)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -122,7 +143,7 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         _text(params, "url"), _text(params, "method"), _deadline(params, now),
         failures=failures if isinstance(failures, int) and failures > 0 else 0, problem=error.get("kind"),
         proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
-        persistence=_texts(params, "persistenceAllowed"), is_downgrade=params.get("downgrade") is True,
+        known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), is_downgrade=params.get("downgrade") is True,
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
         trust_problems=_texts(trust, "problems"))
     if question.kind is Kind.TRUST and not question.chain:
@@ -146,6 +167,14 @@ def _space(params: Message) -> Space:
         _text(space, "protocol"), _text(space, "host"), port if isinstance(port, int) else 0,
         realm if isinstance(realm, str) else None, _text(space, "authenticationMethod"), space.get("isProxy") is True,
         space.get("receivesCredentialSecurely") is True)
+
+
+def _known_users(params: Message) -> tuple[KnownUser, ...]:
+    listed = params.get("knownUsers")
+    found = (
+        KnownUser(_text(one, "id"), _text(one, "user"), _text(one, "domain"), _text(one, "source"))
+        for one in (listed if isinstance(listed, list) else []) if isinstance(one, dict))
+    return tuple(one for one in found if one.identifier and one.user)
 
 
 def _requester(params: Message) -> Requester:

@@ -5,7 +5,7 @@ from typing import Optional
 
 from . import escaping
 from .escaping import PATH_LIMIT, ordinal, quoted, shown
-from .question import Certificate, Kind, Question, Requester, Space
+from .question import Certificate, Kind, KnownUser, Question, Requester, Space
 
 #: How many of a certificate's names, of a server's issuers, are shown.
 LIST_LIMIT = 6
@@ -23,6 +23,9 @@ _PROBLEMS = {
     "credentialAlreadyRefused": "That log-in has been refused before.",
     "nothingProposed": "There is no stored password to use.",
     "credentialNotUsable": "This user cannot be sent: for Basic it must not have a colon.",
+    "credentialNotKnown": "That saved login is not there any more.",
+    "credentialExpired": "That login has expired.",
+    "credentialForOtherPath": "That login is for another part of the server.",
     "credentialOfWrongType": "That answer was not of the kind that is asked for.",
     "connectionNotSecure": "A token cannot be sent here: everybody on the way could use it.",
     "certificateNotUsable": "The certificate or its key cannot be read, or they do not belong together.",
@@ -243,6 +246,22 @@ def _capital(text: str) -> str:
 def user(question: Question) -> str:
     """The user who is proposed, for a button: there it must not make the window wider."""
     return shown(question.proposed_user or "", 30)
+
+
+def stored_place(source: str) -> str:
+    """Where a saved login is kept."""
+    return {"keyring": "in the keyring", "session": "until you log out"}.get(source, shown(source))
+
+
+def known_user(known: KnownUser) -> str:
+    """A saved login, by its user and where it is kept."""
+    return f"{quoted(known.name)}, kept {stored_place(known.source)}"
+
+
+def known_users(question: Question) -> Optional[str]:
+    """All saved logins in one line, where there is nothing to choose with."""
+    names = ", ".join(quoted(one.name, 40) for one in question.known_users)
+    return f"Saved logins: {names}. Type one of these names to use it." if names else None
 
 
 def place(space: Space) -> str:

@@ -58,7 +58,8 @@ def _lines(question: Question) -> list[Line]:
     else:
         is_secure, words = texts.security(question)
         lines += [
-            Line(f"{'' if is_secure else 'NOT SECURE: '}{words}.", is_whole=True), Line(f"Scheme: {texts.scheme(question.space)}.")]
+            Line(f"{'' if is_secure else 'NOT SECURE: '}{words}.", is_whole=True), Line(f"Scheme: {texts.scheme(question.space)}."),
+            Line(texts.known_users(question) or "")]
     return lines + [
         Line(f"Asked by {texts.program(requester)} ({texts.program_place(requester)})"),
         Line(f"for {texts.fetch(question)}", is_whole=True, is_optional=True)]
@@ -75,7 +76,7 @@ def _certificate(question: Question) -> list[Line]:
 
 def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     text = introduction(question, dialogue)
-    if question.has_proposed_secret and not question.failures:
+    if question.is_proposal_apart:
         chosen = dialogue.choose(text, [("proposed", "Use the stored one"), ("other", "Type another")], "Cancel")
         if chosen != "other":
             return answers.use_proposed() if chosen else None
@@ -86,6 +87,9 @@ def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     user = dialogue.line(text, prompt, question.proposed_user or "")
     if not user:
         return None
+    stored = next((one for one in question.known_users if one.name == user), None)
+    if stored:
+        return answers.use_stored(stored)
     password = dialogue.secret(text, f"Password of {texts.shown(user)}")
     if not password:
         return None

@@ -22,17 +22,20 @@ class LoginWindow(base.QuestionWindow):
         is_secure, words = texts.security(question)
         icon = "channel-secure-symbolic" if is_secure else "channel-insecure-symbolic"
         self.add_notice(words, "dim-label" if is_secure else "warning", icon)
-        if question.has_proposed_secret and not question.failures:
+        if question.known_users:
+            rows = [texts.known_user(one) for one in question.known_users]
+            self.add(parts.Picks("S_aved logins: choose one, or type another", rows, self._use_stored))
+        if question.is_proposal_apart:
             whose = f" of {parts.literal(texts.user(question))}" if question.proposed_user else ""
             self.add(parts.button(f"Us_e the Stored {'Token' if self._is_token else 'Log-In'}{whose}", self._use_proposed))
         self._user = parts.Field("_User", question.proposed_user or "")
         self._secret = parts.Field("_Token" if self._is_token else "_Password", is_secret=True)
         self._domain = parts.Field("_Domain")
-        rows = [self._secret] if self._is_token else [self._user, self._secret]
+        fields = [self._secret] if self._is_token else [self._user, self._secret]
         if question.space.method == "ntlm":
-            rows.append(self._domain)
-        for row in rows:
-            self.add(row)
+            fields.append(self._domain)
+        for field in fields:
+            self.add(field)
         self._keep = base.keep_choice(question, "Keep the token" if self._is_token else "Keep the log-in")
         self.add(self._keep)
         self.add_facts(("Scheme", texts.scheme(question.space)))
@@ -40,10 +43,10 @@ class LoginWindow(base.QuestionWindow):
         self.add_refusing("_Go On Without", answers.go_on_without()).set_tooltip_text(
             "The program gets what the server shows to those who are not logged in")
         self._send = self.add_positive("_Send" if self._is_token else "_Log In", self._make)
-        for row in rows:
-            row.entry.connect("changed", self.changed)
-            row.entry.set_property("activates-default", False)
-            row.entry.connect("activate", self._entered)
+        for field in fields:
+            field.entry.connect("changed", self.changed)
+            field.entry.set_property("activates-default", False)
+            field.entry.connect("activate", self._entered)
         (self._secret if self._is_token or question.proposed_user else self._user).entry.grab_focus()
 
     def is_complete(self) -> bool:
@@ -57,6 +60,10 @@ class LoginWindow(base.QuestionWindow):
     def _use_proposed(self) -> None:
         if self._is_calm:
             self.answer(answers.use_proposed())
+
+    def _use_stored(self, index: int) -> None:
+        if self._is_calm:
+            self.answer(answers.use_stored(self.question.known_users[index]))
 
     def _has_secret(self) -> bool:
         return self._secret.entry.get_delegate().get_text_length() > 0

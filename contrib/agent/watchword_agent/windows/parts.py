@@ -1,10 +1,12 @@
 """What the windows are made of. No text is read as markup, and everything that can be used has a name."""
 import re
-from typing import Callable, Iterable, Optional
+from typing import Callable, Iterable, Optional, Sequence
 
 from gi.repository import Gtk, Pango
 
 WIDTH = 460
+# A longer list scrolls, with room for three rows and a half: it can be seen that there are more.
+_PICKS_UNSCROLLED, _PICKS_HEIGHT = 4, 120
 
 
 def label(text: str, *classes: str, align: Gtk.Align = Gtk.Align.START, selectable: bool = False) -> Gtk.Label:
@@ -155,6 +157,30 @@ class Choice(Gtk.Box):
     def chosen(self) -> str:
         """The value of the button that is pressed."""
         return next(value for value, button in self._buttons.items() if button.get_active())
+
+
+class Picks(Gtk.Box):
+    """A list of which one row is picked, by a click or with Enter."""
+
+    def __init__(self, title: str, rows: Sequence[str], picked: Callable[[int], None]) -> None:
+        super().__init__(orientation=Gtk.Orientation.VERTICAL, spacing=3)
+        frame = boxed()
+        frame.connect("row-activated", lambda _, row: picked(row.get_index()))
+        for text in rows:
+            words = label(text)
+            words.add_css_class("pick")
+            row = Gtk.ListBoxRow(child=words)
+            name(row, text)
+            frame.append(row)
+        above = Gtk.Label(label=title, use_underline=True, xalign=0, mnemonic_widget=frame)
+        above.add_css_class("caption")
+        above.add_css_class("dim-label")
+        name(frame, plain(title))
+        # The key goes to the first row, and must not pick it.
+        frame.connect("mnemonic-activate", lambda *_: frame.get_row_at_index(0).grab_focus())
+        self.append(above)
+        self.append(frame if len(rows) <= _PICKS_UNSCROLLED else Gtk.ScrolledWindow(
+            child=frame, hscrollbar_policy=Gtk.PolicyType.NEVER, min_content_height=_PICKS_HEIGHT, overlay_scrolling=False))
 
 
 def button(text: str, pressed: Callable[[], None], *classes: str) -> Gtk.Button:

@@ -3,12 +3,10 @@ from typing import Any, Callable
 
 from gi.repository import Adw, GLib, Gtk
 
-from .. import VERSION, places, recent
+from .. import VERSION, places, recent, texts
 from ..connection import BrokerConnection, Message
 from ..escaping import quoted, shown
 from . import parts
-
-_KEPT = {"session": "until you log out", "keyring": "in the keyring"}
 
 
 class SavedWindow(Adw.Window):
@@ -85,7 +83,7 @@ class SavedWindow(Adw.Window):
         place, space = recent.site(one), one["protectionSpace"]
         user = quoted(one["user"]) if one.get("user") else "a token"
         said = f" · the server says {quoted(space['realm'], 40)}" if space.get("realm") else ""
-        row = _row(place, f"{user}, kept {_KEPT.get(one.get('source', ''), shown(one.get('source')))}{said}")
+        row = _row(place, f"{user}, kept {texts.stored_place(one.get('source', ''))}{said}")
         button = Gtk.Button(icon_name="user-trash-symbolic", valign=Gtk.Align.CENTER, tooltip_text="Forget")
         button.add_css_class("flat")
         parts.name(button, f"Forget {user} at {place}")

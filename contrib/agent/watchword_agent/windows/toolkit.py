@@ -40,6 +40,7 @@ _STYLE = """
 .notice { border-radius: 12px; padding: 9px 12px; }
 .notice.warning { background: alpha(@warning_bg_color, .2); }
 .notice.error { background: alpha(@error_bg_color, .15); }
+.pick { padding: 6px 12px; }
 .facts { padding: 9px 12px; font-size: 92%; }
 .fingerprint { font-family: monospace; font-size: 90%; }
 """
