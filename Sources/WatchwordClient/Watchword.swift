@@ -26,6 +26,8 @@ public final class Watchword {
         /// As in the protocol: `httpBasic`, `serverTrust` and so on.
         public let authenticationMethod: String
         public let previousFailureCount: Int
+        /// The stored logins that fit, to be answered with `Answer.stored`.
+        public let knownUsers: [KnownUser]
         /// All that the broker said of it.
         public let details: JSON
 
@@ -34,16 +36,22 @@ public final class Watchword {
             realm = params["protectionSpace"]?["realm"]?.string
             authenticationMethod = params["protectionSpace"]?["authenticationMethod"]?.string ?? ""
             previousFailureCount = params["previousFailureCount"]?.integer ?? 0
+            knownUsers = (params["knownUsers"]?.elements ?? []).compactMap(KnownUser.init)
             details = params
         }
     }
 
     private let connection: BrokerConnection
+    /// Told how an answer ended, with the parameters of `auth/resolved`, before the fetch returns.
+    public var onResolved: (JSON) -> Void = { _ in }
 
     /// Connects to the broker at `socket`, else at the usual place (`SocketLocation`).
     public init(name: String = "swift", socket: String? = nil) throws(ClientFailure) {
         let variable = { (name: String) in getenv(name).map { String(cString: $0) } }
         connection = try BrokerConnection(SocketLocation(explicit: socket, environment: variable, uid: getuid()))
+        connection.onNotification = { [weak self] method, params in
+            if method == BrokerMethodName.authResolved.rawValue, let params { self?.onResolved(params) }
+        }
         try connection.initialize(name: name, version: WatchwordVersion.current, delivery: .request)
     }
 
@@ -98,6 +106,9 @@ extension Watchword {
         public static func login(user: String, password: Secret, persistence: Persistence = .forSession) -> Answer {
             .credential(.login(LoginCredential(user: ExactText(user), password: password, persistence: persistence)))
         }
+
+        /// A stored login that the challenge lists: nobody has to type its password.
+        public static func stored(_ known: KnownUser) -> Answer { .credential(.stored(known.id)) }
 
         /// The user in the first line of a file, and the password in the second. `cancel` where there are no two lines.
         public static func login(file path: String) -> Answer {

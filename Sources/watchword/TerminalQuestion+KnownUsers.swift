@@ -5,23 +5,18 @@ import WatchwordProtocol
 extension TerminalQuestion {
     /// The line that names them; `nil` where there are none.
     static func knownUsersNote(_ params: JSON) -> String? {
-        let names = known(params).map(\.name.shortened)
+        let names = known(params).map(\.account.text.shortened)
         return names.isEmpty
             ? nil : "Saved logins: \(names.joined(separator: ", ")). Type one of these names to use it."
     }
 
     /// The answer that uses the saved login of `user`; `nil` where there is none.
     static func storedAnswer(_ params: JSON, for user: ExactText) -> ChallengeAnswer? {
-        let chosen = known(params).first { $0.name == user }
+        let chosen = known(params).first { $0.account.text == user }
         return chosen.map { .credential(.stored($0.id)) }
     }
 
-    private static func known(_ params: JSON) -> [(id: CredentialID, name: ExactText)] {
-        (params["knownUsers"]?.elements ?? []).compactMap { one in
-            guard let id = one["id"]?.string.flatMap(CredentialID.init), let user = one["user"]?.exactText else {
-                return nil
-            }
-            return (id, Account(user: user, domain: one["domain"]?.exactText).text)
-        }
+    private static func known(_ params: JSON) -> [KnownUser] {
+        (params["knownUsers"]?.elements ?? []).compactMap(KnownUser.init)
     }
 }

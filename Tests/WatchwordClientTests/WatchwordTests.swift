@@ -70,6 +70,30 @@ import WatchwordProtocol
         #expect(told[2].contains(#""action":"\#(action)""#))
     }
 
+    @Test func aStoredLoginIsChosenAndItsEndTold() throws {
+        let question =
+            #"{"jsonrpc":"2.0","id":7,"method":"auth/challenge","params":{"url":"http://h/","knownUsers":["#
+            + #"{"id":"session:1","user":"bob","source":"session"},{"id":"nonsense","user":"eve","source":"session"},"#
+            + #"{"id":"keyring:/2","user":"K","domain":"CORP","source":"keyring"}]}}"#
+            + "\n"
+        let resolved =
+            #"{"jsonrpc":"2.0","method":"auth/resolved","params":{"challengeId":"c","action":"credential","#
+            + #""by":"client","outcome":"accepted","user":"K"}}"# + "\n"
+        let peer = Peer([Self.welcome, question, resolved + Self.page, Self.part(3, "", isAtEnd: true)])
+        let scripted = ScriptedPeer { peer.take($0) }
+        let broker = try Watchword(socket: scripted.location.path)
+        var outcomes: [String?] = []
+        broker.onResolved = { outcomes.append($0["outcome"]?.string) }
+        _ = try broker.fetch("http://h/") { challenge in
+            #expect(challenge.knownUsers.map(\.user) == ["bob", "K"])
+            // KELVIN SIGN is another user.
+            #expect(!challenge.knownUsers.contains { $0.user == "\u{212A}" })
+            return challenge.knownUsers.first { $0.account.text == #"CORP\K"# }.map(Watchword.Answer.stored) ?? .cancel
+        }
+        #expect(peer.told.withLock { $0[2] }.contains(#""credential":{"type":"stored","id":"keyring:/2"}"#))
+        #expect(outcomes == ["accepted"])
+    }
+
     @Test func twoLinesOfAFileAreALogin() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "ww-\(UUID().uuidString.prefix(8))").path
         try "bob\npass word\n".write(toFile: path, atomically: true, encoding: .utf8)

@@ -17,6 +17,17 @@ public struct KnownUser: Sendable, Equatable {
         self.source = source
     }
 
+    /// `nil` for what lacks a member, or has an id that is none.
+    public init?(_ json: JSON) {
+        guard let id = json["id"]?.string.flatMap(CredentialID.init), let user = json["user"]?.exactText,
+            let source = json["source"]?.string.flatMap(CredentialSource.init)
+        else { return nil }
+        self.init(id: id, user: user, domain: json["domain"]?.exactText, source: source)
+    }
+
+    /// The user with the domain, where there is one.
+    public var account: Account { Account(user: user, domain: domain) }
+
     public var json: JSON {
         .object([
             "id": .string(id.text), "user": user.json, "domain": domain?.json,

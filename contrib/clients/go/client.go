@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// Answer is asked when a server is; its context ends when the question is withdrawn. An error cancels the fetch.
 	Answer func(context.Context, Challenge) (Answer, error)
+	// Resolved is told how an answer ended, before the fetch returns. It must not block.
+	Resolved func(Resolved)
 	// Path of the broker's socket, if not the usual one.
 	Path string
 	// Name under which this program is known to whoever is asked.
@@ -25,10 +27,11 @@ type Options struct {
 
 // Client is one connection to the broker, for any number of goroutines at once.
 type Client struct {
-	path    string
-	answer  func(context.Context, Challenge) (Answer, error)
-	conn    net.Conn
-	writing sync.Mutex
+	path     string
+	answer   func(context.Context, Challenge) (Answer, error)
+	resolved func(Resolved)
+	conn     net.Conn
+	writing  sync.Mutex
 
 	lock      sync.Mutex
 	lastID    int
@@ -53,8 +56,8 @@ func SocketPath() string {
 // Dial connects to the broker.
 func Dial(ctx context.Context, options Options) (*Client, error) {
 	client := &Client{
-		path: options.Path, answer: options.Answer, waiting: map[int]chan message{}, fetches: map[string]*steps{},
-		questions: map[string]context.CancelFunc{}, closed: make(chan struct{})}
+		path: options.Path, answer: options.Answer, resolved: options.Resolved, waiting: map[int]chan message{},
+		fetches: map[string]*steps{}, questions: map[string]context.CancelFunc{}, closed: make(chan struct{})}
 	if client.path == "" {
 		client.path = SocketPath()
 	}
@@ -181,6 +184,11 @@ func (c *Client) take(m message) {
 		var params struct{ ID json.RawMessage }
 		if json.Unmarshal(m.Params, &params) == nil {
 			c.withdraw(string(params.ID))
+		}
+	case m.Method == "auth/resolved":
+		var end Resolved
+		if c.resolved != nil && json.Unmarshal(m.Params, &end) == nil {
+			c.resolved(end)
 		}
 	case m.Method == "fetch/headers" || m.Method == "fetch/completed":
 		var end completion

@@ -14,6 +14,21 @@ type ProtectionSpace struct {
 	ServerTrust                json.RawMessage `json:"serverTrust"`
 }
 
+// KnownUser is a stored login that fits a challenge, to be answered with Stored. Domain is empty where it has none.
+type KnownUser struct {
+	ID     string `json:"id"`
+	User   string `json:"user"`
+	Domain string `json:"domain"`
+	Source string `json:"source"`
+}
+
+// Resolved is how an answer ended: Outcome is accepted, refused, abandoned or superseded, and User who was accepted or refused.
+type Resolved struct {
+	ChallengeID string `json:"challengeId"`
+	Outcome     string `json:"outcome"`
+	User        string `json:"user"`
+}
+
 // Challenge is what the broker asks; Raw has all of it.
 type Challenge struct {
 	ID                   string          `json:"challengeId"`
@@ -21,6 +36,7 @@ type Challenge struct {
 	URL                  string          `json:"url"`
 	Method               string          `json:"method"`
 	ProtectionSpace      ProtectionSpace `json:"protectionSpace"`
+	KnownUsers           []KnownUser     `json:"knownUsers"`
 	PreviousFailureCount int             `json:"previousFailureCount"`
 	Accepts              []string        `json:"accepts"`
 	PersistenceAllowed   []string        `json:"persistenceAllowed"`
@@ -49,6 +65,7 @@ var (
 // Credential has a Type, and the members that the protocol says of it.
 type Credential struct {
 	Type        string `json:"type"`
+	ID          string `json:"id,omitempty"`
 	User        string `json:"user,omitempty"`
 	Password    string `json:"password,omitempty"`
 	Domain      string `json:"domain,omitempty"`
@@ -86,6 +103,9 @@ func (c Credential) GoString() string { return c.String() }
 func Password(user, password string) Answer {
 	return With(Credential{Type: "password", User: user, Password: password})
 }
+
+// Stored answers with a stored login that the challenge lists: nobody has to type its password.
+func Stored(known KnownUser) Answer { return With(Credential{Type: "stored", ID: known.ID}) }
 
 // With answers with a credential.
 func With(credential Credential) Answer { return Answer{Action: "credential", Credential: &credential} }

@@ -8,9 +8,12 @@
  *   auth?: {authenticationMethod: string, source: string, user: string | null} | null}} Head
  * @typedef {{user: string, password: string, domain?: string, persistence?: string}} Login
  * @typedef {'continue' | 'cancel' | 'default' | 'reject'} Decision
+ * @typedef {{id: string, user: string, domain?: string, source: string}} KnownUser  a stored login, for `stored`
+ * @typedef {{challengeId: string, action: string, by: string, outcome: 'accepted' | 'refused' | 'abandoned' | 'superseded',
+ *   user?: string}} Resolved
  * @typedef {Login | {type: string} | {action: string} | Decision | null | undefined} Answer  nothing means 'continue'
  * @typedef {{challengeId: string, url: string, protectionSpace: Record<string, any>, previousFailureCount: number,
- *   accepts: string[], persistenceAllowed: string[]} & Record<string, any>} Challenge  as in `auth/challenge`
+ *   accepts: string[], persistenceAllowed: string[], knownUsers?: KnownUser[]} & Record<string, any>} Challenge  as in `auth/challenge`
  * @typedef {string | Uint8Array | AsyncIterable<Uint8Array> | Iterable<Uint8Array>} Data  a Readable among them
  */
 import { realpathSync, statSync } from 'node:fs'
@@ -35,6 +38,9 @@ export class BrokerError extends Error {
   get retriable() { return this.retry === 'later' }
 }
 
+/** Answers with one of the stored logins that a challenge lists in `knownUsers`, so that nobody types its password. */
+export const stored = ({ id }) => ({ type: 'stored', id })
+
 /** Nobody listens at `path`, another user does or could, or the broker has gone away. */
 export class ConnectionError extends Error {
   constructor(message, path) {
@@ -52,7 +58,7 @@ export function socketPath(environment = process.env) {
 
 /** One connection, for any number of fetches at once. */
 export class Watchword {
-  #path; #socket; #answer
+  #path; #socket; #answer; #resolved
   #nextId = 0
   #waiting = new Map()
   #fetches = new Map()
@@ -61,14 +67,16 @@ export class Watchword {
   #failure = null
 
   /**
-   * @param {{answer?: (challenge: Challenge, signal: AbortSignal) => Answer | Promise<Answer>, path?: string, name?: string}} [options]
-   *   `answer` is asked when a server is; its signal says that the question was withdrawn.
+   * @param {{answer?: (challenge: Challenge, signal: AbortSignal) => Answer | Promise<Answer>, resolved?: (end: Resolved) => void,
+   *   path?: string, name?: string}} [options]
+   *   `answer` is asked when a server asks; its signal says that the question was withdrawn. `resolved` is told how an answer ended.
    * @returns {Promise<Watchword>}
    */
-  static async connect({ answer, path = socketPath(), name = 'node' } = {}) {
+  static async connect({ answer, resolved, path = socketPath(), name = 'node' } = {}) {
     const broker = new Watchword()
     broker.#path = path
     broker.#answer = answer
+    broker.#resolved = resolved
     broker.#socket = await open(path, false)
     broker.#socket.on('data', data => broker.#receive(data))
     broker.#socket.on('error', () => {})
@@ -160,6 +168,7 @@ export class Watchword {
   #take({ id, method, params, result, error }) {
     if (method === 'auth/challenge') this.#reply(id, params)
     else if (method === '$/cancelRequest') this.#questions.get(params.id)?.abort()
+    else if (method === 'auth/resolved') this.#resolved?.(params)
     else if (method === 'fetch/headers') this.#fetches.get(params.fetchId)?.begin(params)
     else if (method === 'fetch/completed') this.#fetches.get(params.fetchId)?.complete(params)
     else if (method && id !== undefined) this.#send({ id, error: { code: -32601, message: 'this client does not answer that' } })

@@ -19,14 +19,21 @@ my $json = JSON::PP->new->utf8->canonical;
 my %DECISIONS = map { $_ => 1 } qw(continue cancel default reject);
 
 # `answer` gets each challenge, as in auth/challenge, and returns { user, password }, another credential (with a `type`), one of
-# the words continue, cancel, default and reject, or nothing, which means continue.
+# the words continue, cancel, default and reject, or nothing, which means continue; `stored` makes an answer of one of the stored
+# logins in $challenge->{knownUsers}. `resolved` is told how an answer ended, as in auth/resolved, before the fetch returns.
 sub new {
     my ($class, %options) = @_;
-    my $self = bless { path => $options{path} // socket_path(), answer => $options{answer}, last => 0, begun => {}, completed => {} }, $class;
+    my $self = bless { path => $options{path} // socket_path(), answer => $options{answer}, resolved => $options{resolved}, last => 0, begun => {}, completed => {} }, $class;
     $self->{socket} = $self->_connect;
     my $capabilities = $self->{answer} ? { challenge => { delivery => 'request' } } : {};
     $self->call('initialize', { client => { name => $options{name} // 'perl' }, protocolVersion => 1, capabilities => $capabilities });
     return $self;
+}
+
+# An answer with one of the stored logins that a challenge lists: nobody has to type its password.
+sub stored {
+    my ($known) = @_;
+    return { type => 'stored', id => $known->{id} };
 }
 
 # $WATCHWORD_SOCKET, else below $XDG_RUNTIME_DIR, else below /run/user/UID.
@@ -148,6 +155,7 @@ sub _receive {
     my ($method, $params) = @{$message}{qw(method params)};
     return $message if !$method;
     if ($method eq 'auth/challenge') { $self->_reply($message) }
+    elsif ($method eq 'auth/resolved') { $self->{resolved}->($params) if $self->{resolved} }
     elsif ($method eq 'fetch/headers') { $self->{begun}{ $params->{fetchId} } = $params }
     elsif ($method eq 'fetch/completed') { $self->{completed}{ $params->{fetchId} } = $params }
     elsif (defined $message->{id}) { $self->_send({ id => $message->{id}, error => { code => -32601, message => 'this client does not answer that' } }) }

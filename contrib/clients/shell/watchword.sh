@@ -7,8 +7,10 @@
 # socket could be another user's.
 #
 # A challenge is answered by the function watchword_answer, which gets its parameters as JSON on standard input and writes the
-# answer as JSON: {"action":"cancel"}, say. `watchword_credential` makes one of two lines, the user and the password. Unless
-# the script has an own one, watchword_answer asks at the terminal. No secret is ever an argument of a program.
+# answer as JSON: {"action":"cancel"}, say. `watchword_credential` makes one of two lines, the user and the password;
+# `watchword_stored` one of the stored logins in .knownUsers, by its id. Unless the script has an own one, watchword_answer asks at
+# the terminal, where the name of a saved login is enough. The function watchword_resolved, if there is one, gets the parameters of
+# auth/resolved, how an answer ended. No secret is ever an argument of a program.
 
 watchword_socket() {
     local runtime=/run/user/$UID
@@ -21,6 +23,17 @@ watchword_credential() {
     jq -Rsc 'split("\n") | {action: "credential", credential: {type: "password", user: .[0], password: .[1]}}'
 }
 
+# `watchword_stored ID`. Standard output: the answer.
+watchword_stored() {
+    printf '%s' "$1" | jq -Rsc '{action: "credential", credential: {type: "stored", id: .}}'
+}
+
+# Standard input: a challenge, and then a name. Standard output: the id of the saved login with this very name; nothing if there is none.
+_watchword_known() {
+    jq -Rsr 'split("\n") | .[1] as $name | .[0] | fromjson
+        | first((.knownUsers // [])[] | select((if .domain then "\(.domain)\\\(.user)" else .user end) == $name) | .id) // empty'
+}
+
 # `_watchword_shown EXPRESSION [CHARACTERS]`: text of a server for a terminal. Nothing in it acts there, or reverses the line, and it
 # is cut after 200 characters or CHARACTERS.
 _watchword_shown() {
@@ -29,7 +42,7 @@ _watchword_shown() {
 
 if ! declare -F watchword_answer >/dev/null; then
     watchword_answer() {
-        local challenge user password
+        local challenge user password known
         challenge=$(cat)
         if ! { exec {terminal}<>/dev/tty; } 2>/dev/null || ! jq -e '.accepts | index("password")' <<<"$challenge" >/dev/null; then
             echo '{"action":"default"}'
@@ -39,8 +52,16 @@ if ! declare -F watchword_answer >/dev/null; then
         printf '%s asks for a login; it says: %s\n' \
             "$(_watchword_shown '(.protectionSpace | "\(.proxyType // .protocol)://\(.host):\(.port)")' 300 <<<"$challenge")" \
             "$(_watchword_shown .protectionSpace.realm <<<"$challenge")" >&"$terminal"
+        if jq -e '.knownUsers' <<<"$challenge" >/dev/null; then
+            printf 'Saved logins: %s. Type one of these names to use it.\n' "$(_watchword_shown \
+                '([.knownUsers[] | (if .domain then "\(.domain)\\\(.user)" else .user end)] | join(", "))' 2000 <<<"$challenge")" >&"$terminal"
+        fi
         # Without IFS, `read` removes blanks at both ends of what was typed.
-        if IFS= read -r -u "$terminal" -p 'User: ' user && IFS= read -r -s -u "$terminal" -p 'Password: ' password; then
+        IFS= read -r -u "$terminal" -p 'User: ' user || { echo '{"action":"cancel"}'; return; }
+        known=$(printf '%s\n%s' "$(jq -c . <<<"$challenge")" "$user" | _watchword_known)
+        if [ -n "$known" ]; then
+            watchword_stored "$known"
+        elif IFS= read -r -s -u "$terminal" -p 'Password: ' password; then
             printf '\n' >&"$terminal"
             printf '%s\n%s\n' "$user" "$password" | watchword_credential
         else
@@ -99,6 +120,7 @@ _watchword_converse() {
     while IFS= read -r line <&"$from_broker"; do
         case $(jq -r 'if .method then .method elif .error then "error" else "result \(.id)" end' <<<"$line") in
             auth/challenge) _watchword_reply "$line" ;;
+            auth/resolved) if declare -F watchword_resolved >/dev/null; then jq -c .params <<<"$line" | watchword_resolved; fi ;;
             error) _watchword_error .error <<<"$line"; return 1 ;;
             'result 2') token=$(jq -c .result.attachToken <<<"$line") ;;
             fetch/headers)

@@ -10,9 +10,9 @@ from .answers import (
     CANCEL, CONTINUE, DEFAULT, REJECT, Answer, Certificate, Credential, Decision, Header, Password, Proposed, Stored, Token, Trust)
 from .client import Stream, Watchword
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
-from .messages import Challenge, Fetched
+from .messages import Challenge, Fetched, KnownUser, Resolved
 
 __all__ = [
     "CANCEL", "CONTINUE", "DEFAULT", "REJECT", "Answer", "BrokerError", "BrokerNotRunning", "Certificate", "Challenge",
-    "ConnectionClosed", "Credential", "Decision", "Fetched", "Header", "Password", "Proposed", "SocketNotTrusted", "Stored", "Stream",
-    "Token", "Trust", "Watchword", "WatchwordError"]
+    "ConnectionClosed", "Credential", "Decision", "Fetched", "Header", "KnownUser", "Password", "Proposed", "Resolved",
+    "SocketNotTrusted", "Stored", "Stream", "Token", "Trust", "Watchword", "WatchwordError"]

@@ -11,9 +11,9 @@ import json
 from typing import Any, AsyncIterable, AsyncIterator, Awaitable, Callable, Dict, List, Optional, Set, Tuple, Union, cast
 
 from . import _trust, _wire
-from .answers import Answer, answer_json
+from .answers import Answer, ResolvedHandler, answer_json
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed
-from .messages import Body, Challenge, Fetched, Message, Named, Started
+from .messages import Body, Challenge, Fetched, Message, Named, Resolved, Started
 
 #: A coroutine function runs on the loop; a plain function, which may ask a person and block, in a thread of its own.
 AsyncAnswerer = Callable[[Challenge], Union[Answer, Awaitable[Answer]]]
@@ -23,9 +23,11 @@ AsyncData = Union[_wire.Data, AsyncIterable[bytes]]
 class AsyncWatchword:
     """One connection. A task that is cancelled while it waits for a fetch cancels the fetch."""
 
-    def __init__(self, answer: Optional[AsyncAnswerer] = None, path: Optional[str] = None, name: str = "python"):
+    def __init__(
+            self, answer: Optional[AsyncAnswerer] = None, path: Optional[str] = None, name: str = "python",
+            resolved: Optional[ResolvedHandler] = None):
         self.path = _wire.socket_path(path)
-        self._answer, self._name = answer, name
+        self._answer, self._name, self._resolved = answer, name, resolved
         self._ids = itertools.count(1)
         self._replies: Dict[int, "asyncio.Future[Message]"] = {}
         # Of fetches that were begun with `start`, by name: their heads and their ends.
@@ -194,6 +196,9 @@ class AsyncWatchword:
         elif method == "$/cancelRequest":
             if question := self._questions.pop(params["id"], None):
                 question.cancel()
+        elif method == "auth/resolved":
+            if self._resolved:
+                self._resolved(cast(Resolved, params))
         elif method == "fetch/headers":
             self._settle(self._begun, params)
         elif method == "fetch/completed":

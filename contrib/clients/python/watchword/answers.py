@@ -3,7 +3,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Union
 
-from .messages import Challenge
+from .messages import Challenge, Resolved
 
 
 class Decision(enum.Enum):
@@ -92,6 +92,8 @@ Credential = Union[Password, Token, Header, Certificate, Trust, Proposed, Stored
 #: User and password stand for `Password`, `None` for `CONTINUE`; a dictionary goes to the broker as it is.
 Answer = Union[Credential, Decision, Tuple[str, str], Mapping[str, Any], None]
 Answerer = Callable[[Challenge], Answer]
+#: Told how an answer ended, before the fetch returns.
+ResolvedHandler = Callable[[Resolved], object]
 
 _TYPES = {
     Password: "password", Token: "token", Header: "header", Certificate: "certificate", Trust: "trust", Proposed: "proposed",

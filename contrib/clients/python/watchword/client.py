@@ -7,7 +7,7 @@ import socket
 from typing import Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Optional, Set, Tuple, cast
 
 from . import _wire
-from .answers import Answerer, answer_json
+from .answers import Answerer, ResolvedHandler, answer_json
 from .errors import BrokerError, ConnectionClosed
 from .messages import Body, Fetched, Message, Named, Started
 
@@ -18,12 +18,14 @@ class Watchword:
     A call that is interrupted (by Ctrl-C, or by an exception in `answer`) is cancelled, and the connection is good for more.
     """
 
-    def __init__(self, answer: Optional[Answerer] = None, path: Optional[str] = None, name: str = "python"):
+    def __init__(
+            self, answer: Optional[Answerer] = None, path: Optional[str] = None, name: str = "python",
+            resolved: Optional[ResolvedHandler] = None):
         self.path = _wire.socket_path(path)
         self._socket = _wire.connect(self.path)
         self._buffer, self._searched = bytearray(), 0
         self._ids = itertools.count(1)
-        self._answer = answer
+        self._answer, self._resolved = answer, resolved
         self._waiting: Set[int] = set()
         self._replies: Dict[int, Message] = {}
         # Of fetches that were begun with `start`, by name.
@@ -169,6 +171,9 @@ class Watchword:
         method, params = message.get("method"), message.get("params")
         if method == "auth/challenge":
             self._reply(message)
+        elif method == "auth/resolved":
+            if self._resolved:
+                self._resolved(params)
         elif method == "fetch/headers":
             self._begun[params["fetchId"]] = params
         elif method == "fetch/completed":

@@ -57,6 +57,16 @@ class Challenge(TypedDict, total=False):
     downgrade: bool
 
 
+class Resolved(TypedDict, total=False):
+    """The parameters of `auth/resolved`: how an answer ended. `outcome` is accepted, refused, abandoned or superseded."""
+
+    challengeId: str
+    action: str
+    by: str
+    outcome: str
+    user: str
+
+
 class Body(TypedDict, total=False):
     """`string` and `base64` have a `value`; a `handle` has the `fetchId` to read from."""
 

@@ -36,7 +36,33 @@ pub enum Answer {
     Reject,
 }
 
+/// A stored login that fits a challenge, to be answered with `Answer::stored`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownUser {
+    pub id: String,
+    pub user: String,
+    /// The Windows domain, where the login has one apart from the user.
+    pub domain: Option<String>,
+    pub source: String,
+}
+
+impl KnownUser {
+    /// Those that the parameters of `auth/challenge` list.
+    pub fn all(challenge: &Json) -> Vec<KnownUser> {
+        let text = |json: &Json, name| json.get(name).text().map(str::to_owned);
+        let known = |one: &Json| {
+            Some(KnownUser { id: text(one, "id")?, user: text(one, "user")?, domain: text(one, "domain"), source: text(one, "source")? })
+        };
+        challenge.get("knownUsers").list().iter().filter_map(known).collect()
+    }
+}
+
 impl Answer {
+    /// A stored login that the challenge lists: nobody has to type its password.
+    pub fn stored(known: &KnownUser) -> Answer {
+        Answer::Credential(Json::object([("type", "stored".into()), ("id", known.id.as_str().into())]))
+    }
+
     pub fn password(user: &str, password: &str) -> Answer {
         Answer::Credential(Json::object([("type", "password".into()), ("user", user.into()), ("password", password.into())]))
     }
@@ -90,6 +116,7 @@ pub struct Watchword<A> {
     /// How what is being waited for is cancelled.
     current: Arc<Mutex<Option<Json>>>,
     answer: A,
+    resolved: Option<Box<dyn FnMut(&Json)>>,
     last: i64,
     begun: HashMap<String, Json>,
     completed: HashMap<String, Json>,
@@ -112,8 +139,8 @@ impl<A: FnMut(&Json) -> Answer> Watchword<A> {
         let stream = open(path)?;
         let writer = Arc::new(Mutex::new(stream.try_clone().map_err(Error::Io)?));
         let mut broker = Watchword {
-            path: path.to_owned(), reader: BufReader::with_capacity(1 << 16, stream), writer, current: Arc::default(), answer, last: 0,
-            begun: HashMap::new(), completed: HashMap::new(),
+            path: path.to_owned(), reader: BufReader::with_capacity(1 << 16, stream), writer, current: Arc::default(), answer,
+            resolved: None, last: 0, begun: HashMap::new(), completed: HashMap::new(),
         };
         let client = Json::object([("name", name.into())]);
         let challenge = Json::object([("delivery", "request".into())]);
@@ -121,6 +148,9 @@ impl<A: FnMut(&Json) -> Answer> Watchword<A> {
         broker.call("initialize", Json::object([("client", client), ("protocolVersion", 1.into()), ("capabilities", capabilities)]))?;
         Ok(broker)
     }
+
+    /// `resolved` is told how an answer ended, with the parameters of `auth/resolved`, before the fetch returns.
+    pub fn on_resolved(&mut self, resolved: impl FnMut(&Json) + 'static) { self.resolved = Some(Box::new(resolved)); }
 
     /// For ending a call from another thread.
     pub fn canceller(&self) -> Canceller { Canceller { writer: self.writer.clone(), current: self.current.clone() } }
@@ -249,6 +279,11 @@ impl<A: FnMut(&Json) -> Answer> Watchword<A> {
             Some("auth/challenge") => {
                 let answer = (self.answer)(params).json();
                 self.send(Json::object([("id", message.get("id").clone()), ("result", answer)]))?;
+            }
+            Some("auth/resolved") => {
+                if let Some(resolved) = &mut self.resolved {
+                    resolved(params);
+                }
             }
             Some("fetch/headers") => drop(self.begun.insert(name(), params.clone())),
             Some("fetch/completed") => drop(self.completed.insert(name(), params.clone())),

@@ -1,0 +1,17 @@
+# Answers with a stored login: says who is listed, how the answer ended, and what came.
+use strict;
+use warnings;
+use Watchword;
+
+binmode STDOUT, ':utf8';
+my ($url, $wanted) = split / /, $ARGV[0];
+utf8::decode($wanted);
+my $broker = Watchword->new(
+    answer => sub {
+        my @known = @{ $_[0]{knownUsers} // [] };
+        print 'known ', join(',', map { $_->{domain} ? "$_->{domain}\\$_->{user}" : $_->{user} } @known), "\n";
+        my ($found) = grep { $_->{user} eq $wanted } @known;
+        return $found ? Watchword::stored($found) : 'cancel';
+    },
+    resolved => sub { print "resolved $_[0]{outcome} $_[0]{user}\n" });
+print 'body ', $broker->fetch($url)->{content};

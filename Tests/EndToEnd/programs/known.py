@@ -1,0 +1,27 @@
+"""Answers with a stored login: says who is listed, how the answer ended, and what came. With `async`, by the client for asyncio."""
+import asyncio
+import sys
+
+from watchword import CANCEL, Stored, Watchword
+from watchword.aio import AsyncWatchword
+
+url, wanted, *how = sys.argv[1].split(" ")
+
+
+def answer(challenge):
+    known = challenge.get("knownUsers", [])
+    print("known", ",".join("\\".join(filter(None, (one.get("domain"), one["user"]))) for one in known))
+    return next((Stored(one["id"]) for one in known if one["user"] == wanted), CANCEL)
+
+
+def resolved(end):
+    print("resolved", end["outcome"], end["user"])
+
+
+async def main():
+    async with AsyncWatchword(answer, resolved=resolved) as broker:
+        return await broker.fetch(url)
+
+
+page = asyncio.run(main()) if how else Watchword(answer, resolved=resolved).fetch(url)
+print("body", page["body"]["value"], end="")

@@ -1,0 +1,97 @@
+"""The clients of every language choose among the stored logins that a challenge lists, and hear how the answer ended.
+
+Their handlers run against the real broker, with two logins in a real keyring; what the server gets is compared byte by byte.
+"""
+import json
+import pathlib
+import shutil
+
+import pytest
+
+from rig.clients import CLIENTS
+from rig.dying import basic
+from rig.keyring import description
+from rig.languages import built
+from rig.scripted import basic_server
+from rig.terminal import Terminal
+
+PROGRAMS = pathlib.Path(__file__).with_name("programs")
+#: What is copied where in the folder of the client, what builds it, and what runs it.
+CHOOSERS = {
+    "python": ("known.py", "known.py", None, ["/usr/bin/python3", "known.py"]),
+    "asyncio": ("known.py", "known.py", None, ["/usr/bin/python3", "known.py"]),
+    "shell": ("known.sh", "known.sh", None, ["bash", "known.sh"]),
+    "node": ("known.mjs", "known.mjs", None, ["node", "known.mjs"]),
+    "perl": ("known.pl", "known.pl", None, ["perl", "-I.", "known.pl"]),
+    "go": ("known.go", "known/main.go", ["go", "build", "-o", "known/built", "./known"], ["known/built"]),
+    "rust": ("known.rs", "examples/known.rs", ["cargo", "build", "-q", "--example", "known"], ["target/debug/examples/known"]),
+}
+
+
+@pytest.fixture
+def choose(stage, gnome, tmp_path_factory):
+    """`choose(language, users, wanted)`: the lines of its program, and what the server got. Each user has a password of its own,
+    and the server wants that of `wanted`."""
+    def choose(name, users, wanted):
+        file, place, build, command = CHOOSERS[name]
+        language = built({"asyncio": "python"}.get(name, name), tmp_path_factory)
+        (language.folder / place).parent.mkdir(exist_ok=True)
+        shutil.copy(PROGRAMS / file, language.folder / place)
+        if build:
+            language.tool(*build)
+        passwords = {user: stage.secret() for user in users}
+        server = stage.server(basic_server(wanted, passwords[wanted]))
+        stage.allow(passwords[wanted], server)
+        for user, password in passwords.items():
+            gnome.put(password, **description(server, user))
+        broker = stage.broker(environment=gnome.for_broker)
+        done = language.run(f"{server.url} {wanted}{' async' if name == 'asyncio' else ''}", broker.socket, command=command)
+        assert done.returncode == 0, done.stderr.decode()
+        said = (done.stdout + done.stderr).decode()
+        assert not any(password in said for password in passwords.values())
+        return dict(line.split(" ", 1) for line in said.splitlines()), server, basic(wanted, passwords[wanted])
+    return choose
+
+
+@pytest.mark.parametrize("language", CHOOSERS)
+def test_a_stored_login_is_chosen_and_its_end_told(choose, language):
+    told, server, right = choose(language, ["bob", "alice"], "alice")
+    assert sorted(told["known"].split(",")) == ["alice", "bob"]
+    assert told["resolved"] == "accepted alice" and "body" in told
+    assert server.authorizations == [None, right]
+
+
+@pytest.mark.parametrize("language", CHOOSERS)
+@pytest.mark.parametrize("users, wanted", [(["k", "\u212a"], "\u212a"), (["cafe\u0301", "caf\u00e9"], "caf\u00e9")], ids=["kelvin", "nfc"])
+def test_names_that_look_the_same_are_different_users(choose, language, users, wanted):
+    told, server, right = choose(language, users, wanted)
+    assert sorted(told["known"].split(",")) == sorted(users) and told["resolved"] == f"accepted {wanted}"
+    assert server.authorizations == [None, right]
+
+
+# The shell's own question
+
+KNOWN = [{"id": "keyring:/1", "user": "alice", "source": "keyring"}, {"id": "session:2", "user": "bob", "domain": "CORP", "source": "session"},
+         {"id": "session:3", "user": "\u212a", "source": "session"}]
+CHALLENGE = {"accepts": ["password"], "url": "https://h/", "knownUsers": KNOWN,
+             "protectionSpace": {"protocol": "https", "host": "h", "port": 443, "realm": "Staff"}}
+
+
+@pytest.mark.parametrize("typed, identifier", [
+    ("alice", "keyring:/1"), ("CORP\\bob", "session:2"), ("\u212a", "session:3"), ("bob", None), ("Alice", None), ("K", None),
+    (" alice", None)])
+def test_the_shell_takes_the_name_of_a_saved_login(tmp_path, typed, identifier):
+    (tmp_path / "challenge").write_text(json.dumps(CHALLENGE))
+    terminal = Terminal(
+        "/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; watchword_answer <{tmp_path}/challenge >{tmp_path}/answer",
+        environment={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "TERM": "dumb"})
+    terminal.expect("Saved logins: alice, CORP\\bob, \u212a. Type one of these names to use it.")
+    terminal.expect("User: ")
+    terminal.type(typed + "\n")
+    if not identifier:
+        terminal.expect("Password: ")
+        terminal.type("x\n")
+    assert terminal.end() == 0
+    credential = json.loads((tmp_path / "answer").read_text())["credential"]
+    assert credential == (
+        {"type": "stored", "id": identifier} if identifier else {"type": "password", "user": typed, "password": "x"})
