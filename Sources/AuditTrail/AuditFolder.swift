@@ -3,8 +3,8 @@ internal import WatchwordProtocol
 
 /// The files of the audit log in their folder: 0600 in 0700, of this user, and not what a link leads to.
 ///
-/// Each line is one write(2) to a file that is opened for appending, so that those of several brokers stay whole. Nothing is
-/// forced to the disk: a line survives the end of the broker, not always that of the machine.
+/// Each line is one write(2) to a file that is opened for appending, so that those of several brokers stay whole. SIGKILL may
+/// cut the line that is being written: Linux looks for it after each page. Whoever writes next begins a new line behind it. Nothing is forced to the disk: a line survives the end of the broker, not always that of the machine.
 struct AuditFolder: AuditStorage {
     /// An open file. `@unchecked Sendable` is not needed: the number never changes, and only `deinit` closes it.
     private final class File: Sendable {
@@ -20,14 +20,18 @@ struct AuditFolder: AuditStorage {
     private var file: File?
     /// The last line of the file has no end: a broker, or the disk's room, came to its own before it.
     private var isTorn = false
+    /// Where the last line written here ends. A file that has another size has been written to by another broker.
+    private var end = 0
 
     init(path: String) { self.path = path }
 
     mutating func append(_ line: [UInt8], _ limits: AuditLimits) throws(AuditFailure) {
         do throws(AuditFailure) {
             var (file, size) = try current()
-            if size > 0, size + line.count > limits.fileBytes, try rotate(file, limits) { (file, _) = try current() }
-            try write(isTorn ? [UInt8(ascii: "\n")] + line : line, to: file)
+            if size > 0, size + line.count > limits.fileBytes, try rotate(file, limits) { (file, size) = try current() }
+            let bytes = isTorn ? [UInt8(ascii: "\n")] + line : line
+            try write(bytes, to: file)
+            end = size + bytes.count
         } catch {
             // Whatever it was, it is looked at anew next time.
             (file, folder) = (nil, nil)
@@ -41,6 +45,7 @@ struct AuditFolder: AuditStorage {
         if let file, let folder {
             let (mine, named) = (status(file.descriptor), status(name, in: folder))
             if let mine, let named, mine.st_ino == named.st_ino, mine.st_dev == named.st_dev {
+                if mine.st_size != end { isTorn = lacksEnd(file.descriptor, size: mine.st_size) }
                 return (file, Int(mine.st_size))
             }
         }
@@ -57,8 +62,7 @@ struct AuditFolder: AuditStorage {
         if status.st_mode & 0o077 != 0, fchmod(descriptor, 0o600) != 0 {
             throw failure("\(path)/\(name)", "can be read by others", errno)
         }
-        var last: UInt8 = 0
-        isTorn = status.st_size > 0 && (pread(descriptor, &last, 1, status.st_size - 1) != 1 || last != 0x0A)
+        isTorn = lacksEnd(descriptor, size: status.st_size)
         file = opened
         return (opened, Int(status.st_size))
     }
@@ -118,6 +122,11 @@ struct AuditFolder: AuditStorage {
         let error = count < 0 ? errno : ENOSPC
         if count > 0 { isTorn = count < bytes.count }
         guard count == bytes.count else { throw failure("\(path)/\(name)", "cannot be written", error) }
+    }
+
+    private func lacksEnd(_ descriptor: Int32, size: off_t) -> Bool {
+        var last: UInt8 = 0
+        return size > 0 && (pread(descriptor, &last, 1, size - 1) != 1 || last != UInt8(ascii: "\n"))
     }
 
     private func status(_ descriptor: Int32) -> stat? {

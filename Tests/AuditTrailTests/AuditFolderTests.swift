@@ -68,6 +68,17 @@ import Testing
         #expect(contents() == "{\"half\none\n")
     }
 
+    @Test func halfALineOfAnotherBrokerDoesNotDamageTheNext() throws {
+        var (folder, other) = (AuditFolder(path: path), AuditFolder(path: path))
+        try folder.append(line("one"), AuditLimits())
+        try other.append(line("two"), AuditLimits())
+        // It was killed while it wrote, and this one has had the file open all the time.
+        put((contents() ?? "") + "{\"half")
+        try folder.append(line("three"), AuditLimits())
+        try folder.append(line("four"), AuditLimits())
+        #expect(contents() == "one\ntwo\n{\"half\nthree\nfour\n")
+    }
+
     @Test func aLinkInPlaceOfTheFileIsRefused() {
         put("")
         unlink("\(path)/audit.jsonl")

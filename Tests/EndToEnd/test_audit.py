@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from rig import disk, leaks, schemas
-from rig.audit import clear, events, kinds, lines, numbers, protected, state, wait_for, wait_for_kinds
+from rig.audit import clear, events, kinds, lines, numbers, protected, state, wait_for, wait_for_kinds, whole_events
 from rig.client import password_answer
 from rig.keyring import description
 from rig.scripted import response
@@ -220,7 +220,8 @@ def test_a_link_in_place_of_the_file_is_refused(stage):
     wait_for_kinds(broker, "eventsLost", "unlocked")
 
 
-def test_a_broker_that_is_killed_leaves_whole_lines(stage):
+def test_a_broker_that_is_killed_leaves_whole_lines_but_for_the_last(stage):
+    """The kernel looks for SIGKILL after each page of a write: a line that is in two of them may end with the first."""
     broker = stage.broker()
     stop = threading.Event()
 
@@ -242,8 +243,8 @@ def test_a_broker_that_is_killed_leaves_whole_lines(stage):
     stop.set()
     for thread in threads:
         thread.join()
-    before = len(events(broker))
-    # Half a line, as after the end of the machine.
+    before = len(whole_events(broker))
+    # Half a line in any case; behind one that the kernel has cut it is the same line.
     with open(state(broker) / "audit.jsonl", "a") as file:
         file.write('{"time":"2026')
     broker.start()

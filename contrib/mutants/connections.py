@@ -277,6 +277,8 @@ MEMORY = [
 ]
 
 BROKER = [
+    ("a-cut-line-of-another-broker-is-ended", "Sources/AuditTrail/AuditFolder.swift",
+     "if mine.st_size != end {", "if mine.st_size < 0 {", "AuditTrailTests"),
     ("uid", SOCKET + "PeerPolicy.swift",
      "peer.pid > 0 && peer.uid != UInt32.max && peer.uid == uid", "peer.pid > 0 && peer.uid != UInt32.max",
      "BrokerSocketTests.BrokerServerTests"),
