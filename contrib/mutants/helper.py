@@ -17,6 +17,8 @@ DISPLAY = [
      "Tests/EndToEnd/test_clients_known_users.py"),
     ("go-names-the-stored-login", "contrib/clients/go/messages.go", 'Type: "stored", ID: known.ID', 'Type: "stored", ID: known.User',
      "Tests/EndToEnd/test_clients_known_users.py"),
+    ("the-document-lists-each-method-once", "Protocol/openrpc.json", '"name": "ping",', '"name": "initialize",',
+     "Tests/EndToEnd/test_openrpc.py"),
     ("agent-known-names-are-exact", AGENT + "fallbacks/conversation.py", "if one.name == user)", "if one.name.lower() == user.lower())",
      "Tests/EndToEnd/test_agent.py"),
     ("agent-zenity-mnemonic", AGENT + "fallbacks/zenity.py", '.replace("_", "__")', '.replace("_", "_")',

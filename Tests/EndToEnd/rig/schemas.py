@@ -16,7 +16,7 @@ def document():
 
 @functools.cache
 def methods(direction):
-    return {method["name"]: method for method in document()["methods"] if method["x-direction"] == direction}
+    return {method["name"]: method for method in document()["methods"] if method["x-direction"] in (direction, "both")}
 
 
 def check(value, schema):
