@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "contrib" / "agent"))
 
 from watchword_agent import answers, certificate_files, escaping, recent, secret, texts  # noqa: E402
 from watchword_agent.fallbacks.conversation import converse  # noqa: E402
+from watchword_agent.fallbacks.dialogue import picked  # noqa: E402
 from watchword_agent.question import Kind, NotUnderstood, read  # noqa: E402
 from watchword_agent.question_queue import Close, PassOn, QuestionQueue, Recount, Reply, Show  # noqa: E402
 
@@ -115,6 +116,20 @@ def test_without_windows_the_name_of_a_saved_login_is_enough(name, identifier):
         assert dialogue.prompts == ["User"]
     else:
         assert (answer["credential"]["type"], answer["credential"]["user"]) == ("password", name)
+
+
+@pytest.mark.parametrize("number", [True, 1.0, "1", None, [1]])
+def test_a_question_and_its_withdrawal_have_a_number(number):
+    with pytest.raises(NotUnderstood):
+        read({**message("auth.challenge/ntlm"), "id": number}, 0)
+    queue = QuestionQueue()
+    queue.arrived(question(number=1))
+    assert queue.request_withdrawn(number) == []
+
+
+@pytest.mark.parametrize("typed, value", [("1", "a"), (" 2 ", "b"), ("0", None), ("3", None), ("\u0661", None), ("\u00b2", None), ("", None)])
+def test_a_choice_is_made_with_ascii_digits(typed, value):
+    assert picked([("a", "A"), ("b", "B")], secret.Secret(bytearray(typed.encode()))) == value
 
 
 # The queue

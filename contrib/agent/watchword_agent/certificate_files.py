@@ -3,6 +3,9 @@ import os
 
 from .escaping import PATH_LIMIT, shown
 
+#: What is left out around a path. Blanks of other scripts may be part of a name.
+BLANKS = " \t\r\n"
+
 
 class NotUsable(Exception):
     """Nothing that could be sent; the text says why, and what to do."""
@@ -10,7 +13,7 @@ class NotUsable(Exception):
 
 def checked(text: str) -> str:
     """An absolute path of a file that can be read, or a `pkcs11:` URI."""
-    text = text.strip()
+    text = text.strip(BLANKS)
     if text.startswith("pkcs11:"):
         return text
     path = os.path.expanduser(text)
@@ -27,6 +30,6 @@ def checked(text: str) -> str:
 
 def folder_of(text: str) -> str:
     """Where choosing begins: beside the file that was typed, or else at home."""
-    path = os.path.expanduser(text.strip())
+    path = os.path.expanduser(text.strip(BLANKS))
     folder = os.path.dirname(path) if os.path.isabs(path) else ""
     return folder if folder and os.path.isdir(folder) else os.path.expanduser("~")

@@ -216,7 +216,8 @@ class BrokerConnection:
         if "method" in message:
             return self._on_message(message)
         identifier = message.get("id")
-        then = self._calls.pop(identifier, None) if isinstance(identifier, int) else None
+        # In Python `True` and `1.0` are the key that 1 is.
+        then = self._calls.pop(identifier, None) if type(identifier) is int else None
         if then is not None:
             then(message)
 

@@ -114,7 +114,7 @@ def read(message: Message, now: float) -> Question:
     """The question in a request of the broker."""
     params = message.get("params")
     request_id, method = message.get("id"), message.get("method")
-    if not isinstance(params, dict) or not isinstance(request_id, int):
+    if not isinstance(params, dict) or type(request_id) is not int:
         raise NotUnderstood("a question without parameters, or without a number")
     if method == "auth/confirm":
         return _consent(request_id, params, now)

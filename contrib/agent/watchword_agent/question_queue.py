@@ -96,7 +96,7 @@ class QuestionQueue:
 
     def request_withdrawn(self, request_id: object) -> list[Action]:
         """The broker takes a request back."""
-        return self._remove(lambda question: question.request_id == request_id)
+        return self._remove(lambda question: type(request_id) is int and question.request_id == request_id)
 
     def challenge_settled(self, identifier: object) -> list[Action]:
         """Answered elsewhere, or its fetch has ended."""

@@ -181,7 +181,9 @@ func (c *Client) take(m message) {
 		c.lock.Unlock()
 		go c.reply(ctx, m)
 	case m.Method == "$/cancelRequest":
-		var params struct{ ID json.RawMessage }
+		var params struct {
+			ID json.RawMessage `json:"id"`
+		}
 		if json.Unmarshal(m.Params, &params) == nil {
 			c.withdraw(string(params.ID))
 		}

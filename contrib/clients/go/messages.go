@@ -135,9 +135,26 @@ type bodyValue struct {
 }
 
 type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *Error          `json:"error"`
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  *Error
+}
+
+// UnmarshalJSON takes members by their very names: for structs, the package json takes "ID" and "\u212A" for "id" and "k", too.
+func (m *message) UnmarshalJSON(line []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil {
+		return err
+	}
+	m.ID, m.Params, m.Result = members["id"], members["params"], members["result"]
+	for name, into := range map[string]any{"method": &m.Method, "error": &m.Error} {
+		if value, isThere := members[name]; isThere {
+			if err := json.Unmarshal(value, into); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

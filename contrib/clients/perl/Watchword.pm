@@ -83,7 +83,7 @@ sub call {
     $self->_send({ id => $id, method => $method, params => $params // {} });
     my $message;
     my $went_well = eval {
-        do { $message = $self->_receive } until !$message->{method} && defined $message->{id} && $message->{id} eq $id;
+        do { $message = $self->_receive } until !$message->{method} && _is_reply_to($message, $id);
         1;
     };
     if (!$went_well) {
@@ -93,6 +93,12 @@ sub call {
     }
     die Watchword::Error->new($message->{error}) if $message->{error};
     return $message->{result};
+}
+
+# By their JSON: in Perl the string "1" and true equal the number 1.
+sub _is_reply_to {
+    my ($message, $id) = @_;
+    return $json->encode([$message->{id}]) eq "[$id]";
 }
 
 sub close { CORE::close($_[0]{socket}) }

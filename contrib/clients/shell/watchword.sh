@@ -118,10 +118,10 @@ _watchword_converse() {
             then {jsonrpc: "2.0", id: 2, method: "fetch/start", params: (.[1] + {url: .[0]})}
             else error("watchword: PARAMS is not one JSON object") end' >&"$to_broker" || return 1
     while IFS= read -r line <&"$from_broker"; do
-        case $(jq -r 'if .method then .method elif .error then "error" else "result \(.id)" end' <<<"$line") in
+        case $(jq -r 'if .method then .method else "\(if .error then "error" else "result" end) \(.id | tojson)" end' <<<"$line") in
             auth/challenge) _watchword_reply "$line" ;;
             auth/resolved) if declare -F watchword_resolved >/dev/null; then jq -c .params <<<"$line" | watchword_resolved; fi ;;
-            error) _watchword_error .error <<<"$line"; return 1 ;;
+            'error 1' | 'error 2') _watchword_error .error <<<"$line"; return 1 ;;
             'result 2') token=$(jq -c .result.attachToken <<<"$line") ;;
             fetch/headers)
                 status=$(jq .params.status <<<"$line")

@@ -114,6 +114,13 @@ def end(process: "subprocess.Popen[bytes]") -> None:
             process.wait(2)
 
 
+def picked(choices: Sequence[tuple[str, str]], typed: Optional[Secret]) -> Optional[str]:
+    """The value of the choice whose number was typed, in ASCII digits; anything else is the refusal."""
+    number = typed.text().strip() if typed is not None else ""
+    is_one = number.isascii() and number.isdecimal() and 1 <= int(number) <= len(choices)
+    return choices[int(number) - 1][0] if is_one else None
+
+
 def wrapped(text: str, columns: int) -> str:
     """With lines that are not longer, for helpers that break none: a window would be wider than the screen, and hide their ends."""
     lines = [textwrap.wrap(line, columns, break_on_hyphens=False) or [""] for line in text.split("\n")]

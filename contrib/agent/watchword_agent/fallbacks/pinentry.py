@@ -6,7 +6,7 @@ from typing import Optional, Sequence
 
 from ..escaping import shown
 from ..secret import Secret, wipe
-from .dialogue import Stopper, Unavailable, end, read_some, wrapped
+from .dialogue import Stopper, Unavailable, end, picked, read_some, wrapped
 
 _CANCELLED = {"83886179", "83886194"}  # GPG_ERR_CANCELED and GPG_ERR_NOT_CONFIRMED, of the source pinentry
 # pinentry-curses cannot ask where a line is wider than the terminal.
@@ -50,9 +50,7 @@ class Pinentry:
     def choose(self, text: str, choices: Sequence[tuple[str, str]], refusal: str) -> Optional[str]:
         """By number. Not with CONFIRM: there Enter says yes, and some pinentries report a closed window like its third button."""
         lines = [f"  {number}  {words}" for number, (_, words) in enumerate(choices, 1)]
-        typed = self._get("\n".join([text, "", *lines, f"  or nothing: {refusal}"]), "Number")
-        number = typed.text().strip() if typed is not None else ""
-        return choices[int(number) - 1][0] if number.isdecimal() and 1 <= int(number) <= len(choices) else None
+        return picked(choices, self._get("\n".join([text, "", *lines, f"  or nothing: {refusal}"]), "Number"))
 
     # Assuan
 

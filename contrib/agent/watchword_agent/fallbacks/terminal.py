@@ -6,7 +6,7 @@ from typing import Iterator, Optional, Sequence
 
 from ..escaping import shown
 from ..secret import Secret, wipe
-from .dialogue import Stopper, Unavailable, Withdrawn, one_line, read_some
+from .dialogue import Stopper, Unavailable, Withdrawn, one_line, picked, read_some
 
 
 class Terminal:
@@ -35,7 +35,7 @@ class Terminal:
         """Nothing but Enter takes the proposal."""
         self._introduce(text)
         typed = self._read(f"{prompt}{f' [{shown(initial)}]' if initial else ''}: ", is_secret=False)
-        return None if typed is None else typed.text().strip() or initial
+        return None if typed is None else typed.text() or initial
 
     def secret(self, text: str, prompt: str) -> Optional[Secret]:
         """Without an echo."""
@@ -47,9 +47,7 @@ class Terminal:
         self._introduce(text)
         lines = [f"  {number}  {words}" for number, (_, words) in enumerate(choices, 1)]
         self._write("\n".join([*lines, f"  0  {refusal}"]) + "\n")
-        typed = self._read(f"Which one? 1 to {len(choices)}, or [0]: ", is_secret=False)
-        number = typed.text().strip() if typed is not None else ""
-        return choices[int(number) - 1][0] if number.isdecimal() and 1 <= int(number) <= len(choices) else None
+        return picked(choices, self._read(f"Which one? 1 to {len(choices)}, or [0]: ", is_secret=False))
 
     def _introduce(self, text: str) -> None:
         """Once for each question."""

@@ -15,7 +15,7 @@ func main() {
 			return watchword.Cancel, nil
 		}
 		login, err := os.ReadFile(os.Getenv("LOGIN_FILE"))
-		user, password, _ := bytes.Cut(bytes.TrimSpace(login), []byte("\n"))
+		user, password, _ := bytes.Cut(bytes.TrimRight(login, "\n"), []byte("\n"))
 		return watchword.Password(string(user), string(password)), err
 	})
 	if err != nil {

@@ -87,13 +87,23 @@ func credential(request *http.Request) (*watchword.Credential, error) {
 		return &watchword.Credential{Type: "password", User: user, Password: password}, nil
 	}
 	scheme, value, _ := strings.Cut(header, " ")
-	switch strings.ToLower(scheme) {
+	switch lower(scheme) {
 	case "basic":
 		return nil, errors.New("the Authorization header is Basic, and cannot be read")
 	case "bearer":
-		return &watchword.Credential{Type: "token", Token: strings.TrimSpace(value)}, nil
+		return &watchword.Credential{Type: "token", Token: strings.Trim(value, " \t")}, nil
 	}
 	return &watchword.Credential{Type: "header", Scheme: scheme, Value: value}, nil
+}
+
+// lower is for names in ASCII: strings.ToLower makes letters of other scripts ASCII as well, U+0130 an i and U+212A a k.
+func lower(text string) string {
+	return strings.Map(func(letter rune) rune {
+		if 'A' <= letter && letter <= 'Z' {
+			return letter + 'a' - 'A'
+		}
+		return letter
+	}, text)
 }
 
 func made(request *http.Request, stream *watchword.Stream) *http.Response {

@@ -34,23 +34,23 @@ def split_headers(headers: Iterable[Tuple[str, str]]) -> Tuple[List[List[str]], 
     """
     kept, credential = [], None
     for name, value in headers:
-        if name.lower() == "authorization":
+        if _wire.ascii_lower(name) == "authorization":
             credential = _credential(value)
-        elif name.lower() not in _OF_THE_BROKER:
+        elif _wire.ascii_lower(name) not in _OF_THE_BROKER:
             kept.append([name, value])
     return kept, credential
 
 
 def _credential(value: str) -> Dict[str, Any]:
     scheme, _, rest = value.partition(" ")
-    if scheme.lower() == "basic":
+    if _wire.ascii_lower(scheme) == "basic":
         try:
             user, colon, password = base64.b64decode(rest, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             raise ValueError("the Authorization header is Basic, and not base64 of UTF-8") from None
         return {"type": "password", "user": user, "password": password}
-    if scheme.lower() == "bearer":
-        return {"type": "token", "token": rest.strip()}
+    if _wire.ascii_lower(scheme) == "bearer":
+        return {"type": "token", "token": rest.strip(" \t")}
     return {"type": "header", "scheme": scheme, "value": rest}
 
 
@@ -77,11 +77,11 @@ def insecure_target(url: str, status: int, headers: Iterable[Tuple[str, str]]) -
     The libraries that follow it strip and decode characters before they parse it (`ht%74p:`), so only what keeps to https
     however it is read passes: the scheme itself, or a reference without a scheme (RFC 3986 sections 4.1 and 4.2).
     """
-    locations = [value for name, value in headers if name.lower() == "location"]
+    locations = [value for name, value in headers if _wire.ascii_lower(name) == "location"]
     if not locations or not 300 <= status < 400 or urlsplit(url).scheme != "https":
         return None
     start = re.split("[/?#]", locations[0], maxsplit=1)[0]
-    stays = len(locations) == 1 and (start.lower() == "https:" or ":" not in start)
+    stays = len(locations) == 1 and (_wire.ascii_lower(start) == "https:" or ":" not in start)
     return None if stays else ", ".join(locations)
 
 

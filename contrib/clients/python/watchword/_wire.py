@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import stat
+import string
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Tuple, Union
 
 from . import _trust
@@ -19,6 +20,25 @@ LONGEST_LINE = 64 << 20
 DAY_MS = 86_400_000
 
 Data = Union[bytes, bytearray, str, BinaryIO, Iterable[bytes]]
+
+
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+def ascii_lower(text: str) -> str:
+    """For names of schemes, hosts and header fields: `str.lower` makes other letters ASCII as well (KELVIN SIGN a `k`)."""
+    return text.translate(_LOWER)
+
+
+def number(text: Optional[str]) -> Optional[int]:
+    """What ASCII digits say, and nothing else: `int` reads those of every script, signs, blanks and underscores."""
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def own_id(message: Message) -> Optional[int]:
+    """The id of a reply, as this client makes them. In Python `True` and `1.0` are the key that 1 is."""
+    found = message.get("id")
+    return found if type(found) is int else None
 
 
 def socket_path(explicit: Optional[str] = None) -> str:

@@ -209,7 +209,7 @@ class AsyncWatchword:
             self._take_reply(message)
 
     def _take_reply(self, message: Message) -> None:
-        waiting, result = self._replies.get(message.get("id") or 0), message.get("result") or {}
+        waiting, result = self._replies.get(_wire.own_id(message) or 0), message.get("result") or {}
         is_wanted = waiting is not None and not waiting.done()
         if "attachToken" in result and is_wanted:
             # What is told of it may be in the same bytes as this, and comes before the caller runs again.

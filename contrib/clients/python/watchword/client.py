@@ -181,8 +181,8 @@ class Watchword:
             self._completed[params["fetchId"]] = params
         elif method is not None and "id" in message:
             self._send(_wire.unknown_method(message))
-        elif method is None and message.get("id") in self._waiting:
-            self._replies[message["id"]] = message
+        elif method is None and (number := _wire.own_id(message)) in self._waiting:
+            self._replies[number] = message
 
     def _reply(self, message: Message) -> None:
         reply = {"action": "cancel"}

@@ -9,7 +9,7 @@ from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional,
 
 import httpx
 
-from . import _adapting
+from . import _adapting, _wire
 from .aio import AsyncAnswerer, AsyncStream, AsyncWatchword
 from .answers import Answerer
 from .client import Stream
@@ -114,7 +114,7 @@ def _data_of(request: httpx.Request) -> Tuple[Any, Optional[int]]:
     try:
         return request.content, None
     except httpx.RequestNotRead:
-        return request.stream, int(length) if length else None
+        return request.stream, _wire.number(length)
 
 
 def _response(

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from keyring import backend, credentials, errors
 
+from . import _wire
 from .client import Watchword
 from .errors import BrokerError, WatchwordError
 
@@ -95,6 +96,9 @@ def _space(service: str) -> Dict[str, Any]:
         port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         port = None
-    if parts.scheme not in _PORTS or not parts.hostname or not port:
+    # `parts.hostname` makes letters of other scripts ASCII.
+    authority = parts.netloc.rpartition("@")[2]
+    host = authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
+    if parts.scheme not in _PORTS or not host or not port:
         raise errors.KeyringError(f"{service!r} is no URL of http or https, and no host")
-    return {"protocol": parts.scheme, "host": parts.hostname, "port": port}
+    return {"protocol": parts.scheme, "host": _wire.ascii_lower(host), "port": port}

@@ -15,7 +15,7 @@ from requests.utils import select_proxy
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from urllib3.response import HTTPResponse
 
-from . import _adapting
+from . import _adapting, _wire
 from .answers import Answerer
 from .client import Stream
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
@@ -103,8 +103,7 @@ class WatchwordAdapter(HTTPAdapter):
 
 def _length(request: requests.PreparedRequest) -> Optional[int]:
     """What `requests` has found out about the size of a body that is no bytes."""
-    length = request.headers.get("Content-Length")
-    return int(length) if length and length.isdigit() else None
+    return _wire.number(request.headers.get("Content-Length"))
 
 
 def _read_timeout(timeout: Any) -> Optional[float]:

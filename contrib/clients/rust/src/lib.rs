@@ -272,7 +272,7 @@ impl<A: FnMut(&Json) -> Answer> Watchword<A> {
             Ok(count) if count > 0 => {}
             _ => return Err(Error::Closed { path: self.path.clone() }),
         }
-        let message = Json::parse(line.trim_end()).map_err(Error::Protocol)?;
+        let message = Json::parse(&line).map_err(Error::Protocol)?;
         let params = message.get("params");
         let name = || params.get("fetchId").text().unwrap_or("").to_owned();
         match message.get("method").text() {
@@ -329,7 +329,7 @@ fn attach(path: &str, token: &str, side: &str) -> Result<BufReader<UnixStream>, 
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).map_err(closed)?;
-    let reply = Json::parse(line.trim_end()).map_err(Error::Protocol)?;
+    let reply = Json::parse(&line).map_err(Error::Protocol)?;
     match reply.get("error") {
         Json::Null => Ok(reader),
         error => Err(Error::of(error)),

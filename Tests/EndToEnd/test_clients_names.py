@@ -1,0 +1,147 @@
+"""Names and ids in the clients: what Unicode, or a language, takes for the same is not the same.
+
+U+212A is KELVIN SIGN, of which many languages make a `k`; U+0130 is one of which some make an `i`.
+"""
+import json
+import socket
+import threading
+
+import pytest
+
+from rig.clients import CLIENTS, site  # noqa: F401
+from rig.languages import SCRIPTS, built
+
+from watchword import Watchword, _adapting, _wire  # noqa: E402
+
+KELVIN = "\u212a"
+
+
+# Ids
+
+def wrong_replies(number):
+    """None of them is to the request with this id: other types, other members, nothing."""
+    error = {"code": 1, "message": "wrong answer", "data": {"kind": "wrong"}}
+    ids = [True, str(number), None, [number], number + 0.5, {"id": number}]
+    return [*({"jsonrpc": "2.0", "id": one, "error": error} for one in ids), {"jsonrpc": "2.0", "error": error},
+            {"jsonrpc": "2.0", "id": 99, "ID": number, "error": error}, {"jsonrpc": "2.0", "id": 99, "Id": number, "Error": error}]
+
+
+@pytest.fixture
+def broker_with_wrong_replies(tmp_path):
+    """Lets everybody in, and refuses every fetch; before each reply it says what is none."""
+    path = str(tmp_path / "scripted.sock")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(5)
+
+    def serve(connection):
+        with connection, connection.makefile("rb") as asked:
+            for line in asked:
+                request = json.loads(line)
+                right = {"result": {"protocolVersion": 1}} if request["method"] == "initialize" else {
+                    "error": {"code": 1014, "message": "right answer", "data": {"kind": "denied"}}}
+                said = [*wrong_replies(request["id"]), {"jsonrpc": "2.0", "id": request["id"], **right}]
+                connection.sendall(b"".join(json.dumps(one).encode() + b"\n" for one in said))
+
+    def accept():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    yield path
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+@pytest.mark.parametrize("language", list(SCRIPTS))
+def test_a_reply_has_the_very_id_of_its_request(language, broker_with_wrong_replies, tmp_path_factory, tmp_path):
+    login = tmp_path / "login"
+    login.write_text("bob\npw\n")
+    done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", broker_with_wrong_replies, login)
+    assert done.returncode != 0 and b"right answer" in done.stderr and b"wrong" not in done.stderr, done.stderr
+
+
+def test_so_it_is_with_asyncio(broker_with_wrong_replies):
+    from rig.clients import run
+    from watchword import BrokerError
+    from watchword.aio import AsyncWatchword
+
+    async def main():
+        async with AsyncWatchword(path=broker_with_wrong_replies) as broker:
+            with pytest.raises(BrokerError, match="right answer"):
+                await broker.fetch("http://127.0.0.1:1/")
+
+    run(main())
+
+
+# What is in a file for a login
+
+@pytest.mark.parametrize("language", list(SCRIPTS))
+def test_a_password_with_blanks_of_other_scripts_is_sent_as_it_is(language, stage, site, tmp_path_factory, tmp_path):
+    """Blanks at its end, and what Python takes for the end of a line inside."""
+    secret = stage.secret()
+    password = f"\u00a0{secret}\u2028\u0085x\u3000 "
+    server = stage.server(type(site)("bob", password))
+    stage.allow(secret, server)
+    login = tmp_path / "login"
+    login.write_text(f"bob\n{password}\n", newline="")
+    done = built(language, tmp_path_factory).run(server.url + "/page", site.broker_path, login)
+    assert (done.returncode, done.stdout) == (0, b"staff page\n"), done.stderr
+    assert server.seen[-1][2] == server.right
+
+
+# Header fields, schemes, hosts, numbers
+
+@pytest.mark.parametrize("name, kept", [
+    (f"{KELVIN}eep-Alive", True), ("Keep-Alive", False), ("KEEP-ALIVE", False), ("Author\u0130zation", True), ("HO\u017fT", True)])
+def test_only_the_fields_of_the_broker_are_left_out(name, kept):
+    headers, credential = _adapting.split_headers([(name, "x")])
+    assert headers == ([[name, "x"]] if kept else []) and credential is None
+
+
+@pytest.mark.parametrize("value, credential", [
+    ("Bearer  abc\t", {"type": "token", "token": "abc"}), ("BEARER \u00a0abc\u0085", {"type": "token", "token": "\u00a0abc\u0085"}),
+    (f"{KELVIN}erberos x", {"type": "header", "scheme": f"{KELVIN}erberos", "value": "x"}),
+    ("Bas\u0130c x", {"type": "header", "scheme": "Bas\u0130c", "value": "x"})])
+def test_a_credential_is_taken_as_it_is(value, credential):
+    assert _adapting.split_headers([("Authorization", value)]) == ([], credential)
+
+
+@pytest.mark.parametrize("text, number", [
+    ("12", 12), ("0", 0), ("\u0661\u0662", None), ("\u00b2", None), ("1_0", None), (" 1", None), ("+1", None), ("", None), (None, None)])
+def test_a_length_is_of_ascii_digits(text, number):
+    assert _wire.number(text) == number
+
+
+def test_hosts_and_schemes_are_lowered_as_ascii():
+    keyring_backend = pytest.importorskip("watchword.keyring_backend")
+    assert keyring_backend._space("HTTPS://Bob@K.Example:444/x") == {"protocol": "https", "host": "k.example", "port": 444}
+    assert keyring_backend._space("http://[FE80::1]/")["host"] == "fe80::1"
+    assert keyring_backend._space(f"https://{KELVIN}.example/")["host"] == f"{KELVIN}.example"
+    with pytest.raises(keyring_backend.errors.KeyringError):
+        keyring_backend._space(f"http{KELVIN}://h/")
+
+
+def test_a_host_that_only_looks_like_one_gets_nothing_that_is_stored(site):
+    """The broker says what it says of a host that is none; it must not be the other's password."""
+    keyring_backend = pytest.importorskip("watchword.keyring_backend")
+    keyring = keyring_backend.WatchwordKeyring(path=site.broker_path, persistence="forSession")
+    keyring.set_password("https://k.example/", "bob", site.password)
+    for act in (lambda: keyring.get_password(f"https://{KELVIN}.example/", "bob"),
+                lambda: keyring.delete_password(f"https://{KELVIN}.example/", "bob"),
+                lambda: keyring.set_password(f"https://{KELVIN}.example/", "bob", "x")):
+        try:
+            assert act() is None
+        except keyring_backend.errors.KeyringError:
+            pass
+    with Watchword(path=site.broker_path) as broker:
+        stored = broker.call("credential/list")["credentials"]
+    assert [one["protectionSpace"]["host"] for one in stored if one["protectionSpace"]["host"] == "k.example"] == ["k.example"]
+
+
+def test_the_go_modules_own_tests_pass(tmp_path_factory):
+    assert "ok" in built("go", tmp_path_factory).tool("go", "test", "./httptransport")
