@@ -68,6 +68,13 @@ def test_what_is_installed_works(installed):
     assert shown.returncode == 0, shown.stderr
 
 
+def test_a_file_that_two_programs_share_is_installed_for_each(installed):
+    """It is one in the source, by a link; what is installed leads to nothing that may be moved away."""
+    local = installed / "usr" / "local"
+    shared = local / "lib/watchword/agent/watchword_agent/trust.py"
+    assert not shared.is_symlink() and shared.read_bytes() == (local / "share/watchword/clients/python/watchword/_trust.py").read_bytes()
+
+
 @pytest.mark.parametrize("shell,ask", [
     ("bash", 'source usr/local/share/bash-completion/completions/watchword; COMP_WORDS=(watchword cred); COMP_CWORD=1; '
              'COMP_LINE="watchword cred"; COMP_POINT=14; '

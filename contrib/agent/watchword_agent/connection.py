@@ -79,12 +79,12 @@ class BrokerConnection:
         self._folder.connect("changed", changed)
 
     def _connected(self) -> socket.socket:
-        trust.check_directory(self._path)
+        _check(trust.directory_problem(self._path))
         hardening.show_for_greeting()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
         try:
             connection.connect(self._path)
-            trust.check_peer(connection)
+            _check(trust.peer_problem(connection))
         except OSError:
             connection.close()
             raise
@@ -247,3 +247,8 @@ class BrokerConnection:
         self._timer = 0
         self.start()
         return GLib.SOURCE_REMOVE
+
+
+def _check(problem: Optional[str]) -> None:
+    if problem:
+        raise OSError(problem)

@@ -9,7 +9,7 @@ import string
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Tuple, Union
 
 from . import _trust
-from .errors import BrokerError, BrokerNotRunning
+from .errors import BrokerError, BrokerNotRunning, SocketNotTrusted
 from .messages import Body, Message
 
 #: What is inline in a message; larger bodies go through a connection of their own.
@@ -48,9 +48,15 @@ def socket_path(explicit: Optional[str] = None) -> str:
     return explicit or os.environ.get("WATCHWORD_SOCKET") or f"{runtime}/watchword/broker.sock"
 
 
+def trust(path: str, problem: Optional[str]) -> None:
+    """Raises where there is a problem."""
+    if problem:
+        raise SocketNotTrusted(path, problem)
+
+
 def connect(path: str) -> socket.socket:
     """A connection to a broker of this user."""
-    _trust.check_directory(path)
+    trust(path, _trust.directory_problem(path))
     opened = socket.socket(socket.AF_UNIX)
     try:
         opened.connect(path)
@@ -58,7 +64,7 @@ def connect(path: str) -> socket.socket:
         opened.close()
         raise BrokerNotRunning(path, error.strerror or str(error)) from None
     try:
-        _trust.check_peer(opened, path)
+        trust(path, _trust.peer_problem(opened))
     except BaseException:
         opened.close()
         raise

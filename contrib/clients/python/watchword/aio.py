@@ -260,13 +260,13 @@ class AsyncWatchword:
     # The other connections
 
     async def _open(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        _trust.check_directory(self.path)
+        _wire.trust(self.path, _trust.directory_problem(self.path))
         try:
             reader, writer = await asyncio.open_unix_connection(self.path, limit=_wire.LONGEST_LINE)
         except OSError as error:
             raise BrokerNotRunning(self.path, error.strerror or str(error)) from None
         try:
-            _trust.check_peer(writer.get_extra_info("socket"), self.path)
+            _wire.trust(self.path, _trust.peer_problem(writer.get_extra_info("socket")))
         except BaseException:
             writer.close()
             raise
