@@ -18,7 +18,6 @@ from rig.subjects import let_others_reach
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))
 
 from watchword_agent import answers, certificate_files, escaping, recent, secret, texts  # noqa: E402
-from watchword_agent.fallbacks.conversation import converse  # noqa: E402
 from watchword_agent.fallbacks.dialogue import picked  # noqa: E402
 from watchword_agent.question import Kind, NotUnderstood, read  # noqa: E402
 from watchword_agent.question_queue import Close, PassOn, QuestionQueue, Recount, Reply, Show  # noqa: E402
@@ -57,65 +56,6 @@ def test_every_kind_of_question_is_understood(name, kind):
 def test_what_cannot_be_asked_is_not_understood(broken):
     with pytest.raises(NotUnderstood):
         read(broken, 0)
-
-
-def known(*users):
-    return [{"id": f"session:{number}", "user": user, "source": "session"} for number, user in enumerate(users)]
-
-
-def test_known_users_are_read_and_what_is_none_is_left_out():
-    asked = question("auth.challenge/known-users")
-    assert [(one.name, one.source) for one in asked.known_users] == [("alice", "keyring"), ("CORP\\bob", "session")]
-    odd = question("auth.challenge/known-users", knownUsers=[7, {"id": 1, "user": "a"}, {"id": "session:1"}, *known("eve")])
-    assert [one.user for one in odd.known_users] == ["eve"]
-    assert question("auth.challenge/known-users", knownUsers={"id": "x"}).known_users == ()
-
-
-def test_questions_with_other_known_users_are_asked_by_themselves():
-    queue = QuestionQueue()
-    queue.arrived(question("auth.challenge/known-users", number=1))
-    assert queue.arrived(question("auth.challenge/known-users", number=2)) == []
-    assert queue.arrived(question("auth.challenge/known-users", number=3, knownUsers=known("eve"))) == [Recount(1)]
-
-
-@pytest.mark.parametrize("user, is_apart", [("bob", False), ("BOB", True), ("carol", True)])
-def test_the_proposed_one_is_offered_apart_unless_it_is_among_the_known(user, is_apart):
-    proposed = {"user": user, "hasPassword": True, "source": "keyring"}
-    assert question("auth.challenge/known-users", proposedCredential=proposed).is_proposal_apart is is_apart
-
-
-class Typing:
-    """A dialogue in which these are typed."""
-
-    def __init__(self, *typed):
-        self.typed, self.prompts = list(typed), []
-
-    def has_room(self, text):
-        return True
-
-    def line(self, text, prompt, initial):
-        self.prompts.append(prompt)
-        return self.typed.pop(0) or initial
-
-    def secret(self, text, prompt):
-        self.prompts.append(prompt)
-        return self.typed.pop(0)
-
-
-@pytest.mark.parametrize("name, identifier", [
-    ("alice", "session:0"), ("CORP\\bob", "session:2"), ("\u212a", "session:1"), ("caf\u00e9", "session:3"),
-    ("bob", None), ("ALICE", None), ("k", None), ("K", None), ("cafe\u0301", None), (" alice", None)])
-def test_without_windows_the_name_of_a_saved_login_is_enough(name, identifier):
-    """Byte by byte: another user may have a name that looks the same."""
-    listed = known("alice", "\u212a", "bob", "caf\u00e9")
-    listed[2]["domain"] = "CORP"
-    dialogue = Typing(name, "secret")
-    answer = converse(question("auth.challenge/known-users", knownUsers=listed), dialogue)
-    if identifier:
-        assert answer == {"action": "credential", "credential": {"type": "stored", "id": identifier}}
-        assert dialogue.prompts == ["User"]
-    else:
-        assert (answer["credential"]["type"], answer["credential"]["user"]) == ("password", name)
 
 
 @pytest.mark.parametrize("number", [True, 1.0, "1", None, [1]])
