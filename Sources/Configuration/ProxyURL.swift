@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// The address of a proxy: what it speaks, its host and its port, and nothing else.
+/// The address of a proxy: what it speaks, its host and its port. A path behind them means nothing.
 enum ProxyURL {
     /// The canonical form. What is refused is never quoted: it may hold a password in any place.
     static func canonical(_ text: String) throws(Refusal) -> String {
@@ -9,8 +9,9 @@ enum ProxyURL {
                 "This URL holds a user or a password, and a password does not belong in this file. Take out what stands "
                     + "between // and @, and the @ too.")
         }
-        guard let (scheme, authority) = divide(text) else { throw Refusal("This is not the URL of a proxy. \(form)") }
-        guard !authority.contains(where: { "/?#".contains($0) }) else {
+        guard let (scheme, rest) = divide(text) else { throw Refusal("This is not the URL of a proxy. \(form)") }
+        let authority = rest.prefix { $0 != "/" }
+        guard !authority.contains(where: { "?#".contains($0) }) else {
             throw Refusal("After the host and the port of this URL there is something more. \(form)")
         }
         do throws(Refusal) {
@@ -26,7 +27,7 @@ enum ProxyURL {
     }
 
     /// `nil` for what proxies do not speak. A SOCKS proxy always resolves the names itself, whichever way it is written.
-    private static func divide(_ text: String) -> (scheme: String, authority: Substring)? {
+    private static func divide(_ text: String) -> (scheme: String, rest: Substring)? {
         let schemes = [
             ("http://", "http://"), ("https://", "https://"), ("socks5h://", "socks5h://"), ("socks5://", "socks5h://"),
         ]

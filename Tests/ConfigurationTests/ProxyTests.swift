@@ -10,6 +10,7 @@ import Testing
         ("http://192.0.2.1:65535", "http://192.0.2.1:65535"), ("https://p.example:443", "https://p.example:443"),
         ("HTTPS://P.example:8443", "https://p.example:8443"), ("socks5h://[::1]:1080", "socks5h://[::1]:1080"),
         ("socks5://p.example:1080", "socks5h://p.example:1080"), ("SOCKS5H://p:1", "socks5h://p:1"),
+        ("http://p:1/", "http://p:1"), ("http://p:1/a/b?c#d", "http://p:1"),
     ])
     func takesHostAndPort(url: String, canonical: String) {
         #expect(settings("proxy.url = '\(url)'")?.proxyURL == canonical)
@@ -24,7 +25,7 @@ import Testing
         ("http://proxy.example", "This URL names no port."),
         ("http://", "This URL names no host."), ("http://:3128", "This URL names no host."),
         ("http://proxy.example:0", "The port has to be"), ("http://proxy.example:", "The port has to be"),
-        ("http://proxy.example:3128/", "After the host and the port"), ("http://h:1?q", "After the host and the port"),
+        ("http://h:1?q", "After the host and the port"),
         ("http://h:1#f", "After the host and the port"), ("http://::1:80", "An IPv6 address stands in brackets"),
         ("http://*.example:80", "This URL names no host."),
     ])

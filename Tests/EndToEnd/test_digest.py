@@ -65,10 +65,18 @@ def test_d5_each_request_has_a_client_nonce_of_its_own(site):
     assert all(len(nonce) >= 32 for nonce in place.check.client_nonces)
 
 
-def test_d7_a_proxy_sees_the_whole_url_in_both_places(stage):
+def test_d7_a_proxy_sees_the_whole_url_and_the_server_the_path(stage):
     password = stage.secret()
+    # As a proxy does that forwards: the server sees the origin form (RFC 9112 section 3.2.1).
     check = DigestCheck("bob", password)
-    proxy = stage.server(check)
+    targets = []
+
+    def forward(request):
+        targets.append(request.target)
+        request.target = request.target.removeprefix("http://elsewhere.example")
+        return check(request)
+
+    proxy = stage.server(forward)
     path = stage.folder / "config.toml"
     path.write_text(f'[proxy]\nurl = "{proxy.url}"\n')
     path.chmod(0o600)
@@ -76,7 +84,8 @@ def test_d7_a_proxy_sees_the_whole_url_in_both_places(stage):
     client = stage.client(answer=lambda params: password_answer("bob", password))
     assert client.fetch("http://elsewhere.example:80/a/../b?c=%22d")["result"]["status"] == 200
     assert check.problems == []
-    assert 'uri="http://elsewhere.example/b?c=%22d"' in proxy.authorizations[-1]
+    assert targets == ["http://elsewhere.example/b?c=%22d"] * 2
+    assert 'uri="/b?c=%22d"' in proxy.authorizations[-1]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -133,6 +142,11 @@ def test_d16_outside_of_the_domain_nothing_is_sent_unasked(site):
     paths = ["/x", "/a/1", "/c/d", "/c/", "/x", "/%61/../a"]
     assert place.statuses(paths) == [(200, 2), (200, 1), (200, 1), (200, 2), (200, 2), (200, 1)]
     assert len(place.asked) == 1
+
+
+def test_d16_a_domain_is_whole_segments(site):
+    place = site(domain="/other")
+    assert place.statuses(["/other", "/other/s", "/others", "/other?s"]) == [(200, 2), (200, 1), (200, 2), (200, 1)]
 
 
 def test_d16_a_domain_of_other_servers_only_covers_nothing(site):

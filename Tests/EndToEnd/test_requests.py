@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from rig.client import password_answer
-from rig.scripted import basic_server, response
+from rig.scripted import ScriptedServer, basic_server, response
 
 
 @pytest.mark.parametrize("params, kind", [
@@ -118,3 +118,30 @@ def test_rpc_discover_lists_every_method(stage):
     for method in methods - {"$/cancelRequest"}:
         reply = client.call(method, {})
         assert reply.get("error", {}).get("code") != -32601, method
+
+
+@pytest.mark.parametrize("method", ["TRACK", "track", "trace", "Connect", "cOnNeCt"])
+def test_methods_that_show_a_login_or_open_a_tunnel_are_refused_in_any_case(stage, method):
+    server = stage.server(ScriptedServer(lambda request: response(200)))
+    error = stage.client().fetch(server.url, method=method)["error"]
+    assert error["data"]["kind"] == "invalidMethod"
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("name", ["Proxy-Connection", "PROXY-anything", "Cookie2", "http2-settings"])
+def test_fields_that_are_not_the_clients_to_set(stage, name):
+    server = stage.server(ScriptedServer(lambda request: response(200)))
+    error = stage.client().fetch(server.url, headers=[[name, "x"]])["error"]
+    assert error["data"]["kind"] == "invalidHeader"
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("url", ["http://[1:2:3]/", "http://[::1%25lo]/", "http://[12345::]/"])
+def test_what_is_no_ipv6_address_is_no_url(stage, url):
+    assert stage.client().fetch(url)["error"]["data"]["kind"] == "badURL"
+
+
+def test_the_path_of_a_proxy_is_ignored(stage):
+    server = stage.server(ScriptedServer(lambda request: response(200, request.target.encode())))
+    result = stage.client().fetch("http://a.example/x", proxy={"url": f"{server.url}/some/path?a#b"})["result"]
+    assert result["body"]["value"] == "http://a.example/x"

@@ -53,10 +53,10 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        (nil, "http://h/a?b=%22", "uri=\"/a?b=%22\""), ("http://p:1", "http://h/a?b", "uri=\"http://h/a?b\""),
-        ("http://p:1", "http://h:80/", "uri=\"http://h/\""), ("http://p:1", "https://h/a", "uri=\"/a\""),
+        (nil, "http://h/a?b=%22", "uri=\"/a?b=%22\""), ("http://p:1", "http://h/a?b", "uri=\"/a?b\""),
+        ("http://p:1", "http://h:80/", "uri=\"/\""), ("http://p:1", "https://h/a", "uri=\"/a\""),
     ])
-    func d7TheURIIsWhatTheRequestLineHolds(proxy: String?, url: String, uri: String) throws {
+    func d7TheURIIsWhatTheServerSeesInTheRequestLine(proxy: String?, url: String, uri: String) throws {
         var params = FetchRunParams(url: url)
         params.credential = Mufasa.credential
         let plan = try FetchPlan(params, subscription: nil)

@@ -109,6 +109,8 @@ import WatchwordProtocol
             ("http://other/a", "/a/b", nil), ("https://h/a", "/a/b", nil), ("http://h:81/a", "/a/b", nil),
             ("http://other/ /b", "/b", 2), ("a", "/a", nil), ("/a?x", "/a", nil), ("http://u@h/a /a\\\\b", "/a", nil),
             ("*", "/a", nil), ("ftp://h/a", "/a", nil), ("\t/c   /a  ", "/a/b", 2),
+            ("/other", "/others", nil), ("/other", "/other/s", 6), ("/other", "/other", 6), ("/other/", "/other", nil),
+            ("http://h/other", "/others/x", nil), ("/", "/x", 1),
         ] as [(String, ExactText, Int?)])
     func d16ADomainIsPlacesOfTheSameOrigin(list: String, path: ExactText, length: Int?) throws {
         let challenge = digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", domain=\"\(list)\"")

@@ -16,6 +16,7 @@ import WatchwordProtocol
         ("http://h/a b\"<>", "http://h/a%20b%22%3C%3E"),
         ("http://h/grüße", "http://h/gr%C3%BC%C3%9Fe"),
         ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+        ("http://[2001:DB8::192.0.2.1]/", "http://[2001:db8::192.0.2.1]/"),
         ("http://127.0.0.1:1/", "http://127.0.0.1:1/"),
         ("http://h:/x", "http://h/x"),
     ])
@@ -28,7 +29,8 @@ import WatchwordProtocol
         "http://h:0/", "http://h:65536/", "http://h:1x/", "http://h:-1/", "http://exa mple/", "http://exämple/",
         "http://h\\@evil/", "http://h/a\\b", "http://h/a\nb", "http://h/\u{0}", "http://127.1/", "http://0x7f.0.0.1/",
         "http://2130706433/", "http://127.0.0.01/", "http://256.0.0.1/", "http://[::1/", "http://[::1]x/",
-        "http://[zz]/", "http://a..b/", "http://%68/",
+        "http://[zz]/", "http://a..b/", "http://%68/", "http://[1:2:3]/", "http://[1::2::3]/", "http://[::1%25eth0]/",
+        "http://[::1%eth0]/", "http://[1.2.3.4]/", "http://[::12345]/", "http://[]/", "http://[:]/",
     ])
     func refusesWhatCouldBeReadInTwoWays(text: String) {
         #expect { try FetchURL(text) } throws: { ($0 as? FetchFailure)?.kind == .badURL }

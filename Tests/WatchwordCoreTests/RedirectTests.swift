@@ -121,6 +121,8 @@ import WatchwordProtocol
         HeaderField("Content-Length", "1"), HeaderField("Transfer-Encoding", "chunked"),
         HeaderField("Connection", "close"),
         HeaderField("Proxy-Authorization", "x"), HeaderField("Expect", "100-continue"), HeaderField("Upgrade", "h2c"),
+        HeaderField("Proxy-Connection", "keep-alive"), HeaderField("proxy-foo", "x"), HeaderField("Cookie2", "x"),
+        HeaderField("HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA"),
     ])
     func refusesWhatIsNotTheClientsToSet(field: HeaderField) {
         #expect { try HeaderPolicy.checked([field]) } throws: { ($0 as? FetchFailure)?.kind == .invalidHeader }
@@ -149,7 +151,10 @@ import WatchwordProtocol
         #expect(throws: FetchFailure.self) { try HeaderPolicy.checked([large, HeaderField("X", "")]) }
     }
 
-    @Test(arguments: ["", "GE T", "GET\r\n", "CONNECT", "TRACE", String(repeating: "A", count: 33)])
+    @Test(arguments: [
+        "", "GE T", "GET\r\n", "CONNECT", "TRACE", "TRACK", "connect", "Trace", "track",
+        String(repeating: "A", count: 33),
+    ])
     func refusesMethods(method: String) {
         #expect { try HeaderPolicy.checkedMethod(method) } throws: { ($0 as? FetchFailure)?.kind == .invalidMethod }
     }

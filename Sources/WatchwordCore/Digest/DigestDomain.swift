@@ -22,10 +22,11 @@ struct DigestDomain: Sendable, Equatable {
         places = uris.compactMap { Self.place(String($0)) }
     }
 
-    /// How much of `path` on `origin` one of the places is a prefix of; `nil` when it is outside of all. Places with a
-    /// query hold no path.
+    /// How much of `path` on `origin` one of the places covers, in whole segments; `nil` when it is outside of all. Places with
+    /// a query cover no path.
     func matchLength(of path: ExactText, at origin: Origin) -> Int? {
-        places.filter { ($0.origin ?? origin) == origin && path.hasPrefix($0.prefix) }.map(\.prefix.utf8.count).max()
+        places.filter { ($0.origin ?? origin) == origin && LoginCredential.path($0.prefix, covers: path) }
+            .map(\.prefix.utf8.count).max()
     }
 
     private static func place(_ uri: String) -> Place? {

@@ -3,7 +3,7 @@ internal import WatchwordProtocol
 /// What of a request goes into its response.
 struct DigestRequest {
     let method: String
-    /// As in the request line, byte for byte (RFC 7616 section 3.4.6).
+    /// As in the request line that the challenger sees, byte for byte (RFC 7616 section 3.4.6).
     let target: String
     var body: [UInt8] = []
 }

@@ -79,7 +79,9 @@ extension FetchMachine {
         request.maxBytesPerSecond = plan.maxBytesPerSecond
         request.lowSpeed = plan.lowSpeed
         request.proxy = proxyRequest(environment, &memory)
-        let target = DigestRequest(method: hop.method, target: requestTarget, body: hop.body?.bytes ?? [])
+        // A proxy that forwards it writes the request line anew: the server sees the origin form, whatever the proxy is given.
+        let target = DigestRequest(
+            method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? [])
         request.authorization = outgoing.server?.authorization(
             for: target, environment, nonces: &memory.session.nonces)
         request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
@@ -111,10 +113,6 @@ extension FetchMachine {
             for: request, environment, nonces: &memory.session.nonces)
         return proxy
     }
-
-    /// What the request line holds: a proxy is given the whole URL (RFC 9112 section 3.2.2), but a tunnel through one leads to
-    /// the server itself.
-    private var requestTarget: String { route != nil && !isTunnel ? hop.url.text : hop.url.requestTarget }
 
     var isTunnel: Bool { hop.url.origin.scheme == .https || route?.endpoint.type == .socks }
 

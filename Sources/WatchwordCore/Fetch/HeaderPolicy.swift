@@ -4,9 +4,16 @@ internal import WatchwordProtocol
 enum HeaderPolicy {
     /// Fields that say where a request goes, where it ends, or who sends it: they are the broker's.
     private static let reserved: Set<String> = [
-        "authorization", "proxy-authorization", "proxy-authenticate", "proxy-connection", "host", "content-length",
-        "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
+        "authorization", "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+        "upgrade", "expect", "cookie2", "http2-settings",
     ]
+
+    /// What a proxy on the way would take for its own.
+    private static let reservedPrefix = "proxy-"
+
+    /// They make a tunnel, or a server repeat the request with the credential in it (RFC 9110 section 9.3.8). Methods are told
+    /// apart by case, but not by every server.
+    private static let reservedMethods: Set<String> = ["connect", "trace", "track"]
 
     /// Plainly harmless at any server (semantics rule 23). Everything else may be a secret in some program's own way.
     private static let harmless: Set<String> = [
@@ -46,7 +53,7 @@ enum HeaderPolicy {
         if lowercased == "authorization" || lowercased == "proxy-authorization" {
             throw .invalidHeader("\(name) is made by the broker. Give the credential as the parameter credential.")
         }
-        guard !reserved.contains(lowercased) else {
+        guard !reserved.contains(lowercased), !lowercased.hasPrefix(reservedPrefix) else {
             throw .invalidHeader("The header field \(name) is the broker's to set. Leave it out.")
         }
     }
@@ -55,7 +62,7 @@ enum HeaderPolicy {
     static func checkedMethod(_ method: String) throws(FetchFailure) -> String {
         let longest = 32
         guard !method.isEmpty, method.utf8.count <= longest, method.utf8.allSatisfy(\.isTokenCharacter),
-            method != "CONNECT", method != "TRACE"
+            !reservedMethods.contains(method.asciiLowercased)
         else {
             throw FetchFailure(
                 .invalidMethod,

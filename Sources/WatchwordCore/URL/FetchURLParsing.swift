@@ -107,11 +107,10 @@ extension Origin {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
+    /// Without a zone (RFC 6874): it would name an interface of this machine to the server.
     private static func isIPv6Literal(_ host: String) -> Bool {
-        let inner = host.dropFirst().dropLast().utf8
-        guard host.hasSuffix("]"), inner.count >= 2, inner.count <= 45 else { return false }
-        return inner.contains(UInt8(ascii: ":"))
-            && inner.allSatisfy { (0x30...0x3A).contains($0) || (0x61...0x66).contains($0) || $0 == 0x2E }
+        host.hasSuffix("]") && host.utf8.contains(UInt8(ascii: ":")) && !host.utf8.contains(UInt8(ascii: "%"))
+            && NetworkAddress(host) != nil
     }
 }
 

@@ -13,8 +13,8 @@ public struct ProxyEndpoint: Sendable, Hashable {
         self.port = port
     }
 
-    /// Reads `http://`, `https://` or `socks5h://` with a host and a port, and nothing behind them. `socks5://` means the same
-    /// as `socks5h://`: names are never resolved on this side.
+    /// Reads `http://`, `https://` or `socks5h://` with a host and a port. `socks5://` means the same as `socks5h://`: names are
+    /// never resolved on this side. A path behind them means nothing, and is left out.
     /// - Throws: `FetchFailure` of kind `badURL`.
     public init(_ text: String) throws(FetchFailure) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { throw .badProxy }
@@ -25,9 +25,8 @@ public struct ProxyEndpoint: Sendable, Hashable {
         case "socks5", "socks5h", "socks": type = .socks
         default: throw .badProxy
         }
-        var rest = text[text.index(colon, offsetBy: 3)...]
-        if rest.hasSuffix("/") { rest = rest.dropLast() }
-        guard !rest.contains(where: { "/?#".contains($0) }) else { throw .badProxy }
+        let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "/" }
+        guard !rest.contains(where: { "?#".contains($0) }) else { throw .badProxy }
         let place = try Origin(scheme: .http, authority: rest)
         let namesPort = rest.last?.isNumber == true && rest.hasSuffix(":\(place.port)")
         self.init(type: type, host: place.host, port: namesPort ? place.port : type.defaultPort)

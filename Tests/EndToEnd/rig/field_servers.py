@@ -1,0 +1,98 @@
+"""More servers and proxies as people meet them, for what nginx, Apache and squid do not show: each one strict or sloppy in its own way.
+
+`VERSIONS` are those that the tests were written with; `Field.version` is what has run.
+"""
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from .servers import Server, find, free_port
+
+PYTHON_FOLDER = pathlib.Path(__file__).resolve().parents[3] / ".build-python"
+
+
+def from_pypi(package):
+    """The environment in which a package from PyPI is found; `contrib/install-dependencies --test` puts it there."""
+    assert (PYTHON_FOLDER / package).exists(), f"{package} is missing: run contrib/install-dependencies --test"
+    return {**os.environ, "PYTHONPATH": str(PYTHON_FOLDER)}
+
+
+def version_of(*command, pattern=r"\d+(\.\d+)+\S*", **more):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+    found = re.search(pattern, done.stdout + done.stderr)
+    return found.group(0).rstrip(",;") if found else "?"
+
+
+def lighttpd(folder, user, password, algorithm="MD5"):
+    """Digest at /private/, with the `uri` compared to the request line. The log: status, user, request line."""
+    folder = pathlib.Path(folder)
+    port = free_port()
+    (folder / "www" / "private").mkdir(parents=True)
+    (folder / "www" / "private" / "page.txt").write_text("private page\n")
+    name = {"MD5": "md5", "SHA-256": "sha256"}[algorithm]
+    (folder / "users").write_text(f"{user}:Private:{hashlib.new(name, f'{user}:Private:{password}'.encode()).hexdigest()}\n")
+    (folder / "lighttpd.conf").write_text(
+        'server.modules = ("mod_auth", "mod_authn_file", "mod_accesslog")\n'
+        f'server.document-root = "{folder}/www"\nserver.port = {port}\nserver.bind = "127.0.0.1"\n'
+        f'server.errorlog = "{folder}/error.txt"\naccesslog.filename = "{folder}/access.log"\n'
+        'accesslog.format = "%s %u %r"\nmimetype.assign = (".txt" => "text/plain")\n'
+        f'auth.backend = "htdigest"\nauth.backend.htdigest.userfile = "{folder}/users"\n'
+        f'auth.require = ("/private/" => ("method" => "digest", "algorithm" => "{algorithm}", "realm" => "Private", "require" => "valid-user"))\n')
+    return Server([find("lighttpd"), "-D", "-f", f"{folder}/lighttpd.conf"], port, folder / "access.log")
+
+
+def wsgidav(folder, user, password):
+    """WebDAV with Digest, which hashes the `uri` that it sees."""
+    folder = pathlib.Path(folder)
+    port = free_port()
+    (folder / "files").mkdir()
+    (folder / "files" / "page.txt").write_text("dav page\n")
+    (folder / "application.py").write_text(
+        "from wsgidav.wsgidav_app import WsgiDAVApp\n"
+        f"users = {{'*': {{{user!r}: {{'password': {password!r}}}}}}}\n"
+        f"app = WsgiDAVApp({{'provider_mapping': {{'/': {str(folder / 'files')!r}}}, 'simple_dc': {{'user_mapping': users}}, 'verbose': 0,\n"
+        "    'http_authenticator': {'accept_basic': False, 'accept_digest': True, 'default_to_digest': True},\n"
+        "    'lock_storage': None, 'logging': {'enable': False}})\n")
+    return Server(
+        [find("gunicorn"), "--bind", f"127.0.0.1:{port}", "--worker-tmp-dir", "/dev/shm", "application:app"],
+        port, folder / "dav.log", cwd=folder, env=from_pypi("wsgidav"))
+
+
+def apache_proxy(folder, user, password):
+    """Forwards requests of whoever logs in by Digest. The log: status, user, request line."""
+    folder = pathlib.Path(folder)
+    port = free_port()
+    (folder / "users").write_text(f"{user}:Gate:{hashlib.md5(f'{user}:Gate:{password}'.encode()).hexdigest()}\n")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "proxy", "proxy_http"]
+    loads = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in names)
+    account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
+    (folder / "apache.conf").write_text(
+        f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
+        f'ErrorLog {folder}/error.txt\nCustomLog {folder}/access.log "%>s %u %r"\nMutex file:{folder}\nProxyRequests On\n'
+        f"<Proxy *>\nAuthType Digest\nAuthName Gate\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Proxy>\n")
+    return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log")
+
+
+def tinyproxy(folder, user=None, password=None):
+    """Forwards; with a user it asks for Basic."""
+    folder = pathlib.Path(folder)
+    port = free_port()
+    (folder / "tinyproxy.conf").write_text(
+        f'Port {port}\nListen 127.0.0.1\nTimeout 20\nMaxClients 20\nLogFile "{folder}/proxy.log"\nLogLevel Info\nAllow 127.0.0.1\n'
+        + (f"BasicAuth {user} {password}\n" if user else ""))
+    return Server([find("tinyproxy"), "-d", "-c", f"{folder}/tinyproxy.conf"], port, folder / "proxy.log")
+
+
+def proxy_py(folder, user, password):
+    """Asks for Basic, without a realm."""
+    folder = pathlib.Path(folder)
+    port = free_port()
+    return Server(
+        [sys.executable, "-m", "proxy", "--hostname", "127.0.0.1", "--port", str(port), "--basic-auth", f"{user}:{password}",
+         "--num-workers", "1", "--num-acceptors", "1"],
+        port, folder / "proxy.log", cwd=folder, env={**from_pypi("proxy"), "HOME": str(folder)})

@@ -1,0 +1,105 @@
+"""Servers and proxies that are stricter or sloppier than the others: what they let through is what counts."""
+import contextlib
+
+import pytest
+from rig import field_servers
+from rig.client import password_answer
+from rig.fixtures import reachable_folder, running
+from rig.scripted import DigestCheck, ScriptedServer, response
+
+
+@pytest.fixture
+def start(stage):
+    """`start(make, password)` starts a server for bob in a folder of its own."""
+    with contextlib.ExitStack() as stack:
+        def started(make, password, *more):
+            folder = stack.enter_context(reachable_folder(make.__name__))
+            server = stack.enter_context(running(make(folder, "bob", password, *more)))
+            stage.allow(password, server)
+            return server
+
+        yield started
+
+
+@pytest.fixture(params=["tinyproxy", "squid"])
+def forwarder(request, stage, tmp_path):
+    """The URL of a proxy that forwards and asks nobody."""
+    if request.param == "squid":
+        yield request.getfixturevalue("squid").url("open")
+    else:
+        with running(field_servers.tinyproxy(tmp_path)) as proxy:
+            yield f"http://127.0.0.1:{proxy.port}"
+
+
+def clients(stage, password, proxy=None):
+    """A client that answers as bob, and the questions that it was asked."""
+    asked = []
+    broker = stage.configured(f'[proxy]\nurl = "{proxy}"\n' if proxy else "")
+    return stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password), broker=broker), asked
+
+
+@pytest.mark.parametrize("site", ["lighttpd MD5", "lighttpd SHA-256", "apache", "wsgidav", "httpbin"])
+def test_digest_through_a_proxy_that_forwards(stage, start, request, forwarder, site):
+    password = stage.secret()
+    if site == "apache":
+        server = request.getfixturevalue("apache")
+        user, password = request.getfixturevalue("account")
+        path = "/private/page.txt"
+    elif site == "httpbin":
+        server, path = request.getfixturevalue("httpbin"), "/digest-auth/auth/bob/pw/SHA-256"
+        user, password = "bob", "pw"
+    else:
+        make = {"lighttpd": field_servers.lighttpd, "wsgidav": field_servers.wsgidav}[site.split()[0]]
+        server, user = start(make, password, *site.split()[1:]), "bob"
+        path = "/page.txt" if site == "wsgidav" else "/private/page.txt"
+    client, asked = clients(stage, password, forwarder)
+    url = f"http://127.0.0.1:{server.port}{path}"
+    # httpbin 0.7 breaks over a query.
+    results = [client.fetch(url + query)["result"] for query in ["", "" if site == "httpbin" else "?a=b%22c", ""]]
+    assert [result["status"] for result in results] == [200] * 3
+    # Behind a proxy 127.0.0.1 is not this machine: each fetch is asked about. None of the answers is refused.
+    assert [(one["protectionSpace"]["isProxy"], one["previousFailureCount"]) for one in asked] == [(False, 0)] * 3
+    assert [result["auth"]["user"] for result in results] == [user] * 3
+    if site.startswith("lighttpd"):
+        lines = server.wait_for_log("\n", times=4).splitlines()
+        assert all(line.split()[3].startswith("/private/page.txt") for line in lines)
+
+
+def test_the_server_behind_a_proxy_is_told_the_path(stage, forwarder):
+    """What a forwarding proxy makes of the request line is what the server compares with."""
+    password = stage.secret()
+    check = DigestCheck("bob", password)
+    server = stage.server(check)
+    stage.allow(password, server)
+    client, asked = clients(stage, password, forwarder)
+    assert client.fetch(server.url + "/a/../b?c=%22d")["result"]["status"] == 200
+    assert check.problems == [] and len(asked) == 1
+    assert 'uri="/b?c=%22d"' in server.authorizations[-1]
+
+
+@pytest.mark.parametrize("proxy", ["apache_proxy", "squid digest"])
+def test_digest_of_the_proxy_itself(stage, start, request, proxy):
+    """A proxy that asks for itself sees the whole URL in the request line, and compares with that."""
+    password = stage.secret()
+    if proxy == "apache_proxy":
+        server = start(field_servers.apache_proxy, password)
+        url = f"http://127.0.0.1:{server.port}"
+    else:
+        server = request.getfixturevalue("squid")
+        password, url = request.getfixturevalue("account")[1], server.url("digest")
+    origin = stage.server(ScriptedServer(lambda request: response(200, b"through")))
+    client, asked = clients(stage, password, url)
+    results = [client.fetch(f"{origin.url}/x{query}")["result"] for query in ["", "?a=b", "?c"]]
+    assert [(result["status"], result["exchanges"]) for result in results] == [(200, 2), (200, 1), (200, 1)]
+    assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"] is True
+    assert all(request.authorization is None for request in origin.requests)
+
+
+def test_tinyproxy_with_basic(stage, start):
+    password = stage.secret()
+    server = start(field_servers.tinyproxy, password)
+    origin = stage.server(ScriptedServer(lambda request: response(200, b"through")))
+    client, asked = clients(stage, password, f"http://127.0.0.1:{server.port}/ignored/path")
+    results = [client.fetch(origin.url)["result"] for _ in range(2)]
+    assert [(result["status"], result["exchanges"]) for result in results] == [(200, 2), (200, 1)]
+    assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"] is True
