@@ -55,6 +55,10 @@ extension ConfigurationOption {
                 + "weak scheme first lets the server, or whoever stands in for it, have the weak one. Negotiate and NTLM need "
                 + "schemes.negotiate and schemes.ntlm all the same. Elsewhere the strongest that is offered comes first."
         ),
+        .boolean(
+            "schemes.weak", \.allowsWeak,
+            "Whether old and sloppy challenges are answered: Basic without a realm, Digest without qop (RFC 2069), a realm "
+                + "without quotation marks. They are marked as weak, and come after everything better that is offered."),
         .path(
             "tokens.module", \.tokenModule,
             "The PKCS#11 module through which client certificates on tokens are used; it is loaded into the broker. Without "

@@ -49,6 +49,8 @@ public struct Settings: Sendable, Equatable {
     public var ntlmHosts: [HostPattern] = []
     /// Hosts with an order of schemes of their own. The first that matches counts.
     public var schemeOrders: [SchemeOrder] = []
+    /// Whether old and sloppy challenges are answered.
+    public var allowsWeak = true
 
     /// Programs that are given passwords themselves.
     public var handOuts: [HandOutRule] = []

@@ -78,7 +78,7 @@ public enum Limits {
     public static let redirects = 50
     /// Authentication rounds of one fetch, over all schemes and targets.
     public static let authenticationRounds = 20
-    /// Digest `stale=true` in a row; libcurl alone would go on for ever.
+    /// Digest `stale=true` in a row that are answered; libcurl alone would go on for ever.
     public static let staleNonces = 2
     /// Challenges in one response; more are not read.
     public static let challengesPerResponse = 32

@@ -61,6 +61,7 @@ extension BrokerOptions {
             negotiateHosts: settings.negotiateHosts, delegationHosts: settings.delegationHosts,
             ntlmHosts: settings.ntlmHosts,
             sites: settings.schemeOrders.map { SchemeRules.Site(hosts: [$0.hosts], order: $0.order) })
+        schemes.allowsWeak = settings.allowsWeak
         handOuts = settings.handOuts
         sharing =
             switch settings.sharing {

@@ -23,6 +23,7 @@ import WatchwordProtocol
             "['g.example bearer  basic']",
             { $0.schemeOrders = [SchemeOrder(hosts: try HostPattern("g.example"), order: [.bearer, .httpBasic])] }
         ),
+        "schemes.weak": ("false", { $0.allowsWeak = false }),
         "tokens.module": ("\"/lib/m.so\"", { $0.tokenModule = "/lib/m.so" }),
         "sharing.session": ("\"client\"", { $0.sharing = .client }),
         "credentials.hand-out": (

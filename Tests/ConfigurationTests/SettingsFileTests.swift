@@ -48,7 +48,7 @@ import Testing
         ("[schemes]\nnegotiat = []", "schemes.negotiat", "Did you mean negotiate in [schemes]?"),
         (
             "[schemes]\nauth-server-whitelist = []", "schemes.auth-server-whitelist",
-            "In [schemes] there are negotiate, delegate, ntlm and order."
+            "In [schemes] there are negotiate, delegate, ntlm, order and weak."
         ),
         ("[proxy]\npassword = 'secret'", "proxy.password", "In [proxy] there are url and except."),
         (

@@ -103,3 +103,15 @@ def test_tinyproxy_with_basic(stage, start):
     results = [client.fetch(origin.url)["result"] for _ in range(2)]
     assert [(result["status"], result["exchanges"]) for result in results] == [(200, 2), (200, 1)]
     assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"] is True
+
+
+def test_proxy_py_asks_for_basic_without_a_realm(stage, start):
+    password = stage.secret()
+    server = start(field_servers.proxy_py, password)
+    origin = stage.server(ScriptedServer(lambda request: response(200, b"through")))
+    stage.allow(password, origin)  # proxy.py 2.4 hands on what was for itself.
+    client, asked = clients(stage, password, f"http://127.0.0.1:{server.port}")
+    results = [client.fetch(origin.url)["result"] for _ in range(2)]
+    assert [(result["status"], result["exchanges"]) for result in results] == [(200, 2), (200, 1)]
+    assert [(one["protectionSpace"]["isProxy"], one["protectionSpace"]["realm"]) for one in asked] == [(True, None)]
+    assert asked[0]["offers"][0]["weak"] == ["noRealm"]

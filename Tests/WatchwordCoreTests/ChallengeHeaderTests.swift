@@ -34,10 +34,77 @@ import WatchwordProtocol
     @Test(arguments: [
         "Basic realm=\"open", "Basic realm=\"open\\", "=x", "Basic realm=\"a\" charset=\"b\"",
         "Basic realm=\"a\"x", "Basic realm=\"a\", =", "Ba sic realm=\"x\"", "\"Basic\" realm=x", "Basic realm==\"x\"",
+        "Basic realm=a b=c", "Basic realm=\"a\", b=c d", "Basic abc=, realm=\"x\"", "Basic realm='a' b='c'",
     ])
-    func r4AMalformedFieldIsLeftOutWhole(field: String) {
+    func r4AMalformedChallengeVoidsItselfAndNoOther(field: String) {
         #expect(parse(field, "Digest realm=\"d\"").map(\.scheme) == ["Digest"])
-        #expect(parse("Basic realm=\"first\", " + field).isEmpty)
+        let isOwnOfFirst = field.hasPrefix("=") || field.hasPrefix("\"")
+        let before = parse("Digest realm=\"first\", " + field).map(\.scheme)
+        #expect(before == (isOwnOfFirst ? [] : ["Digest"]), "what is no scheme belongs to the challenge before it")
+        let isOpen = field.utf8.count { $0 == UInt8(ascii: "\"") } % 2 == 1
+        let behind = parse(field + ", Digest realm=\"d\", nonce=\"n\"")
+        #expect(behind.map(\.scheme) == (isOpen ? [] : ["Digest"]), "behind an open quotation mark nothing is read")
+        #expect(behind.allSatisfy { $0["nonce"] == "n" })
+    }
+
+    @Test(arguments: [
+        ("Basic realm=\"a\" b=\"c\", d=\"e, Basic realm=f\", Digest realm=\"g\"", ["Digest"]),
+        ("Basic realm=\"x\" y, NTLM, Foo z=\"Basic realm=1\"", ["NTLM", "Foo"]),
+        ("Basic realm=\"x\" \", Basic realm=\"evil", []),
+    ])
+    func r4BehindAMalformedChallengeNothingIsInvented(field: String, schemes: [String]) {
+        #expect(parse(field).map(\.scheme) == schemes)
+    }
+
+    @Test(
+        arguments: [
+            ("realm=foo", "foo"), ("realm=My Realm", "My Realm"), ("realm='x y'", "'x y'"), ("realm='x, y'", "'x, y'"),
+            ("realm = My  Realm \t", "My  Realm"), ("realm=it's mine", "it's mine"), ("realm='x", "'x"),
+            ("realm=<a@b>", "<a@b>"), ("realm='x'y", "'x'y"),
+        ] as [(String, ExactText)])
+    func rule27ARealmThatIsNotQuotedIsReadToTheComma(text: String, realm: ExactText) {
+        for scheme in ["Basic", "Digest", "Bearer"] {
+            let challenges = parse("\(scheme) \(text), charset=\"UTF-8\" , Foo a=b")
+            #expect(challenges.map(\.scheme) == [scheme, "Foo"])
+            #expect(challenges.map(\.realm) == [realm, nil])
+            #expect(challenges.map { $0.weaknesses.contains(.unquotedRealm) } == [true, false])
+            #expect(challenges[0]["charset"] == "UTF-8")
+            #expect(parse("\(scheme) \(text)").map(\.realm) == [realm])
+        }
+        #expect(parse("Basic realm=\"foo\"")[0].weaknesses == [])
+    }
+
+    @Test(arguments: [
+        "Basic , realm=\"foo\"", "Basic ,, ,realm=\"foo\"", "Basic, realm=\"foo\"", ",Basic\t,\trealm=\"foo\",",
+    ])
+    func rule27AListOfParametersMayBeginWithEmptyElements(field: String) {
+        #expect(parse(field, "NTLM").map(\.scheme) == ["Basic", "NTLM"])
+        #expect(parse(field)[0].realm == "foo")
+        #expect(parse("Basic , Digest realm=\"d\", nonce=\"n\"").map(\.realm) == [nil, "d"])
+    }
+
+    @Test func rule27WeakChallengesComeAfterWhatIsBetter() throws {
+        let weak = [
+            "Basic", "Digest realm=\"old\", nonce=\"n\"", "Basic realm=loose",
+            "Digest realm=loose, nonce=\"n\", qop=\"auth\"",
+        ]
+        let better = [
+            "Basic realm=\"b\"", "Bearer", "Digest realm=\"d\", nonce=\"n\", qop=\"auth\"",
+            "Digest realm=\"s\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256",
+        ]
+        let list = OfferList(ChallengeHeader.parse(fields: weak + better), allowed: nil)
+        #expect(list.answerable.map(\.realm) == ["s", "d", "loose", "old", "b", "loose", nil, nil])
+        #expect(list.answerable.map(\.scheme).suffix(2) == ["bearer", "basic"])
+        #expect(
+            list.offers.map(\.weak) == [[.noRealm], [.noQop], [.unquotedRealm], [.unquotedRealm]]
+                + better.map { _ in [] })
+        var rules = SchemeRules(sites: [.init(hosts: [try HostPattern("localhost")], order: [.httpBasic, .httpDigest])])
+        let ordered = OfferList(ChallengeHeader.parse(fields: weak + better), by: here, allowed: nil, rules)
+        #expect(ordered.answerable.map(\.realm) == ["b", "loose", "d", "s", "old", "loose", nil])
+        rules = SchemeRules()
+        rules.allowsWeak = false
+        let strict = OfferList(ChallengeHeader.parse(fields: weak), by: here, allowed: nil, rules)
+        #expect(strict.answerable.isEmpty && strict.offers.count == 4)
     }
 
     @Test func r5BlanksAroundTheEqualsSignAndEmptyElementsAreAccepted() {
@@ -90,10 +157,11 @@ import WatchwordProtocol
         #expect(OfferList(challenges, allowed: [.httpBasic]).offers.count == 2)
     }
 
-    @Test func b1BasicWithoutRealmIsShownAndNotAnswered() {
+    @Test func rule27BasicWithoutARealmIsASpaceOfItsOwn() {
         let offers = OfferList(parse("Basic charset=\"UTF-8\""), allowed: nil)
-        #expect(offers.offers.map(\.realm) == [nil])
-        #expect(offers.answerable.isEmpty)
+        #expect(offers.offers.map(\.weak) == [[.noRealm]])
+        #expect(offers.answerable == [.basic(realm: nil)])
+        #expect(offers.answerable[0].protectionSpace(at: here).realm == nil)
     }
 
     @Test func theBoundOfAllFieldsIsReachedAndNotPassed() {

@@ -3,9 +3,9 @@ import WatchwordProtocol
 @testable import WatchwordCore
 
 /// `parameters` as a challenge, if it can be answered.
-func digestChallenge(_ parameters: String, allowsLegacy: Bool = false) -> DigestChallenge? {
+func digestChallenge(_ parameters: String) -> DigestChallenge? {
     ChallengeHeader.parse(fields: ["Digest \(parameters)"]).first
-        .flatMap { DigestChallenge($0, allowsLegacy: allowsLegacy) }
+        .flatMap { DigestChallenge($0) }
 }
 
 /// Expected values are of RFC 7616 section 3.9, or computed with Python's hashlib.
@@ -24,7 +24,7 @@ enum Mufasa {
         let option = qop.map { "qop=\"\($0)\", " } ?? ""
         let text =
             "realm=\"http-auth@example.org\", \(option)algorithm=\(algorithm), nonce=\"\(nonce)\", opaque=\"\(opaque)\""
-        return digestChallenge(text, allowsLegacy: true).map {
+        return digestChallenge(text).map {
             DigestResponse(challenge: $0, nonceCount: 1, clientNonce: clientNonce, sessionNonce: sessionNonce)
         }
     }

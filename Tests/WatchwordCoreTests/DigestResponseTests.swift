@@ -140,11 +140,13 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        ("bob", "pw", true, true), ("ÿ", "\u{80}ÿ~", true, true), ("Zoë", "€", false, true), ("Ā", "pw", false, true),
-        ("e\u{301}", "pw", false, true), ("a\u{1}", "pw", false, true), ("bob", "日本", false, true),
-        ("", "", true, true),
+        ("bob", "pw", true, true), ("ÿ", "\u{80}ÿ~", true, true), ("Zoë", "€", true, true), ("Ā", "pw", true, true),
+        ("e\u{301}", "pw", true, true), ("a\u{1}", "pw", false, true), ("bob", "日本", true, true),
+        ("", "", true, true), ("日\u{7F}", "pw", false, true),
     ])
-    func d11WithoutACharsetOnlyISO88591IsSent(user: ExactText, password: String, fits: Bool, fitsUTF8: Bool) throws {
+    func d11WithoutACharsetOnlyWhatFitsInAQuotedStringIsSent(
+        user: ExactText, password: String, fits: Bool, fitsUTF8: Bool
+    ) throws {
         let credential = LoginCredential(user: user, password: secret(password))
         let plain = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
         let utf8 = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", charset=UTF-8"))
@@ -155,7 +157,20 @@ import WatchwordProtocol
     @Test(arguments: [[0xC2], [0xC3, 0x41], [0xE4], [0xC4, 0x80], [0x41, 0xFF, 0xFE]] as [[UInt8]])
     func d11APasswordThatIsNoTextIsNotSentAsISO88591(bytes: [UInt8]) {
         let password = bytes.withUnsafeBytes { Secret(copying: $0) }
-        #expect(DigestCharset.latin1.bytes(of: password) == nil)
-        #expect(DigestCharset.utf8.bytes(of: password) == password)
+        let credential = LoginCredential(user: "bob", password: password)
+        #expect(DigestCharset.latin1(of: password) == nil)
+        #expect(DigestCharset.utf8.bytes(of: credential)?.password == password)
+        #expect(DigestCharset.unstated.bytes(of: credential)?.password == password)
+    }
+
+    /// Both in one encoding: what a server would have to compare with is one text.
+    @Test(arguments: [("Ł日", "pw"), ("Zoë", "€"), ("é", "日"), ("Ł日", "é")])
+    func d11BeyondISO88591ItIsUTF8ForBoth(user: ExactText, password: String) throws {
+        let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\""
+        let text = try #require(digestField(parameters, user: user, password: password))
+        let name = String(String.UnicodeScalarView(user.utf8.map { Unicode.Scalar($0) }))
+        #expect(text.hasPrefix("Digest username=\"\(name)\", realm="))
+        let stated = try #require(digestField(parameters + ", charset=UTF-8", user: user, password: password))
+        #expect(text.suffix(34) == stated.suffix(34))
     }
 }

@@ -25,7 +25,6 @@ import WatchwordProtocol
     ])
     func d17WithoutARealmOrANonceThereIsNoAnswer(parameters: String) {
         #expect(digestChallenge(parameters) == nil)
-        #expect(digestChallenge(parameters, allowsLegacy: true) == nil)
     }
 
     @Test(
@@ -38,15 +37,12 @@ import WatchwordProtocol
     func d3AndD4AuthIsPreferredAndUnknownOptionsAreIgnored(qop: String, protection: DigestChallenge.Protection?) {
         let parameters = "realm=\"r\", nonce=\"n\", qop=\"\(qop)\""
         #expect(digestChallenge(parameters)?.protection == protection)
-        #expect(digestChallenge(parameters, allowsLegacy: true)?.protection == protection)
     }
 
-    @Test func d3WithoutQopOnlyWhereTheSwitchAllowsIt() {
+    @Test func d3WithoutQopItIsThatOfRFC2069() {
         let parameters = "realm=\"r\", nonce=\"n\""
-        #expect(!DigestChallenge.allowsLegacy)
-        #expect(digestChallenge(parameters) == nil)
-        #expect(digestChallenge(parameters, allowsLegacy: true)?.protection == .legacy)
-        #expect(digestChallenge(parameters + ", algorithm=MD5-sess", allowsLegacy: true) == nil)
+        #expect(digestChallenge(parameters)?.protection == .legacy)
+        #expect(digestChallenge(parameters + ", algorithm=MD5-sess") == nil)
     }
 
     @Test func d5CountsUpForEachNonceAndNeverTwice() throws {

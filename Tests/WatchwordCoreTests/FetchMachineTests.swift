@@ -69,11 +69,11 @@ import WatchwordProtocol
         #expect(run.result?.authentication?.method == .httpDigest)
     }
 
-    @Test func rule7StaleForEverGetsThreeRequests() throws {
+    @Test func rule7StaleForEverGetsFourRequests() throws {
         var run = try MachineRun(isSubscribed: false) { $0.credential = login("bob", "pw") }
         run.start()
-        for number in 1...3 { run.challengeDigest(nonce: "\(number)", stale: true) }
-        #expect(run.requests.count == 3)
+        for number in 1...4 { run.challengeDigest(nonce: "\(number)", stale: true) }
+        #expect(run.requests.count == 4)
         #expect(run.result?.response.status == 401)
     }
 

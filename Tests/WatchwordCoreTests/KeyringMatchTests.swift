@@ -239,7 +239,7 @@ import WatchwordProtocol
         var run = try MachineRun(keyring: [item("1", attributes, "pw")])
         run.start()
         run.challengeDigest(nonce: "1")
-        for number in 2...3 { run.challengeDigest(nonce: "\(number)", stale: true) }
+        for number in 2...4 { run.challengeDigest(nonce: "\(number)", stale: true) }
         #expect(run.challenges.last?.previousFailureCount == 1)
         #expect(!run.effects.contains { if case .remove = $0 { true } else { false } })
     }

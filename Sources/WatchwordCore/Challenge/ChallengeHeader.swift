@@ -11,6 +11,8 @@ public struct SchemeChallenge: Sendable, Equatable {
     public var raw: String
     /// RFC 9110 section 11.2 allows each name once. A challenge that breaks it is shown, and never answered.
     public var hasDuplicateParameters: Bool
+    /// The realm stood without quotation marks, which RFC 9110 section 11.5 requires.
+    public var hasUnquotedRealm = false
 
     public struct Parameter: Sendable, Equatable {
         public var name: String
@@ -28,12 +30,20 @@ public struct SchemeChallenge: Sendable, Equatable {
     public var realm: ExactText? { self["realm"].map { ExactText($0) } }
 
     public var authenticationMethod: AuthenticationMethod { AuthenticationMethod(scheme: scheme) }
+
+    /// What is old or sloppy about it (semantics rule 27).
+    public var weaknesses: [Offer.Weakness] {
+        var found: [Offer.Weakness] = []
+        if authenticationMethod == .httpBasic && realm == nil { found.append(.noRealm) }
+        if authenticationMethod == .httpDigest && self["qop"] == nil { found.append(.noQop) }
+        if hasUnquotedRealm { found.append(.unquotedRealm) }
+        return found
+    }
 }
 
 /// The fields of a response that challenge.
 public enum ChallengeHeader {
-    /// All challenges of all `fields` in order. A field that is not made as RFC 9110 says is left out whole: guessing where
-    /// its next challenge starts would let a server put a scheme into a realm.
+    /// All challenges of all `fields` in order; malformed ones are left out.
     public static func parse(fields: [String]) -> [SchemeChallenge] {
         var result: [SchemeChallenge] = []
         var bytes = 0
@@ -41,7 +51,7 @@ public enum ChallengeHeader {
             bytes += field.utf8.count
             guard bytes <= Limits.challengeHeaderBytes else { break }
             var parser = ChallengeFieldParser(field)
-            result += parser.parse() ?? []
+            result += parser.parse()
         }
         return Array(result.prefix(Limits.challengesPerResponse))
     }

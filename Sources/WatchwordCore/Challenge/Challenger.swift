@@ -59,6 +59,11 @@ enum Challenger: Sendable, Hashable {
     func matches(_ patterns: [HostPattern]) -> Bool { patterns.contains { $0.matches(host: host, port: port) } }
 }
 
+extension ProtectionSpace {
+    /// That of a Basic challenge without a realm; in SOCKS there are none.
+    var lacksRealm: Bool { authenticationMethod == .httpBasic && realm == nil && proxyType != .socks }
+}
+
 enum Loopback {
     /// Never leaves the machine (RFC 6761 section 6.3, RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3).
     static func isLoopback(_ host: ExactText) -> Bool {

@@ -2,7 +2,8 @@ internal import WatchwordProtocol
 
 /// One challenge that the broker can answer, with all that answering it takes.
 enum AnswerableChallenge: Sendable, Equatable {
-    case basic(realm: ExactText)
+    /// Old servers and proxies leave out the realm, which RFC 7617 section 2 requires: then it is a space of its own.
+    case basic(realm: ExactText?)
     indirect case digest(DigestChallenge)
     /// RFC 6750.
     case bearer(realm: ExactText?)
@@ -20,12 +21,12 @@ enum AnswerableChallenge: Sendable, Equatable {
         _ challenge: SchemeChallenge, at challenger: Challenger, isReadable: Bool = false, _ rules: SchemeRules
     ) {
         let method = challenge.authenticationMethod
-        guard !challenge.hasDuplicateParameters, rules.allow(method, at: challenger) else { return nil }
+        guard !challenge.hasDuplicateParameters, rules.allow(method, at: challenger),
+            rules.allowsWeak || challenge.weaknesses.isEmpty
+        else { return nil }
         switch method {
         case .httpBasic:
-            // RFC 7617 section 2 requires a realm; without one there is no protection space to keep a password to.
-            guard let realm = challenge.realm else { return nil }
-            self = .basic(realm: realm)
+            self = .basic(realm: challenge.realm)
         case .httpDigest:
             guard let digest = DigestChallenge(challenge) else { return nil }
             self = .digest(digest)
@@ -66,21 +67,23 @@ enum AnswerableChallenge: Sendable, Equatable {
     }
 
     /// RFC 9110 section 11.4: the most secure scheme counts, not the server's order. NTLM comes after Basic: what it sends can
-    /// be relayed, and guessed offline by whoever has seen it. Bearer is asked for last, because few people can type a token,
-    /// and tried before Digest where there is one.
+    /// be relayed, and guessed offline by whoever has seen it. Bearer is asked for after these, because few people can type a
+    /// token, and tried before Digest where there is one. Digest of RFC 2069 comes after every other Digest, but hides the
+    /// password, which Basic does not; Basic without a realm, whose password nothing keeps to one place, comes last.
     var strength: Int {
         switch self {
-        case .negotiate: 8
-        case .digest(let challenge): 4 + challenge.algorithm.strength
-        case .basic, .socks: 3
-        case .ntlm: 2
-        case .bearer: 1
-        case .other: 0
+        case .negotiate: 10
+        case .digest(let challenge): challenge.protection == .legacy ? 5 : 6 + challenge.algorithm.strength
+        case .basic(realm: .some), .socks: 4
+        case .ntlm: 3
+        case .bearer: 2
+        case .other: 1
+        case .basic(realm: nil): 0
         }
     }
 
     /// That of a token that is at hand: above every Digest, below tickets.
-    static let strengthOfToken = 7
+    static let strengthOfToken = 9
 
     /// The connection is logged in, not the request.
     var isHandshake: Bool { self == .ntlm || self == .negotiate }
@@ -111,7 +114,7 @@ enum AnswerableChallenge: Sendable, Equatable {
         case (.basic, .password):
             BasicScheme.canCarry(credential) ? nil : .credentialNotUsable
         case (.digest(let challenge), .password):
-            challenge.charset.canCarry(credential) ? nil : .credentialNotUsable
+            challenge.charset.bytes(of: credential) != nil ? nil : .credentialNotUsable
         case (.socks, .password):
             // RFC 1929 section 2: one byte for the length of each.
             credential.user.utf8.count <= 255 && credential.secret.count <= 255 ? nil : .credentialNotUsable
@@ -146,24 +149,22 @@ struct OfferList: Sendable, Equatable {
     ) {
         self.challenger = challenger
         var offers: [Offer] = []
-        var answerable: [AnswerableChallenge] = []
+        var answerable: [(challenge: AnswerableChallenge, isWeak: Bool)] = []
         for challenge in challenges {
             var answer = AnswerableChallenge(challenge, at: challenger, isReadable: isReadable, rules)
             if answer?.isHandshake == true && !keepsConnection { answer = nil }
             let isOurs = answer.map { $0.authenticationMethod != .other } ?? false
             offers.append(Offer(challenge, supported: isOurs))
-            if let answer, allowed?.contains(answer.authenticationMethod) ?? true { answerable.append(answer) }
+            if let answer, allowed?.contains(answer.authenticationMethod) ?? true {
+                answerable.append((answer, !challenge.weaknesses.isEmpty))
+            }
         }
         self.offers = offers
         let order = rules.order(for: challenger)
-        self.answerable = answerable.enumerated()
-            .sorted { left, right in
-                let (leftRank, rightRank) = (
-                    left.element.rank(order, isReadable), right.element.rank(order, isReadable)
-                )
-                return (leftRank, left.offset) < (rightRank, right.offset)
-            }
-            .map(\.element)
+        let ranks = answerable.enumerated().map { offset, one in
+            (one.challenge.rank(order, isReadable), one.isWeak ? 1 : 0, offset)
+        }
+        self.answerable = ranks.sorted(by: <).map { answerable[$0.2].challenge }
     }
 
     /// Of a proxy that does not go on without user and password (RFC 1928 section 3).
@@ -178,6 +179,7 @@ extension AnswerableChallenge {
     /// The lowest is tried first. Where it can be read on the way, Basic outranks nothing, whatever the order says.
     fileprivate func rank(_ order: [AuthenticationMethod]?, _ isReadable: Bool) -> Int {
         guard let order else { return -strength }
+        if self == .basic(realm: nil) { return order.count }
         if authenticationMethod == .httpBasic && isReadable { return order.count }
         return order.firstIndex(of: authenticationMethod) ?? order.count
     }
@@ -191,5 +193,6 @@ extension Offer {
         }
         self.init(
             scheme: challenge.scheme, realm: challenge.realm, params: params, raw: challenge.raw, supported: supported)
+        weak = challenge.weaknesses
     }
 }

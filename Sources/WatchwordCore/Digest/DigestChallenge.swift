@@ -8,7 +8,8 @@ struct DigestChallenge: Sendable, Equatable {
         case auth
         /// The body, too.
         case authInt = "auth-int"
-        /// As `auth`, without a count and a nonce of the client: RFC 2069.
+        /// As `auth`, without a count and a nonce of the client: RFC 2069. Who listens can try passwords against such an
+        /// answer with tables made before, and send it again.
         case legacy
 
         /// `nil` for an option that is not known.
@@ -17,10 +18,6 @@ struct DigestChallenge: Sendable, Equatable {
             if self == .legacy { return nil }
         }
     }
-
-    /// Whether servers of RFC 2069, which know no `qop`, are answered. Who listens can try passwords against such an answer
-    /// with tables made before, and send it again.
-    static let allowsLegacy = false
 
     let realm: ExactText
     private(set) var nonce: ExactText
@@ -38,10 +35,10 @@ struct DigestChallenge: Sendable, Equatable {
     private(set) var isStale: Bool
 
     /// `nil` when something needed is missing, or nothing offered is known here.
-    init?(_ challenge: SchemeChallenge, allowsLegacy: Bool = Self.allowsLegacy) {
+    init?(_ challenge: SchemeChallenge) {
         guard let realm = challenge.realm, let nonce = challenge["nonce"].map({ ExactText($0) }),
             let algorithm = DigestAlgorithm(name: challenge["algorithm"]),
-            let protection = Self.protection(challenge["qop"], algorithm, allowsLegacy: allowsLegacy)
+            let protection = Self.protection(challenge["qop"], algorithm)
         else { return nil }
         self.realm = realm
         self.nonce = nonce
@@ -64,11 +61,9 @@ struct DigestChallenge: Sendable, Equatable {
     }
 
     /// `auth` wherever it is offered: hashing the body keeps nobody from reading it, and servers have to hold it back.
-    private static func protection(
-        _ qop: String?, _ algorithm: DigestAlgorithm, allowsLegacy: Bool
-    ) -> Protection? {
+    private static func protection(_ qop: String?, _ algorithm: DigestAlgorithm) -> Protection? {
         // `-sess` needs a nonce of the client, which RFC 2069 has not.
-        guard let qop else { return allowsLegacy && !algorithm.isSession ? .legacy : nil }
+        guard let qop else { return algorithm.isSession ? nil : .legacy }
         let options = qop.split { $0 == "," || $0 == " " || $0 == "\t" }.compactMap { Protection(option: String($0)) }
         return [Protection.auth, .authInt].first { options.contains($0) }
     }

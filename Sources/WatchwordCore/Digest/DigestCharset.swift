@@ -3,36 +3,30 @@ internal import WatchwordProtocol
 /// How user and password become bytes (RFC 7616 section 4).
 ///
 /// A server that says `charset=UTF-8` gets UTF-8. RFC 7616 leaves open what a server that says nothing expects; it is taken
-/// for one of RFC 2617, and gets ISO 8859-1. What that cannot hold is not sent at all: a guess would cost one of the few
-/// attempts that the server allows, and look like a wrong password.
+/// for one of RFC 2617, and gets ISO 8859-1. What that cannot hold goes as UTF-8, which is all that such a server can have
+/// meant; neon and Chromium do the same.
 enum DigestCharset: Sendable {
-    case utf8, latin1
+    case utf8, unstated
 
     /// Section 3.3: `UTF-8` without regard to case is the only value; any other one is as good as none.
-    init(name: String?) { self = name?.equalsIgnoringASCIICase("UTF-8") == true ? .utf8 : .latin1 }
+    init(name: String?) { self = name?.equalsIgnoringASCIICase("UTF-8") == true ? .utf8 : .unstated }
 
-    func canCarry(_ credential: LoginCredential) -> Bool {
-        bytes(of: credential.user) != nil && bytes(of: credential.secret) != nil
-    }
-
-    /// `nil` when the name cannot be sent: control characters fit in no quoted string (RFC 9110 section 5.6.4).
-    func bytes(of user: ExactText) -> [UInt8]? {
-        switch self {
-        case .utf8: return Array(user.utf8)
-        case .latin1:
-            let isFitting = user.string.unicodeScalars.allSatisfy {
-                (0x20...0xFF).contains($0.value) && $0.value != 0x7F
+    /// Both in one encoding. `nil` when the name cannot be sent: control characters fit in no quoted string (RFC 9110 section
+    /// 5.6.4), and only a server that speaks of a charset knows another way.
+    func bytes(of credential: LoginCredential) -> (user: [UInt8], password: Secret)? {
+        if self == .unstated {
+            let scalars = credential.user.string.unicodeScalars
+            guard scalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else { return nil }
+            if scalars.allSatisfy({ $0.value <= 0xFF }), let password = Self.latin1(of: credential.secret) {
+                return (scalars.map { UInt8(truncatingIfNeeded: $0.value) }, password)
             }
-            return isFitting ? user.string.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } : nil
         }
+        return (Array(credential.user.utf8), credential.secret)
     }
 
-    /// `nil` when the password, which is in UTF-8, cannot be sent.
-    func bytes(of password: Secret) -> Secret? {
-        switch self {
-        case .utf8: password
-        case .latin1: try? Secret(capacity: password.count) { try Self.writeLatin1(of: password, into: $0) }
-        }
+    /// `nil` when the password, which is in UTF-8, has other characters.
+    static func latin1(of password: Secret) -> Secret? {
+        try? Secret(capacity: password.count) { try writeLatin1(of: password, into: $0) }
     }
 
     /// The characters up to U+00FF are one byte in UTF-8, or two of which the first is C2 or C3.

@@ -66,23 +66,23 @@ struct DigestResponse: Sendable, Equatable {
     /// `H(A1)` (section 3.4.2). That of a session is made once, of the nonces that it began with.
     private func keyHash(for credential: LoginCredential) -> Secret {
         let algorithm = challenge.algorithm
-        let password = challenge.charset.bytes(of: credential.secret) ?? credential.secret
+        let (user, password) = bytes(of: credential)
         let plain = algorithm.hexDigest(of: [
-            .bytes(userBytes(of: credential)), .text(":\(challenge.realm):"), .secret(password),
+            .bytes(user), .text(":\(challenge.realm):"), .secret(password),
         ])
         guard algorithm.isSession else { return plain }
         return algorithm.hexDigest(of: [.secret(plain), .text(":\(sessionNonce ?? challenge.nonce):\(clientNonce)")])
     }
 
     /// Only a credential that the charset can carry comes here.
-    private func userBytes(of credential: LoginCredential) -> [UInt8] {
-        challenge.charset.bytes(of: credential.user) ?? Array(credential.user.utf8)
+    private func bytes(of credential: LoginCredential) -> (user: [UInt8], password: Secret) {
+        challenge.charset.bytes(of: credential) ?? (Array(credential.user.utf8), credential.secret)
     }
 
     /// `username` or `username*`, never both (section 3.4). Only a server that speaks of a charset knows the second one;
     /// others get the bytes that they expect in the quoted string.
     private func userName(of credential: LoginCredential) -> [Part] {
-        let bytes = userBytes(of: credential)
+        let bytes = bytes(of: credential).user
         if challenge.hashesUser {
             let hash = challenge.algorithm.hexDigest(of: [.bytes(bytes), .text(":\(challenge.realm)")])
             return [.text("username=\""), .secret(hash), .text("\"")]

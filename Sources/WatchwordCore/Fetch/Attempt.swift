@@ -44,13 +44,13 @@ struct Attempt: Sendable, Equatable {
     var challenger: Challenger { Challenger(space) }
 
     /// The same credential once more, when only the nonce was too old (RFC 7616 section 3.3, `stale`). `nil` when that was
-    /// so before: a server that says it for ever is not believed, nor one that asks for a weaker algorithm with it.
+    /// so too often: a server that says it for ever is not believed, nor one that asks for a weaker scheme with it.
     func retry(_ offers: OfferList) -> Attempt? {
-        guard case .digest(let used) = challenge, staleAnswers + 1 < Limits.staleNonces else { return nil }
+        guard case .digest(let used) = challenge, staleAnswers < Limits.staleNonces else { return nil }
         let fresh = offers.answerable.first { offer in
             guard case .digest(let digest) = offer else { return false }
             return digest.isStale && digest.realm == challenge.realm && digest.nonce != used.nonce
-                && digest.algorithm.strength >= used.algorithm.strength
+                && offer.strength >= challenge.strength
                 && offer.canCarry(credential, at: challenger)
         }
         guard let fresh else { return nil }

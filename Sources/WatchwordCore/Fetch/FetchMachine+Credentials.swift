@@ -99,7 +99,7 @@ extension FetchMachine {
             } else if entry.space.proxyType == .socks {
                 .socks
             } else {
-                .basic(realm: entry.space.realm ?? "")
+                .basic(realm: entry.space.realm)
             }
         let candidate = Candidate(credential: entry.credential, source: .session, home: entry.owner)
         var attempt = Attempt(challenge, entry.space, candidate)
@@ -292,6 +292,7 @@ extension FetchMachine {
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
         guard isNews || heldTurns[TurnSlot(attempt.space)] != nil else { return }
         if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
+            !attempt.space.lacksRealm,
             memory.keyring.mayStore(from: attempt.source, now: now), mayKeepForGood(attempt.source)
         {
             memory.add(.store(attempt.credential, SpacePattern(attempt.space)))
@@ -372,6 +373,8 @@ extension FetchMachine {
         switch space.authenticationMethod {
         case .other, .negotiate, .serverTrust: return [.none]
         case .bearer, .clientCertificate: return [.none, .forSession]
+        // An item of the keyring without a realm is for every realm.
+        case .httpBasic where space.lacksRealm: return [.none, .forSession]
         case .httpBasic, .httpDigest, .ntlm:
             return memory.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
         }

@@ -22,6 +22,8 @@ public struct SchemeRules: Sendable, Equatable {
     public var ntlmHosts: [HostPattern]
     /// The first that matches counts.
     public var sites: [Site]
+    /// Whether old and sloppy challenges are answered (semantics rule 27).
+    public var allowsWeak = true
 
     public init(
         negotiateHosts: [HostPattern] = [], delegationHosts: [HostPattern] = [], ntlmHosts: [HostPattern] = [],

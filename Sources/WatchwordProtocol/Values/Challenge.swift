@@ -12,6 +12,17 @@ public struct Offer: Sendable, Equatable {
     /// Whether the broker makes the answer by itself out of a credential. For what it does not know the client can make a
     /// header.
     public var supported: Bool
+    /// What is old or sloppy about it; a scheme without such a weakness is preferred.
+    public var weak: [Weakness] = []
+
+    public enum Weakness: String, Sendable {
+        /// Basic without a realm.
+        case noRealm
+        /// Digest without `qop`: RFC 2069.
+        case noQop
+        /// The realm stands without quotation marks.
+        case unquotedRealm
+    }
 
     public init(scheme: String, realm: ExactText?, params: [String: String], raw: String, supported: Bool) {
         self.scheme = scheme
@@ -31,6 +42,7 @@ public struct Offer: Sendable, Equatable {
             "scheme": .string(scheme), "authenticationMethod": .string(authenticationMethod.rawValue),
             "realm": realm?.json ?? .null, "params": params, "raw": .string(raw),
             "supported": .boolean(supported),
+            "weak": weak.isEmpty ? nil : .array(weak.map { .string($0.rawValue) }),
         ])
     }
 }

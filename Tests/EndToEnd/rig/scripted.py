@@ -130,7 +130,9 @@ class DigestCheck:
         return hashlib.new(self.FUNCTIONS[self.algorithm.removesuffix("-sess")], data).hexdigest()
 
     def _encoded(self, text):
-        return text.encode("utf-8" if self.charset == "UTF-8" else "latin-1")
+        both = self.user + self.password
+        fits = all(ord(character) < 0x100 for character in both)
+        return text.encode("latin-1" if fits and self.charset != "UTF-8" else "utf-8")
 
     def _new_nonce(self):
         self.nonces += 1

@@ -15,7 +15,7 @@ func checkDigest(_ bytes: [UInt8]) throws {
     else { return }
     let password = Array(lines[2].utf8).withUnsafeBytes { Secret(copying: $0) }
     let credential = LoginCredential(user: ExactText(lines[1]), password: password)
-    guard digest.charset.canCarry(credential) else { return }
+    guard digest.charset.bytes(of: credential) != nil else { return }
     let target = "/" + lines[3]
     var nonces = DigestNonces()
     let server = Challenger.server(Origin(scheme: .http, host: "h", port: 80))

@@ -1,0 +1,76 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Old and sloppy challenges through whole fetches: semantics rule 27.
+@Suite struct WeakChallengeTests {
+    private static let digest = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
+    private static let legacy = "Digest realm=\"r\", nonce=\"m\""
+
+    private func permanent(_ user: ExactText = "bob") -> LoginCredential {
+        LoginCredential(user: user, password: secret("pw"), persistence: .permanent)
+    }
+
+    /// A fetch in which bob has answered `challenge`, and the server has taken it.
+    private func accepted(_ challenge: String, session: SessionCache = SessionCache()) throws -> MachineRun {
+        var run = try MachineRun(session: session, keyring: [])
+        run.start()
+        run.respond(401, ("WWW-Authenticate", challenge))
+        run.answer(.credential(.login(permanent())))
+        run.respond(200)
+        return run
+    }
+
+    @Test func rule27BasicWithoutARealmIsAskedAboutAndKeptForTheSessionOnly() throws {
+        let run = try accepted("Basic")
+        #expect(run.challenges.map(\.protectionSpace.realm) == [nil])
+        #expect(run.challenges.map(\.persistenceAllowed) == [[.none, .forSession]])
+        #expect(run.authorizations == [nil, basic("bob", "pw")])
+        #expect(!run.effects.contains { if case .store = $0 { true } else { false } })
+        var next = try MachineRun(session: run.session)
+        next.start()
+        #expect(next.authorizations == [basic("bob", "pw")])
+    }
+
+    @Test func rule27WhatARealmHasGoesToNoChallengeWithoutOne() throws {
+        let run = try accepted("Basic realm=\"r\"")
+        #expect(run.challenges.map(\.persistenceAllowed) == [[.none, .forSession, .permanent]])
+        var next = try MachineRun("http://h/elsewhere", session: run.session)
+        next.start()
+        next.respond(401, ("WWW-Authenticate", "Basic"))
+        #expect(next.isAsking)
+        #expect(next.authorizations == [nil])
+    }
+
+    @Test func rule27WhatABetterSchemeHasAcceptedDoesNotGoIntoAWeakOne() throws {
+        let run = try accepted(Self.digest)
+        for challenge in [Self.legacy, "Basic"] {
+            var next = try MachineRun(session: run.session) { $0.preemptive = false }
+            next.start()
+            next.respond(401, ("WWW-Authenticate", challenge))
+            #expect(next.isAsking, "\(challenge)")
+            #expect(next.authorizations == [nil])
+        }
+    }
+
+    @Test func rule27TheAnswerOfRFC2069IsRemembered() throws {
+        let run = try accepted(Self.legacy)
+        #expect(run.challenges[0].offers[0].weak == [.noQop])
+        let text = try #require(run.authorizations[1])
+        #expect(!text.contains("qop") && !text.contains("nc=") && !text.contains("cnonce"))
+        var next = try MachineRun(session: run.session)
+        next.start()
+        #expect(next.authorizations[0]?.hasPrefix("Digest username=\"bob\", realm=\"r\", nonce=\"m\"") == true)
+    }
+
+    @Test func rule27ABetterSchemeOfTheSameResponseIsAskedAbout() throws {
+        var run = try MachineRun()
+        run.start()
+        run.respond(
+            401, ("WWW-Authenticate", "Basic, \(Self.legacy)"), ("WWW-Authenticate", "Basic realm=x y, \(Self.digest)"))
+        #expect(run.challenges.last?.protectionSpace.authenticationMethod == .httpDigest)
+        run.answer(user: "bob", "pw")
+        #expect(run.authorizations.last??.contains("nonce=\"n\"") == true)
+    }
+}
