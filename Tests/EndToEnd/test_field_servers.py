@@ -115,3 +115,26 @@ def test_proxy_py_asks_for_basic_without_a_realm(stage, start):
     assert [(result["status"], result["exchanges"]) for result in results] == [(200, 2), (200, 1)]
     assert [(one["protectionSpace"]["isProxy"], one["protectionSpace"]["realm"]) for one in asked] == [(True, None)]
     assert asked[0]["offers"][0]["weak"] == ["noRealm"]
+
+
+def test_rule_29_two_repositories_of_a_registry_cost_two_questions(stage, tmp_path):
+    with running(field_servers.Registry(tmp_path)) as registry:
+        asked = []
+
+        def answer(params):
+            asked.append(params["offers"][0]["params"]["scope"])
+            token = registry.token(asked[-1])
+            return {"action": "credential", "credential": {"type": "token", "token": token, "persistence": "forSession"}}
+
+        client, codes = stage.client(answer=answer), []
+        for number in range(6):
+            result = client.fetch(f"http://127.0.0.1:{registry.port}/v2/{'ab'[number % 2]}/tags/list")["result"]
+            codes.append((result["status"], "NAME_UNKNOWN" in result["body"]["value"], result["exchanges"]))
+        # The repositories are empty: only who may look hears that.
+        assert codes == [(404, True, 2)] * 2 + [(404, True, 1)] * 4
+        assert asked == ["repository:a:pull", "repository:b:pull"]
+        # The same place, for more: the token that is too narrow stays, and one for this is asked about.
+        pushed = client.fetch(f"http://127.0.0.1:{registry.port}/v2/a/blobs/uploads/", method="POST")["result"]
+        assert (pushed["status"], len(asked)) == (202, 3) and "push" in asked[-1]
+        again = client.fetch(f"http://127.0.0.1:{registry.port}/v2/a/tags/list")["result"]
+        assert (again["exchanges"], len(asked)) == (1, 3)

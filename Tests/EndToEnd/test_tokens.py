@@ -1,7 +1,7 @@
 """Bearer, and schemes that only the client knows."""
 import pytest
 from rig.client import password_answer
-from rig.scripted import basic_server, response
+from rig.scripted import ScriptedServer, basic_server, response
 from rig.tokens import bearer_server, rounds_server
 
 
@@ -149,3 +149,34 @@ def test_what_the_configuration_does_not_list_is_not_answered(stage, scheme):
     server = stage.server(lambda request: response(401, b"no", f"WWW-Authenticate: {scheme}"))
     client, asked = asking(stage, lambda challenge: pytest.fail("asked"))
     assert client.fetch(server.url)["result"]["status"] == 401 and not asked and len(server.requests) == 1
+
+
+@pytest.mark.parametrize("same_folder", [False, True])
+def test_rule_29_scopes_in_turn_cost_one_question_each(stage, same_folder):
+    """As a registry says it: 401 with insufficient_scope for a token that is good for something else."""
+    tokens = {scope: stage.secret() for scope in ["read", "write"]}
+
+    def handle(request):
+        scope = "read" if "read" in request.target else "write"
+        if request.authorization == f"Bearer {tokens[scope]}":
+            return response(200, b"in")
+        known = [f"Bearer {token}" for token in tokens.values()]
+        error = ', error="insufficient_scope"' if request.authorization in known else ""
+        return response(401, b"no", f'WWW-Authenticate: Bearer realm="api", scope="{scope}"{error}')
+
+    server = stage.server(ScriptedServer(handle))
+    for token in tokens.values():
+        stage.allow(token, server)
+    asked = []
+
+    def answer(params):
+        asked.append(params)
+        token = tokens[params["offers"][0]["params"]["scope"]]
+        return {"action": "credential", "credential": {"type": "token", "token": token, "persistence": "forSession"}}
+
+    client = stage.client(answer=answer)
+    for number in range(6):
+        scope = ["read", "write"][number % 2]
+        path = f"/{scope}" if same_folder else f"/{scope}/x"
+        assert client.fetch(server.url + path)["result"]["status"] == 200
+    assert len(asked) == 2 and [one["previousFailureCount"] for one in asked] == [0, 0]

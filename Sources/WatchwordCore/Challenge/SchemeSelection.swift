@@ -5,8 +5,8 @@ enum AnswerableChallenge: Sendable, Equatable {
     /// Old servers and proxies leave out the realm, which RFC 7617 section 2 requires: then it is a space of its own.
     case basic(realm: ExactText?)
     indirect case digest(DigestChallenge)
-    /// RFC 6750.
-    case bearer(realm: ExactText?)
+    /// RFC 6750; the token that was sent may have been right, and not good for this.
+    case bearer(realm: ExactText?, scope: BearerScope? = nil, isInsufficient: Bool = false)
     /// MS-NLMP over HTTP; the rounds are the adapter's.
     case ntlm
     /// RFC 4559, with Kerberos only; the rounds are the adapter's.
@@ -33,7 +33,9 @@ enum AnswerableChallenge: Sendable, Equatable {
         case .bearer:
             // RFC 6750 section 5.3: whoever reads a token can use it.
             guard !isReadable else { return nil }
-            self = .bearer(realm: challenge.realm)
+            self = .bearer(
+                realm: challenge.realm, scope: BearerScope(challenge["scope"]),
+                isInsufficient: challenge["error"] == "insufficient_scope")
         case .ntlm:
             self = .ntlm
         case .negotiate:
@@ -49,7 +51,7 @@ enum AnswerableChallenge: Sendable, Equatable {
         switch self {
         case .basic(let realm): realm
         case .digest(let challenge): challenge.realm
-        case .bearer(let realm): realm
+        case .bearer(let realm, _, _): realm
         case .other(let challenge): challenge.realm
         case .ntlm, .negotiate, .socks: nil
         }
@@ -92,6 +94,11 @@ enum AnswerableChallenge: Sendable, Equatable {
         challenger.space(realm: realm, authenticationMethod)
     }
 
+    /// What a token has to be good for.
+    var scope: BearerScope? {
+        if case .bearer(_, let scope, _) = self { scope } else { nil }
+    }
+
     var digest: DigestChallenge? {
         if case .digest(let challenge) = self { challenge } else { nil }
     }
@@ -119,7 +126,7 @@ enum AnswerableChallenge: Sendable, Equatable {
             // RFC 1929 section 2: one byte for the length of each.
             credential.user.utf8.count <= 255 && credential.secret.count <= 255 ? nil : .credentialNotUsable
         case (.ntlm, .password), (.negotiate, .tickets): nil
-        case (.bearer, .token): nil
+        case (.bearer(_, let scope, _), .token): scope.map(credential.serves) ?? true ? nil : .credentialNotUsable
         case (.ntlm, _), (.negotiate, _), (.socks, _): .credentialOfWrongType
         case (_, .header(let name, _)): name.string.asciiLowercased == scheme ? nil : .credentialOfWrongType
         default: .credentialOfWrongType
@@ -195,4 +202,9 @@ extension Offer {
             scheme: challenge.scheme, realm: challenge.realm, params: params, raw: challenge.raw, supported: supported)
         weak = challenge.weaknesses
     }
+}
+
+extension LoginCredential {
+    /// Whether a token may be good for `wanted`, as far as is known.
+    fileprivate func serves(_ wanted: BearerScope) -> Bool { scope?.covers(wanted) ?? true }
 }

@@ -69,6 +69,14 @@ struct Attempt: Sendable, Equatable {
         }
     }
 
+    /// What the token that was sent is not good for, where that is all that the server finds wrong (RFC 6750 section 3.1).
+    func tooNarrow(_ offers: OfferList) -> AnswerableChallenge? {
+        offers.answerable.first { offer in
+            guard case .bearer = challenge, case .bearer(let realm, _, true) = offer else { return false }
+            return realm == challenge.realm
+        }
+    }
+
     /// The server found fault with the nonce, and has said nothing about the password.
     func isCalledStale(by offers: OfferList) -> Bool {
         offers.answerable.contains { $0.digest?.isStale == true && $0.realm == challenge.realm }

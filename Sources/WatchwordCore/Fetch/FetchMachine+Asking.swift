@@ -90,7 +90,9 @@ extension FetchMachine {
         if let problem {
             return ask(question, respondent, problem: problem, &memory)
         }
-        guard !target(offers.challenger).hasRefused(credential, in: space) else {
+        guard !target(offers.challenger).hasRefused(credential, in: space),
+            !target(offers.challenger).isTooNarrow(credential, for: asked)
+        else {
             targets[offers.challenger, default: TargetRecord()].noteRepeatedAnswer()
             return ask(question, respondent, problem: .credentialAlreadyRefused, &memory)
         }
@@ -180,12 +182,13 @@ extension FetchMachine {
 
     func turnKey(
         for space: ProtectionSpace, _ purpose: SpaceTurns.Key.Purpose, certificate: [UInt8]? = nil,
-        _ memory: CredentialMemory
+        scope: BearerScope? = nil, _ memory: CredentialMemory
     ) -> SpaceTurns.Key {
         let usesStorage = mayUseStorage(for: space, memory)
         return SpaceTurns.Key(
             space: space, purpose: purpose, user: namedUser(at: Challenger(space)),
-            client: usesStorage ? access.line : .client(client.tag), usesStorage: usesStorage, certificate: certificate)
+            client: usesStorage ? access.line : .client(client.tag), usesStorage: usesStorage, certificate: certificate,
+            scope: scope)
     }
 
     /// `false`, and then the fetch has to wait. A fetch that asks nobody does not wait while a person is asked, and goes on

@@ -48,6 +48,7 @@ extension FetchMachine {
         learnRefusals(for: asked, in: space, deferred: deferred, memory)
         guard mayUse(deferred.source, for: space, memory), !isForgotten(deferred, in: space, memory),
             !target(offers.challenger).hasRefused(deferred.credential, in: space),
+            !target(offers.challenger).isTooNarrow(deferred.credential, for: asked),
             !isRefused(deferred, in: space, memory)
         else { return nil }
         var question = question
@@ -100,7 +101,7 @@ extension FetchMachine {
                 own.provenAt = accepted.provenAt
                 return attempt(own, for: asked, in: space, question, environment, &memory)
             }
-            let key = turnKey(for: space, .own, memory)
+            let key = turnKey(for: space, .own, scope: asked.scope, memory)
             guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
             return attempt(own, for: asked, in: space, question, environment, &memory)
         }
@@ -117,7 +118,7 @@ extension FetchMachine {
         guard respondent != nil || mayUseStorage(for: space, memory) && !question.declined.isAbandoned else {
             return giveUp(question, environment, &memory)
         }
-        let key = turnKey(for: space, .find, memory)
+        let key = turnKey(for: space, .find, scope: asked.scope, memory)
         guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
         if mayUseStorage(for: space, memory), keyringItems(at: challenger, memory) == nil,
             memory.keyring.isWorthAsking(now: environment.now)
@@ -191,6 +192,7 @@ extension FetchMachine {
             guard own != nil || isShared, mayUse(own?.source ?? source, for: space, memory),
                 access.subject == nil || own != nil || [.client, .agent].contains(source),
                 !target(offers.challenger).hasRefused(credential, in: space),
+                !target(offers.challenger).isTooNarrow(credential, for: asked),
                 asked.canCarry(credential, at: offers.challenger),
                 problem(with: credential, at: offers.challenger, memory) == nil,
                 own.map({ $0.credential.isSame(as: credential) }) ?? true
@@ -248,7 +250,7 @@ extension FetchMachine {
     ) {
         guard memory.refusals.lastNumber > lastRefusalBefore else { return }
         let challenger = Challenger(space)
-        let key = turnKey(for: space, .find, memory)
+        let key = turnKey(for: space, .find, scope: asked.scope, memory)
         for refusal in memory.refusals.since(lastRefusalBefore) where refusal.key.space == space {
             let isOwn = [ownCandidate(for: asked, in: space, memory), deferred].contains {
                 $0?.credential.isSame(as: refusal.credential) ?? false

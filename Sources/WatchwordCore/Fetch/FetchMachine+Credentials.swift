@@ -95,7 +95,7 @@ extension FetchMachine {
             if let digest = entry.digest {
                 .digest(digest)
             } else if entry.space.authenticationMethod == .bearer {
-                .bearer(realm: entry.space.realm)
+                .bearer(realm: entry.space.realm, scope: entry.credential.scope)
             } else if entry.space.proxyType == .socks {
                 .socks
             } else {
@@ -151,7 +151,7 @@ extension FetchMachine {
         for part in access.readable {
             let known = memory.session.credential(
                 for: space, user: namedUser(at: challenger), owner: part, at: challenger,
-                path: path(at: challenger), now: now)
+                path: path(at: challenger), scope: challenge.scope, now: now)
             guard let known, !isNarrowerStored(than: known, in: space, memory, now) else { continue }
             var candidate = Candidate(credential: known, source: .session, home: part)
             candidate.provenAt = memory.session.provenAt(known, for: space, owner: part)
@@ -221,6 +221,7 @@ extension FetchMachine {
         return challenge.canCarry(candidate.credential, at: challenger)
             && problem(with: candidate.credential, at: challenger, memory) == nil
             && !target(challenger).hasRefused(candidate.credential, in: space)
+            && !target(challenger).isTooNarrow(candidate.credential, for: challenge)
             && !isRefused(candidate, in: space, memory)
     }
 
@@ -248,7 +249,9 @@ extension FetchMachine {
             // Whatever is wrong with the tickets, it is no wrong password.
             targets[challenger, default: TargetRecord()].asksBeforeWeaker = true
         }
-        let key = heldTurns[TurnSlot(attempt.space)] ?? turnKey(for: attempt.space, .find, memory)
+        let key =
+            heldTurns[TurnSlot(attempt.space)]
+            ?? turnKey(for: attempt.space, .find, scope: attempt.challenge.scope, memory)
         memory.refusals.note(attempt.credential, attempt.source, in: key)
         if attempt.space != sent {
             memory.refusals.note(attempt.credential, attempt.source, in: turnKey(for: sent, .own, memory))
@@ -271,6 +274,13 @@ extension FetchMachine {
         }
     }
 
+    /// The token is not good for this, and may be for all else: it stays, and is not sent again for the same in this fetch
+    /// (semantics rule 29).
+    mutating func noteTooNarrow(_ attempt: Attempt, for wanted: AnswerableChallenge, _ memory: inout CredentialMemory) {
+        memory.turns.endTrial(by: id, in: attempt.space)
+        targets[attempt.challenger, default: TargetRecord()].noteTooNarrow(attempt.credential, for: wanted)
+    }
+
     /// Nothing is written before the server has accepted it.
     mutating func remember(
         _ attempt: Attempt, path: ExactText, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
@@ -279,9 +289,11 @@ extension FetchMachine {
             attempt.mayBeRemembered
         else { return }
         if [.client, .agent].contains(attempt.source) { memory.keyring.noteAnswer(for: path, in: attempt.space) }
-        let wasGiven = memory.session.wasGiven(attempt.credential, for: attempt.space)
+        var credential = attempt.credential
+        if credential.form == .token, credential.scope == nil { credential.scope = attempt.challenge.scope }
+        let wasGiven = memory.session.wasGiven(credential, for: attempt.space)
         let isNews = memory.session.remember(
-            attempt.credential, for: attempt.space, owner: attempt.home,
+            credential, for: attempt.space, owner: attempt.home,
             by: isBrought(attempt.source) ? access.holder : nil,
             path: path, digest: attempt.challenge.digest, isProven: isProven, now: now)
         if isNews {

@@ -140,6 +140,10 @@ struct FetchMachine: Sendable {
             memory.turns.endTrial(by: id, in: attempt.space)
             return goOn(next, after: attempt, question, environment, &memory)
         }
+        if let wanted = attempt.tooNarrow(offers) {
+            noteTooNarrow(attempt, for: wanted, &memory)
+            return choose(question, environment, &memory)
+        }
         note(attempt, refusedWith: offers, environment.now, &memory)
         return choose(question, environment, &memory)
     }

@@ -7,10 +7,18 @@ struct TargetRecord: Sendable, Equatable {
         let scheme: String
     }
 
+    private struct TooNarrow: Sendable, Equatable {
+        let credential: LoginCredential
+        let realm: ExactText?
+        /// `nil` where the server has not said for what.
+        let scope: BearerScope?
+    }
+
     /// What clients see as `previousFailureCount`.
     private(set) var failures = 0
     private var refused: [Attempt] = []
     private var rejected: Set<Rejection> = []
+    private var tooNarrow: [TooNarrow] = []
     private var refusedCertificates: [CertificateCredential] = []
     /// What the client said to `canAuthenticate`.
     var canAuthenticate: [ProtectionSpace: Bool] = [:]
@@ -47,6 +55,19 @@ struct TargetRecord: Sendable, Equatable {
 
     func hasRejected(_ challenge: AnswerableChallenge, in space: ProtectionSpace) -> Bool {
         rejected.contains(Rejection(space: space, scheme: challenge.scheme))
+    }
+
+    mutating func noteTooNarrow(_ token: LoginCredential, for wanted: AnswerableChallenge) {
+        tooNarrow.append(TooNarrow(credential: token, realm: wanted.realm, scope: wanted.scope))
+    }
+
+    /// Whether this fetch knows that the token is not good for what `challenge` wants.
+    func isTooNarrow(_ token: LoginCredential, for challenge: AnswerableChallenge) -> Bool {
+        tooNarrow.contains { known in
+            guard challenge.authenticationMethod == .bearer, known.realm == challenge.realm else { return false }
+            let isMeant = known.scope.map { challenge.scope?.covers($0) ?? false } ?? true
+            return isMeant && known.credential.isSame(as: token)
+        }
     }
 
     mutating func noteRefusal(of certificate: CertificateCredential) {

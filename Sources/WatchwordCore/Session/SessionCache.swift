@@ -26,11 +26,17 @@ public struct SessionCache: Sendable {
     // MARK: Reading
 
     /// The credential for exactly this space, of this account, or of the space's default one.
+    /// - Parameter scope: what a token has to be good for, as far as that is known (semantics rule 29).
     func credential(
         for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
-        path: ExactText = "/", now: Duration
+        path: ExactText = "/", scope: BearerScope? = nil, now: Duration
     ) -> LoginCredential? {
-        let entry = defaultEntry(of: space, user: user, in: list(at: challenger, of: owner, path: path), now: now)
+        var list = list(at: challenger, of: owner, path: path)
+        if let scope {
+            let covering = list.filter { $0.credential.scope?.covers(scope) ?? false }
+            list = covering.isEmpty ? list.filter { $0.credential.scope == nil } : covering
+        }
+        let entry = defaultEntry(of: space, user: user, in: list, now: now)
         guard let entry, !entry.isDoubted else { return nil }
         return isOutranked(entry, for: user, path: path, now: now) ? nil : entry.credential
     }
@@ -59,7 +65,7 @@ public struct SessionCache: Sendable {
         }
         return fitting.filter { one in
             !accepted.contains {
-                $0.credential.account == one.credential.account && $0.credential.hasPath(of: one.credential)
+                $0.credential.account == one.credential.account && $0.credential.isForSamePart(as: one.credential)
             }
         }
     }
@@ -129,16 +135,23 @@ public struct SessionCache: Sendable {
     ) -> SessionEntry? {
         let candidates = list(at: challenger, of: owner, path: path)
         var best: (entry: SessionEntry, length: Int)?
+        // Which of several tokens is meant the server says in its challenge.
+        var isAmbiguous = false
         for entry in candidates where isValid(entry, now) {
             guard !entry.isHandshake, !entry.isDoubted, let length = entry.matchLength(of: path),
-                length > best?.length ?? -1
+                length >= best?.length ?? -1
             else {
                 continue
             }
+            let scope = entry.credential.scope
+            guard length > best?.length ?? -1 || scope != best?.entry.credential.scope else { continue }
             let isOnly = candidates.count == 1 && given.isEmpty
-            guard isOnly || isDefault(entry, for: user, among: candidates, path: path, now: now) else { continue }
+            let equals = isOnly ? [] : candidates.filter { $0.credential.scope == scope }
+            guard isOnly || isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
+            isAmbiguous = length == best?.length
             best = (entry, length)
         }
+        if isAmbiguous { return nil }
         return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
     }
 
@@ -231,7 +244,7 @@ public struct SessionCache: Sendable {
         var list = entries[challenger] ?? []
         let index = list.firstIndex {
             $0.space == space && $0.owner == owner && $0.credential.account == credential.account
-                && $0.credential.hasPath(of: credential)
+                && $0.credential.isForSamePart(as: credential)
         }
         var isNews = true
         if let index, list[index].credential.isWhole(credential), isValid(list[index], now) {
@@ -315,7 +328,7 @@ public struct SessionCache: Sendable {
     ) -> Standing? {
         let own = given.filter {
             isMeant($0.pattern) && $0.owner == owner && $0.credential.account == credential.account
-                && $0.credential.hasPath(of: credential)
+                && $0.credential.isForSamePart(as: credential)
         }
         return own.map(\.standing).min { $0.precedes($1) }
     }
@@ -344,7 +357,7 @@ public struct SessionCache: Sendable {
     ) {
         given = given.map { entry in
             var entry = entry
-            if entry.owner == owner, isMeant(entry.pattern), entry.credential.hasPath(of: chosen) {
+            if entry.owner == owner, isMeant(entry.pattern), entry.credential.isForSamePart(as: chosen) {
                 entry.standing.isPreferred = entry.number == number
             }
             return entry
@@ -352,7 +365,8 @@ public struct SessionCache: Sendable {
         for (challenger, list) in entries {
             entries[challenger] = list.map { entry in
                 var entry = entry
-                if entry.owner == owner, isMeant(SpacePattern(entry.space)), entry.credential.hasPath(of: chosen) {
+                if entry.owner == owner, isMeant(SpacePattern(entry.space)), entry.credential.isForSamePart(as: chosen)
+                {
                     entry.standing.isPreferred = entry.number == number
                 }
                 return entry
@@ -362,19 +376,21 @@ public struct SessionCache: Sendable {
 
     /// Among those for the same path.
     private func isDefault(_ entry: SessionEntry, now: Duration) -> Bool {
-        let equals = list(at: entry.challenger, of: entry.owner).filter { $0.credential.hasPath(of: entry.credential) }
+        let equals = list(at: entry.challenger, of: entry.owner).filter {
+            $0.credential.isForSamePart(as: entry.credential)
+        }
         return isDefault(entry, for: nil, among: equals, path: entry.credential.path ?? "/", now: now)
     }
 
     private func isDefault(_ entry: GivenCredential, now: Duration) -> Bool {
         let equals = given.filter {
-            $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.hasPath(of: entry.credential)
+            $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.isForSamePart(as: entry.credential)
                 && isValid($0, now)
         }
         guard !equals.contains(where: { $0.standing.precedes(entry.standing) }) else { return false }
         return !list(at: Challenger(entry.pattern), of: entry.owner).contains {
             entry.pattern.matches($0.space) && isValid($0, now) && $0.credential.form == entry.credential.form
-                && $0.credential.hasPath(of: entry.credential)
+                && $0.credential.isForSamePart(as: entry.credential)
                 && ($0.credential.account == entry.credential.account || $0.standing.precedes(entry.standing))
         }
     }

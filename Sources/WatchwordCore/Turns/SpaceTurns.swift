@@ -24,6 +24,8 @@ struct SpaceTurns: Sendable {
         var usesStorage: Bool
         /// The hash of the key about which the question is: only the identical certificate is one question.
         var certificate: [UInt8]?
+        /// What a token is asked for: one for something else answers another question (semantics rule 29).
+        var scope: BearerScope?
     }
 
     /// What the others may use as well.

@@ -37,6 +37,8 @@ public struct LoginCredential: Sendable, Equatable {
     /// An OAuth refresh token (RFC 6749 section 1.5) that belongs to the password; kept and released with it, never sent.
     public var refreshToken: Secret?
     public var persistence: Persistence
+    /// What the server has accepted a token for; `nil` for one whose scope nobody knows, and for what is none.
+    public var scope: BearerScope?
 
     /// A user and a password.
     public init(user: ExactText, password: Secret, domain: ExactText? = nil, persistence: Persistence = .forSession) {
@@ -60,10 +62,14 @@ public struct LoginCredential: Sendable, Equatable {
 
     /// Whether both are the same in every part: how long they are kept does not matter.
     public func isWhole(_ other: LoginCredential) -> Bool {
-        isSame(as: other) && hasPath(of: other) && expiresAt == other.expiresAt && refreshToken == other.refreshToken
+        isSame(as: other) && isForSamePart(as: other) && expiresAt == other.expiresAt
+            && refreshToken == other.refreshToken
     }
 
-    /// Whether both are for the same part of the server.
+    /// Whether both are for the same part of the server, tokens with the same scope.
+    public func isForSamePart(as other: LoginCredential) -> Bool { hasPath(of: other) && scope == other.scope }
+
+    /// Whether both are for the same path.
     public func hasPath(of other: LoginCredential) -> Bool {
         path ?? "/" == other.path ?? "/"
     }

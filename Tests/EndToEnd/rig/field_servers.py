@@ -2,12 +2,16 @@
 
 `VERSIONS` are those that the tests were written with; `Field.version` is what has run.
 """
+import base64
+import datetime
 import hashlib
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import time
 
 from .servers import Server, find, free_port
 
@@ -96,3 +100,46 @@ def proxy_py(folder, user, password):
         [sys.executable, "-m", "proxy", "--hostname", "127.0.0.1", "--port", str(port), "--basic-auth", f"{user}:{password}",
          "--num-workers", "1", "--num-acceptors", "1"],
         port, folder / "proxy.log", cwd=folder, env={**from_pypi("proxy"), "HOME": str(folder)})
+
+
+class Registry(Server):
+    """A container registry that sends for tokens. `token(scope)` is what its token service would issue."""
+
+    SERVICE, ISSUER = "registry.test", "issuer.test"
+
+    def __init__(self, folder):
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import rsa
+
+        folder, port = pathlib.Path(folder), free_port()
+        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self.ISSUER)])
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.certificate = (
+            x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(self.key.public_key()).serial_number(1)
+            .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
+            .sign(self.key, hashes.SHA256()))
+        (folder / "issuer.pem").write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
+        (folder / "config.yml").write_text(
+            f"version: 0.1\nlog: {{level: info}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\n"
+            f"http: {{addr: '127.0.0.1:{port}'}}\n"
+            f"auth: {{token: {{realm: 'https://{self.ISSUER}/token', service: '{self.SERVICE}', issuer: '{self.ISSUER}', rootcertbundle: {folder}/issuer.pem}}}}\n")
+        super().__init__([find("docker-registry"), "serve", f"{folder}/config.yml"], port, folder / "registry.log", cwd=folder)
+
+    def token(self, scope):
+        """For `repository:NAME:ACTION,…` (the words of the registry's challenge)."""
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import padding
+
+        def encoded(data):
+            return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+        kind, name, actions = scope.split(":")
+        now = int(time.time())
+        der = base64.b64encode(self.certificate.public_bytes(serialization.Encoding.DER)).decode()
+        header = {"typ": "JWT", "alg": "RS256", "x5c": [der]}
+        claims = {"iss": self.ISSUER, "sub": "bob", "aud": self.SERVICE, "exp": now + 600, "nbf": now - 60, "iat": now, "jti": "1",
+                  "access": [{"type": kind, "name": name, "actions": actions.split(",")}]}
+        signed = ".".join(encoded(json.dumps(part).encode()) for part in [header, claims])
+        return f"{signed}.{encoded(self.key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
