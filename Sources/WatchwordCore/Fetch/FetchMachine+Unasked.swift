@@ -10,7 +10,7 @@ extension FetchMachine {
         else { return nil }
         let challenge: AnswerableChallenge
         switch credential.form {
-        case .password: challenge = .basic(realm: "")
+        case .password: challenge = .basic(realm: nil)
         case .token: challenge = .bearer(realm: nil)
         case .header, .tickets: return nil
         }
