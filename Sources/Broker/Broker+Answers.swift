@@ -22,15 +22,24 @@ extension Broker {
         switch reply {
         case .result(let json):
             do throws(InvalidParams) {
-                accept(try ChallengeAnswer(json), to: challengeID, from: connection)
+                // Only a person who is asked for all programs can say which of them is to be asked about no more.
+                let answer = isForAgent(challengeID) ? try AgentAnswer(json) : AgentAnswer(try ChallengeAnswer(json))
+                accept(answer, to: challengeID, from: connection)
             } catch {
                 refuse(challengeID, error)
             }
         case .error(let error):
             receive(error, challengeID, from: connection)
+        // Security rule P13. An agent's would be a cancel of all programs that ask the same.
+        case .broken where !isForAgent(challengeID):
+            accept(AgentAnswer(.cancel), to: challengeID, from: connection)
         case .broken:
             receive(RPCError(.invalidRequest, "malformed reply"), challengeID, from: connection)
         }
+    }
+
+    private func isForAgent(_ challengeID: String) -> Bool {
+        if case .agent? = questions[challengeID]?.place { true } else { false }
     }
 
     /// Rule 26: what is not understood sends nothing. Whoever asked hears why.
@@ -43,8 +52,8 @@ extension Broker {
     /// An error reply: "no such method" means that nobody handles challenges there. Any other is no answer.
     private func receive(_ error: RPCError, _ challengeID: String, from connection: ClientConnection) {
         switch error.code {
-        case ErrorKind.cancelled.code: accept(.cancel, to: challengeID, from: connection)
-        case ErrorKind.methodNotFound.code: accept(.useDefault, to: challengeID, from: connection)
+        case ErrorKind.cancelled.code: accept(AgentAnswer(.cancel), to: challengeID, from: connection)
+        case ErrorKind.methodNotFound.code: accept(AgentAnswer(.useDefault), to: challengeID, from: connection)
         default:
             log.warning(
                 "a client failed to answer a challenge",
@@ -61,6 +70,9 @@ extension Broker {
         guard let answer = params.answer else {
             return AuthRespondResult.invalid(problem: params.problem ?? "not an answer").json
         }
+        guard !answer.stopsAsking || isForAgent(params.challengeID) else {
+            return AuthRespondResult.invalid(problem: "answer.stopAsking is for agents").json
+        }
         guard let pending = connection.challenges.settle(params.challengeID) else {
             return AuthRespondResult.gone.json
         }
@@ -69,9 +81,10 @@ extension Broker {
         return AuthRespondResult.accepted.json
     }
 
-    private func accept(_ answer: ChallengeAnswer, to challengeID: String, from connection: ClientConnection) {
+    private func accept(_ given: AgentAnswer, to challengeID: String, from connection: ClientConnection) {
         guard let question = questions[challengeID] else { return }
-        let program = fetches[question.fetch]?.program ?? ""
+        let (answer, program) = (given.answer, fetches[question.fetch]?.program ?? "")
+        if given.stopsAsking { stopAsking(for: program, at: connection, answered: challengeID) }
         counters.challengesAnswered += 1
         if answer == .cancel { notifyCancelled(challengeID, question, .cancelled, to: connection) }
         if answer == .useDefault, case .agent = question.place { return passOn(challengeID, because: .declined) }

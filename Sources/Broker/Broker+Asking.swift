@@ -9,7 +9,7 @@ extension Broker {
     func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let owner = fetch.owner, let connection = connections[owner.connection],
             fetch.delivery == .result || connection.isSubscribed
-        else { return perform(table.unanswered(fetch.id, environment)) }
+        else { return perform(table.notAsked(fetch.id, because: .unsubscribed, environment)) }
         guard mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
         open(challenge, challengeID, for: fetch, at: .client(connection.id))
@@ -19,8 +19,9 @@ extension Broker {
     /// Then the agents, in their order.
     func askAgents(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let agent = nextAgent(for: challenge, of: fetch, after: []) else {
-            return perform(table.answered(.useDefault, for: fetch.id, environment))
+            return perform(table.notAsked(fetch.id, because: .noAgent, environment))
         }
+        guard !prompts.stopped.contains(fetch.program) else { return leaveUnasked(challenge, of: fetch) }
         guard !isJustCancelled(challenge, for: fetch), mayPrompt(about: challenge, for: fetch), mayAsk(for: fetch)
         else { return }
         let challengeID = RandomText.make128Bits()

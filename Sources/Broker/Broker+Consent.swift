@@ -80,8 +80,10 @@ extension Broker {
         _ reply: ConnectionMachine.Reply, _ confirmID: String, _ number: Int, from connection: ClientConnection
     ) {
         connection.confirmations[number] = nil
-        if case .result(let json) = reply, let consent = try? ConfirmReply(json).consent {
-            return settleConfirmation(confirmID, consent, by: "agent")
+        if case .result(let json) = reply, let answer = try? ConfirmReply(json) {
+            let fetch = confirmations[confirmID].flatMap { fetches[$0.fetch] }
+            if answer.stopsAsking, let fetch { stopAsking(for: fetch.program, at: connection, answered: confirmID) }
+            return settleConfirmation(confirmID, answer.consent, by: "agent")
         }
         log.warning(
             "an agent has not answered whether a program may use something", metadata: ["confirm": "\(confirmID)"])

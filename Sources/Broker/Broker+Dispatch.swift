@@ -104,7 +104,8 @@ extension Broker {
         case .cancelRequest:
             throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
         case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .credentialGet,
-            .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock, .grantList, .grantRevoke:
+            .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock, .grantList, .grantRevoke,
+            .promptList, .promptResume:
             return try runOnStorage(method, params, call, from: connection)
         }
     }
@@ -131,13 +132,18 @@ extension Broker {
             _ = try Members(params)
             return ["grants": .array(table.grants.map(\.json))]
         case .grantRevoke: return try revokeGrants(GrantRevokeParams(params), connection.cause)
+        case .promptList:
+            _ = try Members(params)
+            return listStoppedPrograms()
+        case .promptResume: return resumePrompts(try PromptResumeParams(params), connection.cause)
         default: break
         }
-        _ = try Members(params)
         guard method == .keyringUnlock else {
+            _ = try Members(params)
             checkKeyring(call, from: connection)
             return nil
         }
+        _ = try Members(params, only: [])
         try refuseWhenLocked()
         try unlockKeyring(call, from: connection)
         return nil
@@ -163,7 +169,7 @@ extension MethodName {
             true
         case .serverStatus, .agentRegister, .agentUnregister, .credentialList, .credentialStore, .credentialForget,
             .credentialSetDefault, .credentialGet, .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock,
-            .brokerUnlock, .eventsSubscribe, .grantList, .grantRevoke:
+            .brokerUnlock, .eventsSubscribe, .grantList, .grantRevoke, .promptList, .promptResume:
             false
         }
     }

@@ -120,7 +120,8 @@ extension Broker {
             httpVersion: response.response.httpVersion, headers: response.response.headers,
             body: isInline ? .inline(body) : .handle, bodyBytes: openBody.map(\.announcedBytes) ?? body.count,
             authentication: response.authentication, exchanges: response.exchanges,
-            proxyAuthentication: response.proxyAuthentication, totalTime: clock.now - fetch.since,
+            proxyAuthentication: response.proxyAuthentication, unanswered: response.unanswered,
+            totalTime: clock.now - fetch.since,
             challengeTime: fetch.challengeTime)
         if fetch.steps != nil { connection.notify(.fetchHeaders, result.headersJSON(owner.requestID)) }
         if !isInline {
@@ -260,7 +261,8 @@ extension Broker {
         let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> JSON in
             let entry: JSON = [
                 "fetchId": .string("\(fetch.id)"), "url": .string(fetch.params.url),
-                "method": .string(fetch.params.method), "state": .string(table.wait(of: fetch.id) == nil ? fetch.state.word : "waiting"),
+                "method": .string(fetch.params.method),
+                "state": .string(table.wait(of: fetch.id) == nil ? fetch.state.word : "waiting"),
                 "runningMs": .integer((clock.now - fetch.since).wholeMilliseconds),
             ]
             return table.wait(of: fetch.id).map { entry.adding(describe($0)) } ?? entry

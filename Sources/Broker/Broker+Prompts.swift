@@ -6,7 +6,7 @@ internal import WatchwordProtocol
 extension Broker {
     /// Whether the person has cancelled this very question a moment ago. The fetch is then cancelled as well.
     func isJustCancelled(_ challenge: Challenge, for fetch: RunningFetch) -> Bool {
-        guard cancels.covers(challenge, now: clock.now) else { return false }
+        guard prompts.cancels.covers(challenge, now: clock.now) else { return false }
         log.info("cancelled as another fetch was a moment ago", metadata: ["fetch": "\(fetch.id)"])
         recordDenial(.challengeCancelled, cause(fetch), origin: fetch.origin)
         perform(table.answered(.cancel, for: fetch.id, environment))
@@ -16,7 +16,7 @@ extension Broker {
     /// Whether an agent may be asked again for this program. The fetch fails otherwise.
     func mayPrompt(about challenge: Challenge, for fetch: RunningFetch) -> Bool {
         let site = PromptLimiter.Site(challenge.protectionSpace)
-        guard let wait = prompts.wait(of: fetch.program, at: site, now: clock.now) else { return true }
+        guard let wait = prompts.challenges.wait(of: fetch.program, at: site, now: clock.now) else { return true }
         let seconds = Int(wait.components.seconds) + 1
         log.notice("a program asks too often", metadata: ["fetch": "\(fetch.id)", "seconds": "\(seconds)"])
         recordDenial(.busy, cause(fetch), origin: fetch.origin)
@@ -28,7 +28,11 @@ extension Broker {
 
     /// The same for what the program wants to use; without a question nothing that is kept is used.
     func mayConfirm(_ request: ConsentRequest, for fetch: RunningFetch) -> Bool {
-        consentPrompts.wait(of: fetch.program, at: PromptLimiter.Site(request.space), now: clock.now) == nil
+        if prompts.stopped.contains(fetch.program) {
+            prompts.stopped.noteUnasked(fetch.program)
+            return false
+        }
+        return prompts.consents.wait(of: fetch.program, at: PromptLimiter.Site(request.space), now: clock.now) == nil
     }
 
     /// A person has answered at an agent.
@@ -36,9 +40,9 @@ extension Broker {
         let site = PromptLimiter.Site(question.challenge.protectionSpace)
         switch answer {
         case .cancel:
-            prompts.noteRefusal(of: program, at: site, now: clock.now)
+            prompts.challenges.noteRefusal(of: program, at: site, now: clock.now)
             noteCancel(of: question)
-        case .credential: prompts.noteAnswer(to: program, at: site)
+        case .credential: prompts.challenges.noteAnswer(to: program, at: site)
         case .proceed, .useDefault, .reject: break
         }
     }
@@ -46,15 +50,15 @@ extension Broker {
     func noteConsent(_ consent: Consent, to request: ConsentRequest, of program: String) {
         let site = PromptLimiter.Site(request.space)
         if consent == .no {
-            consentPrompts.noteRefusal(of: program, at: site, now: clock.now)
+            prompts.consents.noteRefusal(of: program, at: site, now: clock.now)
         } else {
-            consentPrompts.noteAnswer(to: program, at: site)
+            prompts.consents.noteAnswer(to: program, at: site)
         }
     }
 
     /// An agent has cancelled: that counts for all for whom agents are asked the same, whether or not they share a login.
     func noteCancel(of question: OpenQuestion) {
-        cancels.note(question.challenge, now: clock.now)
+        prompts.cancels.note(question.challenge, now: clock.now)
         let subject = RecentCancels.Subject(question.challenge)
         let same = questions.filter { entry in
             guard case .agent = entry.value.place else { return false }

@@ -25,10 +25,7 @@ public actor Broker {
     /// What is decided; everything else here is about acting on it.
     var table: FetchTable
     var passphraseLock = PassphraseLock()
-    var cancels = RecentCancels()
-    var prompts = PromptLimiter()
-    /// The same for `auth/confirm`: after a no the login may be asked for at once.
-    var consentPrompts = PromptLimiter()
+    var prompts = PromptRules()
     var connections: [ConnectionID: ClientConnection] = [:]
     /// By process, for as long as it has connections.
     var programs: [Int32: ClientProgram] = [:]

@@ -33,6 +33,8 @@ public final class BrokerConnection {
 
     /// Asked when the broker asks, where a call says nothing else.
     public var onChallenge: ChallengeHandler = { _ in .useDefault }
+    /// Asked in the place of `onChallenge`, by an agent that may also say that a program is to be asked for no more.
+    public var onAgentChallenge: ((IncomingChallenge) -> AgentAnswer?)?
     /// Answers `auth/confirm`, for an agent; `nil` from it means that there was no time to answer.
     public var onConfirm: ((IncomingChallenge) -> JSON?)?
     /// Answers the broker's other requests; `nil` says that this client does not know the method.
@@ -124,7 +126,8 @@ public final class BrokerConnection {
         case .request(let id, BrokerMethodName.authChallenge.rawValue, let params):
             guard case .integer(let number) = id, !isCancelling, !withdrawn.contains(number), let params else { return }
             let challenge = IncomingChallenge(params: params, request: number, connection: self)
-            if let answer = onChallenge(challenge), !withdrawn.contains(number) {
+            let answer = onAgentChallenge.map { $0(challenge) } ?? onChallenge(challenge).map { AgentAnswer($0) }
+            if let answer, !withdrawn.contains(number) {
                 try send(.result(id: id, answer.json))
             }
         case .request(let id, BrokerMethodName.authConfirm.rawValue, let params?) where onConfirm != nil:

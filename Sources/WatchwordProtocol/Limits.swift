@@ -36,6 +36,8 @@ public enum Limits {
     /// spaces at most.
     public static let cancelMemory = Duration.seconds(10)
     public static let recentCancels = 1024
+    /// Programs for which a person wants to be asked nothing any more.
+    public static let stoppedPrograms = 256
     /// What a client or an agent may say that it takes at once.
     public static let pendingQuestions = 1...1024
 

@@ -51,23 +51,47 @@ private final class AgentDesk {
     private let connection: BrokerConnection
     private let keep: Keep
     private let interrupt: Int32
+    /// The programs of which a question was refused.
+    private var refused: Set<String> = []
 
     init(_ connection: BrokerConnection, keep: Keep, interrupt: Int32) {
         (self.connection, self.keep, self.interrupt) = (connection, keep, interrupt)
     }
 
     func serve() throws(ClientFailure) {
-        connection.onChallenge = { [unowned self] challenge in
-            guard let terminal = Terminal() else { return .useDefault }
+        connection.onAgentChallenge = { [unowned self] challenge in
+            guard let terminal = Terminal() else { return AgentAnswer(.useDefault) }
             terminal.show("\n\(RequesterText.sentence(challenge.params))")
             let question = TerminalQuestion(
                 FetchRunParams(url: ""), keep: keep, isInsecure: false, interrupt: interrupt)
-            return question.ask(challenge, at: terminal)
+            let answer = question.ask(challenge, at: terminal)
+            let isRefusal = answer == .proceed || answer == .reject
+            guard isRefusal, wantsNoMore(challenge, at: terminal) else {
+                return answer.map { AgentAnswer($0) }
+            }
+            return AgentAnswer(.cancel, stopsAsking: true)
         }
         connection.onConfirm = { [unowned self] challenge in
             guard let terminal = Terminal() else { return nil }
-            return TerminalConsent(interrupt: interrupt).ask(challenge, at: terminal)
+            let answer = TerminalConsent(interrupt: interrupt).ask(challenge, at: terminal)
+            let isRefusal = answer?["allow"]?.string == Consent.no.rawValue
+            guard isRefusal, wantsNoMore(challenge, at: terminal) else { return answer }
+            return answer?.adding(["stopAsking": true])
         }
         try connection.wait { false }
+    }
+
+    /// After a refusal: whether the program is to be asked about no more. Not after the first one.
+    private func wantsNoMore(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> Bool {
+        guard !refused.insert(RequesterText.subject(challenge.params)).inserted else { return false }
+        terminal.show("Stop all questions of \(RequesterText.subject(challenge.params))? ")
+        let line = terminal.readLine(
+            "y/N: ", echo: true, interrupt: interrupt, broker: challenge.descriptor,
+            isStillOpen: { challenge.isStillOpen }, watches: { challenge.watches })
+        guard case .text(let text) = line else { return false }
+        let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
+        guard ["y", "yes"].contains(word) else { return false }
+        terminal.show("It is asked about no more, until: watchword prompts resume\n")
+        return true
     }
 }

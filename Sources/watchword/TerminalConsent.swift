@@ -60,11 +60,16 @@ struct TerminalConsent {
 
 /// The words for who asks, safe for a terminal.
 enum RequesterText {
+    /// The program, as far as the kernel tells it from others.
+    static func subject(_ params: JSON) -> String {
+        (params["subject"]?["id"] ?? params["requester"]?["subject"])?.string?.shortened(to: 300) ?? "unknown"
+    }
+
     /// One line with its end.
     static func sentence(_ params: JSON) -> String {
         let requester = params["requester"]
         let name = requester?["name"]?.string?.shortened ?? "A program"
-        let subject = (params["subject"]?["id"] ?? requester?["subject"])?.string?.shortened(to: 300) ?? "unknown"
+        let subject = subject(params)
         let pid = requester?["pid"]?.integer.map { ", process \($0)" } ?? ""
         let far = requester?["restricted"]?.boolean == true ? ", from a container or another machine" : ""
         return "\(name) (\(subject)\(pid)\(far)) asks.\n"

@@ -4,6 +4,9 @@ import WatchwordProtocol
 /// What `-v` shows.
 enum Verbose {
     static func show(_ method: String, _ params: JSON?) {
+        if method == BrokerMethodName.fetchCompleted.rawValue {
+            for line in UnansweredText.lines(params) { StandardError.write(line: "* \(line)") }
+        }
         let status = params?["status"]?.integer ?? 0
         let text: String? =
             switch method {

@@ -13,7 +13,7 @@ enum WaitNotice {
         let realm = SpaceText.realm(params).map { " (\($0))" } ?? ""
         let place = SpaceText.site(params) + realm
         switch params["for"]?.string {
-        case "question": return "waiting for the answer to a question that another program has put about \(place)"
+        case "question": return "waiting for the answer to another program's question, to log in to \(place)"
         case "trial" where isVerbose: return "waiting for another fetch to log in at \(place)"
         default: return nil
         }

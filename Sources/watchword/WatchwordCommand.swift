@@ -69,7 +69,8 @@ struct WatchwordCommand: ParsableCommand {
         version: WatchwordVersion.current,
         subcommands: [
             FetchCommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,
-            UnlockCommand.self, AgentCommand.self, GrantsCommand.self, LogCommand.self, StatusCommand.self,
+            UnlockCommand.self, AgentCommand.self, GrantsCommand.self, PromptsCommand.self, LogCommand.self,
+            StatusCommand.self,
             DoctorCommand.self, ConfigCommand.self, GitCredentialCommand.self, AskpassCommand.self,
         ])
 }

@@ -1,4 +1,5 @@
 """The agent without windows: its queue, its words, its answers, and how it lives beside the broker."""
+import dataclasses
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from rig.subjects import let_others_reach
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))
 
 from watchword_agent import answers, certificate_files, escaping, recent, secret, texts  # noqa: E402
+from watchword_agent.fallbacks import conversation  # noqa: E402
 from watchword_agent.fallbacks.dialogue import picked  # noqa: E402
 from watchword_agent.question import Kind, NotUnderstood, read  # noqa: E402
 from watchword_agent.question_queue import Close, PassOn, QuestionQueue, Recount, Reply, Show  # noqa: E402
@@ -236,6 +238,46 @@ def test_refusing_is_what_closing_means():
     assert answers.refusal(question()) == {"action": "cancel"}
     assert answers.refusal(read(message("auth.challenge/server-trust"), 0)) == {"action": "reject"}
     assert answers.refusal(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no"}
+
+
+def test_stopping_is_a_refusal_that_says_more():
+    assert answers.stop_asking(question()) == {"action": "cancel", "stopAsking": True}
+    assert answers.stop_asking(read(message("auth.challenge/server-trust"), 0)) == {"action": "cancel", "stopAsking": True}
+    assert answers.stop_asking(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no", "stopAsking": True}
+    for refusal in (answers.cancel(), answers.go_on_without(), answers.reject(), answers.allow("no")):
+        assert answers.is_refusal(refusal)
+    for consent in (answers.leave_it(), answers.use_proposed(), answers.allow("once")):
+        assert not answers.is_refusal(consent)
+
+
+class Refusing:
+    """A dialogue at which a person cancels, and says what they choose of `chosen`."""
+
+    def __init__(self, chosen=None):
+        self.chosen, self.offered = chosen, []
+
+    def has_room(self, text):
+        return True
+
+    def line(self, text, prompt, initial):
+        return None
+
+    def secret(self, text, prompt):
+        return None
+
+    def choose(self, text, choices, refusal):
+        self.offered.append([value for value, _ in choices])
+        return self.chosen if self.chosen in self.offered[-1] else None
+
+
+def test_without_windows_it_is_asked_after_the_refusal_of_a_program_that_was_refused_before():
+    asked = question()
+    dialogue = Refusing("stop")
+    assert conversation.converse(asked, dialogue) == {"action": "cancel"} and dialogue.offered == []
+    repeated = dataclasses.replace(asked, is_repeated=True)
+    assert conversation.converse(repeated, Refusing("stop")) == {"action": "cancel", "stopAsking": True}
+    assert conversation.converse(repeated, Refusing()) == {"action": "cancel"}
+    assert repeated.key == asked.key, "it is the same question"
 
 
 def test_a_path_is_looked_at_before_it_is_sent(tmp_path):

@@ -68,6 +68,34 @@ def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, ng
     assert password not in agent.log
 
 
+def test_the_questions_of_a_program_are_stopped(stage, started, desktop):
+    first, second, third = (stage.server(basic_server("bob", stage.secret(), realm)) for realm in ("One", "Two", "Three"))
+    agent, client = started(), stage.client(delivery=None)
+    fetch = ask(client, first.url)
+    agent.window("Log In")
+    desktop.hear("The server says: “One”")
+    assert not any("Stop Asking" in one["name"] for one in desktop.heard()), "not at the first question"
+    agent.press("Cancel")
+    assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
+    agent.no_window("Log In")
+    fetch = ask(client, second.url)
+    agent.window("Log In")
+    desktop.hear("The server says: “Two”")
+    desktop.picture("stop-asking")
+    agent.press("Stop Asking for This Program")
+    assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
+    agent.no_window("Log In")
+    result = client.wait(ask(client, third.url))["result"]
+    assert result["status"] == 401 and result["noRespondent"] == "stopped"
+    [stopped] = client.call("prompt/list")["result"]["stopped"]
+    assert client.call("prompt/resume", {"subject": stopped["subject"]})["result"]["resumed"] == 1
+    fetch = ask(client, third.url)
+    agent.window("Log In")
+    desktop.hear("The server says: “Three”")
+    agent.press("Cancel")
+    client.wait(fetch)
+
+
 def test_keep_not_at_all_and_user_of_the_url(stage, started, desktop):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))

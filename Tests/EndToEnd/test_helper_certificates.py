@@ -130,7 +130,7 @@ def test_k_does_not_decide_what_is_grave(broker, problem, words):
     terminal.expect(words)
     terminal.expect("NO: ")
     terminal.type("\n")
-    assert terminal.end() == 60 and plan.answers == [{"action": "default"}]
+    assert terminal.end() == 60 and plan.answers == [{"action": "reject"}]
 
 
 def test_k_without_a_terminal_names_the_pin(broker):

@@ -89,10 +89,46 @@ def test_consent_for_a_sandbox(stage, desk, typed, is_allowed):
     if not is_allowed:
         desk.terminal.expect("User: ")
         desk.terminal.type("\x04")
+        # The second refusal.
+        desk.terminal.expect("Stop all questions of flatpak:org.example.Maps? y/N: ")
+        desk.terminal.type("\n")
     while (message := inside.read()).get("id") != 1:
         pass
     assert message["result"]["status"] == (200 if is_allowed else 401)
     inside.close()
+    assert desk.end() == 130
+
+
+def test_the_questions_of_a_program_are_stopped_after_the_second_refusal(stage, desk):
+    server = stage.server(basic_server("bob", "x"))
+    first = desk.client.start("fetch/run", {"url": server.url})
+    desk.terminal.expect("User: ")
+    desk.terminal.type("\x04")
+    assert desk.client.wait(first)["result"]["status"] == 401
+    assert b"Stop all" not in desk.terminal.shown
+    desk.terminal.shown = b""
+    second = desk.client.start("fetch/run", {"url": server.url + "/second"})
+    desk.terminal.expect("User: ")
+    desk.terminal.type("\x04")
+    desk.terminal.expect("Stop all questions of ")
+    desk.terminal.type("y\n")
+    assert desk.client.wait(second)["error"]["data"]["kind"] == "challengeCancelled"
+    third = desk.client.fetch(server.url + "/third")["result"]
+    assert third["status"] == 401 and third["noRespondent"] == "stopped"
+    [stopped] = desk.client.call("prompt/list")["result"]["stopped"]
+    shell = Shell(desk.broker)
+    listed = shell.run("prompts", "list")
+    assert listed.returncode == 0 and stopped["subject"].encode() in listed.stdout
+    assert shell.run("prompts", "resume", "exe:/nowhere").returncode == 1
+    assert shell.run("prompts", "resume").returncode == 64
+    resumed = shell.run("prompts", "resume", stopped["subject"])
+    assert resumed.returncode == 0 and b"1 program may ask again." in resumed.stdout
+    assert b"The questions of no program are stopped." in shell.run("prompts", "list").stdout
+    desk.terminal.shown = b""
+    fourth = desk.client.start("fetch/run", {"url": server.url + "/fourth"})
+    desk.terminal.expect("User: ")
+    desk.client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fourth}})
+    desk.client.wait(fourth)
     assert desk.end() == 130
 
 

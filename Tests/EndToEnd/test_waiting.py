@@ -113,7 +113,7 @@ def test_the_helper_keeps_to_its_time_and_says_what_it_waits_for(scene):
         [program("watchword"), "fetch", "-v", "-m", "0.3", "--socket", scene.broker.socket, scene.server.url],
         capture_output=True, text=True, timeout=30)
     assert done.returncode == 28 and time.monotonic() - began < 5
-    line = f"* waiting for the answer to a question that another program has put about {scene.server.url} (Staff)"
+    line = f"* waiting for the answer to another program's question, to log in to {scene.server.url} (Staff)"
     assert done.stderr.splitlines().count(line) == 1
 
 
@@ -128,7 +128,7 @@ def test_the_helper_says_at_a_terminal_that_it_waits(scene):
     terminal = Terminal(
         program("watchword"), "fetch", scene.server.url,
         environment={**scene.broker.environment, "WATCHWORD_SOCKET": scene.broker.socket, "TERM": "dumb"})
-    terminal.expect("* waiting for the answer to a question that another program has put about")
+    terminal.expect("* waiting for the answer to another program's question")
     scene.answer()
     terminal.expect("welcome")
     assert terminal.end() == 0

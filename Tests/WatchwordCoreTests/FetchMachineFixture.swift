@@ -92,7 +92,7 @@ struct MachineRun {
                 respondents.append(.client)
             case .ask(let challenge, .agents):
                 respondents.append(.agents)
-                guard asksAgents else { return take(table.answered(.useDefault, for: id, environment)) }
+                guard asksAgents else { return take(table.notAsked(id, because: .noAgent, environment)) }
                 challenges.append(challenge)
             case .consult(let consultation): consultations.append(consultation)
             case .note(let note): notes.append(note)

@@ -117,6 +117,10 @@ struct TableRun {
 
     mutating func unanswered(_ id: FetchID) { take(table.unanswered(id, environment)) }
 
+    mutating func notAsked(_ id: FetchID, _ cause: Unanswered.NoRespondent) {
+        take(table.notAsked(id, because: cause, environment))
+    }
+
     mutating func consulted(_ id: FetchID, _ answer: Bool?) { take(table.consulted(answer, for: id, environment)) }
 
     mutating func confirm(_ id: FetchID, _ consent: Consent?) {

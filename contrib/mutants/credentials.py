@@ -3,6 +3,11 @@
 from .paths import CORE, FETCH
 
 CREDENTIALS = [
+    ("clearing-refuses-unknown-members", "Sources/WatchwordProtocol/Messages/SmallMessages.swift",
+     'Members(json, only: ["origin"])', "Members(json)", "BrokerTests.BrokerForgettingTests"),
+    ("a-pattern-refuses-unknown-members", "Sources/WatchwordProtocol/Values/SpacePattern.swift",
+     "only: known + Self.otherMembers, at: path", "only: known + Self.otherMembers + (json?.members ?? []).map(\\.name), at: path",
+     "BrokerTests.BrokerForgettingTests"),
     ("keyring-writes-domain", CORE + "Keyring/KeyringAttributes.swift",
      'attributes["domain"] = account.domain', 'attributes["domain"] = nil', "WatchwordCoreTests.StoredDomainTests"),
     ("keyring-reads-domain", CORE + "Keyring/KeyringAttributes.swift",

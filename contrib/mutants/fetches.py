@@ -80,7 +80,7 @@ REQUESTS = [
 
 CHALLENGES = [
     ("challenge-duplicate-parameters", CORE + "Challenge/SchemeSelection.swift",
-     "guard !challenge.hasDuplicateParameters, rules.allow", "guard rules.allow",
+     "        if challenge.hasDuplicateParameters { return .malformed }\n", "",
      "WatchwordCoreTests.ChallengeHeaderTests"),
     ("challenge-malformed", CORE + "Challenge/ChallengeFieldParser.swift",
      "guard bytes[position] == UInt8(ascii: \",\") else { return false }", "guard bytes[position] == UInt8(ascii: \",\") else { return true }",
@@ -92,7 +92,7 @@ CHALLENGES = [
      "guard bytes <= Limits.challengeHeaderBytes else", "guard bytes <= Limits.challengeHeaderBytes + 1 else",
      "WatchwordCoreTests.ChallengeHeaderTests"),
     ("bearer-in-the-clear", CORE + "Challenge/SchemeSelection.swift",
-     "            guard !isReadable else { return nil }\n", "",
+     "case .bearer: isReadable ? .needsTLS : nil", "case .bearer: nil",
      "WatchwordCoreTests.(SchemeOrderTests|ChallengeHeaderTests|FetchCredentialTests)"),
     ("ntlm-hosts", FETCH + "SchemeRules.swift",
      "case .ntlm: challenger.matches(ntlmHosts)", "case .ntlm: !challenger.host.isEmpty",

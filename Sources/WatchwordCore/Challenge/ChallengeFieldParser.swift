@@ -38,6 +38,13 @@ struct ChallengeFieldParser {
         return parameters
     }
 
+    /// The scheme with which a malformed field begins; empty where that is none.
+    static func firstToken(of field: String) -> String {
+        var parser = ChallengeFieldParser(field)
+        parser.skipListSeparators()
+        return parser.parseToken() ?? ""
+    }
+
     private mutating func parseChallenge() -> SchemeChallenge? {
         let start = position
         guard let scheme = parseToken() else { return nil }

@@ -55,4 +55,15 @@ public enum ChallengeHeader {
         }
         return Array(result.prefix(Limits.challengesPerResponse))
     }
+
+    /// The first scheme of each field that `parse` leaves out because it is malformed.
+    static func malformedSchemes(in fields: [String]) -> [String] {
+        var bytes = 0
+        let malformed = fields.filter { field in
+            bytes += field.utf8.count
+            var parser = ChallengeFieldParser(field)
+            return bytes > Limits.challengeHeaderBytes || parser.parse() == nil
+        }
+        return malformed.prefix(Limits.challengesPerResponse).map { ChallengeFieldParser.firstToken(of: $0) }
+    }
 }

@@ -16,23 +16,18 @@ enum AnswerableChallenge: Sendable, Equatable {
     /// User and password of RFC 1929: no header asks for them, but a proxy that does not go on.
     case socks
 
-    /// `nil` for a challenge that the broker must not answer.
+    /// `nil` for a challenge that the broker must not answer; `refusal` says why.
     init?(
         _ challenge: SchemeChallenge, at challenger: Challenger, isReadable: Bool = false, _ rules: SchemeRules
     ) {
-        let method = challenge.authenticationMethod
-        guard !challenge.hasDuplicateParameters, rules.allow(method, at: challenger),
-            rules.allowsWeak || challenge.weaknesses.isEmpty
-        else { return nil }
-        switch method {
+        guard Self.refusal(of: challenge, at: challenger, isReadable: isReadable, rules) == nil else { return nil }
+        switch challenge.authenticationMethod {
         case .httpBasic:
             self = .basic(realm: challenge.realm)
         case .httpDigest:
             guard let digest = DigestChallenge(challenge) else { return nil }
             self = .digest(digest)
         case .bearer:
-            // RFC 6750 section 5.3: whoever reads a token can use it.
-            guard !isReadable else { return nil }
             self = .bearer(
                 realm: challenge.realm, scope: BearerScope(challenge["scope"]),
                 isInsufficient: challenge["error"] == "insufficient_scope")
@@ -44,6 +39,29 @@ enum AnswerableChallenge: Sendable, Equatable {
             self = .other(challenge)
         case .clientCertificate, .serverTrust:
             return nil
+        }
+    }
+
+    /// Why a challenge must not be answered; `nil` where it may be.
+    static func refusal(
+        of challenge: SchemeChallenge, at challenger: Challenger, isReadable: Bool, _ rules: SchemeRules
+    ) -> Unanswered.Reason? {
+        let method = challenge.authenticationMethod
+        if challenge.hasDuplicateParameters { return .malformed }
+        if let reason = rules.refusal(of: method, at: challenger) { return reason }
+        if !rules.allowsWeak, let weakness = challenge.weaknesses.first {
+            return switch weakness {
+            case .noRealm: .noRealm
+            case .noQop: .noQop
+            case .unquotedRealm: .excluded
+            }
+        }
+        return switch method {
+        case .httpDigest: DigestChallenge.refusal(of: challenge)
+        // RFC 6750 section 5.3: whoever reads a token can use it.
+        case .bearer: isReadable ? .needsTLS : nil
+        case .httpBasic, .ntlm, .negotiate, .other: nil
+        case .clientCertificate, .serverTrust: .malformed
         }
     }
 
@@ -145,16 +163,28 @@ struct OfferList: Sendable, Equatable {
     let offers: [Offer]
     /// The best first; the server's order among equals.
     let answerable: [AnswerableChallenge]
+    /// Every scheme in the server's order, those of malformed fields last.
+    let verdicts: [Verdict]
+
+    /// What can be done about one challenge.
+    struct Verdict: Sendable, Equatable {
+        let scheme: String
+        /// `nil` where the challenge can be answered.
+        var refusal: Unanswered.Reason?
+        var isNegotiate = false
+    }
 
     /// - Parameters:
     ///   - allowed: schemes that the fetch may use; `nil` for all.
+    ///   - malformed: the schemes of fields that could not be read.
     ///   - isReadable: whether everybody on the way can read what is sent.
     ///   - keepsConnection: whether what logs in a connection logs in the one to the challenger (RFC 4559 section 6).
     init(
-        _ challenges: [SchemeChallenge], by challenger: Challenger, allowed: [AuthenticationMethod]?,
-        keepsConnection: Bool = true, isReadable: Bool = false, _ rules: SchemeRules
+        _ challenges: [SchemeChallenge], malformed: [String] = [], by challenger: Challenger,
+        allowed: [AuthenticationMethod]?, keepsConnection: Bool = true, isReadable: Bool = false, _ rules: SchemeRules
     ) {
         self.challenger = challenger
+        var verdicts: [Verdict] = []
         var offers: [Offer] = []
         var answerable: [(challenge: AnswerableChallenge, isWeak: Bool)] = []
         for challenge in challenges {
@@ -162,11 +192,16 @@ struct OfferList: Sendable, Equatable {
             if answer?.isHandshake == true && !keepsConnection { answer = nil }
             let isOurs = answer.map { $0.authenticationMethod != .other } ?? false
             offers.append(Offer(challenge, supported: isOurs))
-            if let answer, allowed?.contains(answer.authenticationMethod) ?? true {
-                answerable.append((answer, !challenge.weaknesses.isEmpty))
-            }
+            let isAllowed = allowed?.contains(challenge.authenticationMethod) ?? true
+            if let answer, isAllowed { answerable.append((answer, !challenge.weaknesses.isEmpty)) }
+            let refusal = AnswerableChallenge.refusal(of: challenge, at: challenger, isReadable: isReadable, rules)
+            verdicts.append(
+                Verdict(
+                    scheme: challenge.scheme, refusal: refusal ?? (answer == nil || !isAllowed ? .excluded : nil),
+                    isNegotiate: answer == .negotiate))
         }
         self.offers = offers
+        self.verdicts = verdicts + malformed.map { Verdict(scheme: $0, refusal: .malformed) }
         let order = rules.order(for: challenger)
         let ranks = answerable.enumerated().map { offset, one in
             (one.challenge.rank(order, isReadable), one.isWeak ? 1 : 0, offset)
@@ -179,6 +214,7 @@ struct OfferList: Sendable, Equatable {
         challenger = .proxy(proxy)
         offers = []
         answerable = [.socks]
+        verdicts = []
     }
 }
 

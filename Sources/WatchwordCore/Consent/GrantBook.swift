@@ -126,6 +126,9 @@ public struct GrantBook: Sendable {
         return (revoked.count, revoked.contains { $0.consent == .always })
     }
 
+    /// Questions that nobody has answered are put again.
+    mutating func forgetSilences() { silences = [] }
+
     /// What was for the session ends with it.
     mutating func endSession() {
         grants.removeAll { $0.consent != .always }

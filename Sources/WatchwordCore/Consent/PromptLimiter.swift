@@ -65,6 +65,9 @@ public struct PromptLimiter: Sendable {
         return end - now
     }
 
+    /// Its next question is put at once.
+    public mutating func forget(_ program: String) { records = records.filter { $0.key.program != program } }
+
     private mutating func note(_ key: Key, free: Int, _ now: Duration) {
         var record = records[key] ?? Record()
         record.refusals += 1

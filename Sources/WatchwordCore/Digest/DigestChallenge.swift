@@ -52,6 +52,14 @@ struct DigestChallenge: Sendable, Equatable {
         self.isStale = challenge["stale"]?.equalsIgnoringASCIICase("true") ?? false
     }
 
+    /// Why a challenge is not answered; `nil` where it is.
+    static func refusal(of challenge: SchemeChallenge) -> Unanswered.Reason? {
+        if DigestChallenge(challenge) != nil { return nil }
+        if challenge.realm == nil { return .noRealm }
+        let isOtherwiseKnown = challenge["nonce"] != nil && DigestAlgorithm(name: challenge["algorithm"]) != nil
+        return isOtherwiseKnown && challenge["qop"] == nil ? .noQop : .malformed
+    }
+
     /// The same with the nonce that the server has announced for the next request (section 3.5, `nextnonce`).
     func followed(by nonce: ExactText) -> DigestChallenge {
         var next = self

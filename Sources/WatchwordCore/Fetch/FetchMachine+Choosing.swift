@@ -239,7 +239,7 @@ extension FetchMachine {
         }
         if let obstacle = question.obstacle { return fail(obstacle, &memory) }
         switch question.outcome {
-        case .response(let response): return finish(response, &memory)
+        case .response(let response): return finish(response, unanswered: unanswered(question, memory), &memory)
         case .failure(let failure): return fail(failure, &memory)
         }
     }

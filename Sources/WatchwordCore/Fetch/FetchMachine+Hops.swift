@@ -227,7 +227,10 @@ extension FetchMachine {
         return FetchStep(.consult(consultation))
     }
 
-    mutating func finish(_ response: TransferResponse, _ memory: inout CredentialMemory) -> FetchStep {
+    /// - Parameter unanswered: why nobody was asked about this response.
+    mutating func finish(
+        _ response: TransferResponse, unanswered: Unanswered? = nil, _ memory: inout CredentialMemory
+    ) -> FetchStep {
         leave(&memory)
         state = .finished
         func accepted(_ attempt: Attempt?) -> FetchRunResult.Authentication? {
@@ -235,7 +238,7 @@ extension FetchMachine {
         }
         let result = FetchResponse(
             response: response, url: hop.url, authentication: accepted(outgoing.server),
-            proxyAuthentication: accepted(outgoing.proxy), exchanges: exchanges)
+            proxyAuthentication: accepted(outgoing.proxy), unanswered: unanswered, exchanges: exchanges)
         return FetchStep(
             .finish(result), events: [.responded(status: response.status, headers: response.headers)])
     }

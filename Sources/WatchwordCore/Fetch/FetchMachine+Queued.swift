@@ -20,7 +20,8 @@ extension FetchMachine {
     func queueWait(_ memory: CredentialMemory) -> FetchWait? {
         guard let since = queuedSince else { return nil }
         switch state {
-        case .asking(let question, _): return space(of: question).map { FetchWait(reason: .question, space: $0, since: since) }
+        case .asking(let question, _):
+            return space(of: question).map { FetchWait(reason: .question, space: $0, since: since) }
         case .confirming(_, let use, _): return FetchWait(reason: .question, space: use.space, since: since)
         default: return nil
         }

@@ -116,7 +116,8 @@ struct FetchMachine: Sendable {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         let offers = OfferList(
-            ChallengeHeader.parse(fields: fields), by: challenger, allowed: plan.methods,
+            ChallengeHeader.parse(fields: fields), malformed: ChallengeHeader.malformedSchemes(in: fields),
+            by: challenger, allowed: plan.methods,
             keepsConnection: keepsConnection(side, response), isReadable: isReadable(challenger),
             environment.schemes)
         return challenged(Question(.login(offers, side), .response(response)), offers, side, environment, &memory)
@@ -167,6 +168,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
         time.endQueue(environment.now)
+        if answer != .useDefault { question.declined.noteAnswer() }
         switch (answer, question.kind) {
         case (.cancel, _):
             release(.cancelled(by: respondent), slot(of: question), &memory)
@@ -233,6 +235,7 @@ struct FetchMachine: Sendable {
             question.mark = nil
             return follow(found, isShared: isShared, question, environment, &memory)
         case .proceed:
+            question.declined.noteAnswer()
             return proceed(question, environment, &memory)
         case .cancelled(let isOwn) where !isOwn && !isForAgents(question),
             .rejected(let isOwn) where !isOwn && !isForAgents(question):

@@ -72,6 +72,8 @@ public struct FetchResponse: Sendable, Equatable {
     public var authentication: FetchRunResult.Authentication?
     /// To the proxy.
     public var proxyAuthentication: FetchRunResult.Authentication?
+    /// Why nobody was asked about a response that challenges.
+    public var unanswered: Unanswered?
     public var exchanges: Int
 }
 

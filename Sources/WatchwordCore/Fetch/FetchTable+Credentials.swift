@@ -160,6 +160,9 @@ extension FetchTable {
         return (count, takeOrders())
     }
 
+    /// What nobody has consented to is asked about again.
+    public mutating func forgetSilences() { memory.grants.forgetSilences() }
+
     public mutating func unlock() { memory.isLocked = false }
 
     /// New bounds; entries that are outside them end with the next `tick`.

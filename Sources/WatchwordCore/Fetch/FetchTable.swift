@@ -128,6 +128,13 @@ public struct FetchTable: Sendable {
         run(id, environment, machines[id]?.unanswered(environment, &memory))
     }
 
+    /// Whom the last `ask` is for cannot be asked.
+    public mutating func notAsked(
+        _ id: FetchID, because cause: Unanswered.NoRespondent, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.notAsked(cause, environment, &memory))
+    }
+
     /// - Parameter answer: `nil` where nobody answers.
     public mutating func consulted(
         _ answer: Bool?, for id: FetchID, _ environment: FetchEnvironment

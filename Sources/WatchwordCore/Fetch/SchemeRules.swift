@@ -41,11 +41,16 @@ public struct SchemeRules: Sendable, Equatable {
 
     /// Whether the configuration lets the scheme be used at all.
     func allow(_ method: AuthenticationMethod, at challenger: Challenger) -> Bool {
-        guard order(for: challenger)?.contains(method) ?? true else { return false }
+        refusal(of: method, at: challenger) == nil
+    }
+
+    /// Why the configuration does not let the scheme be used; `nil` where it does.
+    func refusal(of method: AuthenticationMethod, at challenger: Challenger) -> Unanswered.Reason? {
+        guard order(for: challenger)?.contains(method) ?? true else { return .excluded }
         return switch method {
-        case .negotiate: challenger.matches(negotiateHosts)
-        case .ntlm: challenger.matches(ntlmHosts)
-        default: true
+        case .negotiate: challenger.matches(negotiateHosts) ? nil : .notListed
+        case .ntlm: challenger.matches(ntlmHosts) ? nil : .notListed
+        default: nil
         }
     }
 }

@@ -4,7 +4,7 @@ public import JSONText
 public struct AuthRespondParams: Sendable, Equatable {
     public var challengeID: String
     /// `nil` when the answer is not one: the challenge stays open, and `problem` says why.
-    public var answer: ChallengeAnswer?
+    public var answer: AgentAnswer?
     public var problem: String?
 
     public init(_ json: JSON?) throws(InvalidParams) {
@@ -12,7 +12,7 @@ public struct AuthRespondParams: Sendable, Equatable {
         challengeID = try members.required("challengeId", members.string("challengeId"))
         let json = try members.required("answer", members["answer"])
         do {
-            answer = try ChallengeAnswer(json)
+            answer = try AgentAnswer(json)
         } catch {
             problem = error.detail
         }

@@ -58,12 +58,15 @@ public struct AuthConfirmParams: Sendable, Equatable {
 /// The reply to `auth/confirm`.
 public struct ConfirmReply: Sendable, Equatable {
     public var consent: Consent
+    /// Only beside `no`: the questions of this program are put to no agent any more.
+    public var stopsAsking: Bool
 
     /// Strict, as all answers are.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, at: "answer")
-        try members.refuseMembers(otherThan: ["allow"])
         consent = try members.required("allow", members.choice("allow", as: Consent.self))
+        try members.refuseMembers(otherThan: consent == .no ? ["allow", "stopAsking"] : ["allow"])
+        stopsAsking = try members.boolean("stopAsking") ?? false
     }
 }
 
@@ -101,7 +104,7 @@ public struct GrantRevokeParams: Sendable, Equatable {
 
     /// - Throws: `InvalidParams`.
     public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+        let members = try Members(json, only: ["id", "subject"])
         subject = try members.string("subject")
         guard let text = try members.string("id") else { return }
         guard subject == nil else { throw InvalidParams("params has both an id and a subject; one says what is meant") }

@@ -19,7 +19,7 @@ public struct CredentialStoreParams: Sendable, Equatable {
     public var credential: LoginCredential
 
     public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+        let members = try Members(json, only: ["protectionSpace", "credential"])
         pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
         let given = try Credential(
             members.required("credential", members["credential"]), at: "params.credential")
@@ -55,8 +55,11 @@ public enum CredentialForgetParams: Sendable, Equatable {
     case pattern(SpacePattern)
 
     public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+        let members = try Members(json, only: ["id", "protectionSpace"])
         if let text = try members.string("id") {
+            guard members["protectionSpace"] == nil else {
+                throw InvalidParams("params has both an id and a protectionSpace; one says what is meant")
+            }
             guard let id = CredentialID(text) else { throw members.wrong("id", "an id of credential/list") }
             self = .id(id)
         } else if let space = members["protectionSpace"] {
@@ -79,7 +82,7 @@ public struct CredentialReference: Sendable, Equatable {
     public var id: CredentialID
 
     public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+        let members = try Members(json, only: ["id"])
         guard let id = CredentialID(try members.required("id", members.string("id"))) else {
             throw members.wrong("id", "an id of credential/list")
         }

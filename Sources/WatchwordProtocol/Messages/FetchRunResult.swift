@@ -34,6 +34,8 @@ public struct FetchRunResult: Sendable, Equatable {
     public var authentication: Authentication?
     /// To the proxy, where it has asked.
     public var proxyAuthentication: Authentication?
+    /// Why nobody was asked to log in, where the response asks for it.
+    public var unanswered: Unanswered?
     /// Requests that were sent, over all hops and attempts.
     public var exchanges: Int
     public var totalTime: Duration
@@ -44,6 +46,7 @@ public struct FetchRunResult: Sendable, Equatable {
         fetchID: String, status: Int, url: String, httpVersion: String, headers: [HeaderField], body: Body,
         bodyBytes: Int?,
         authentication: Authentication?, exchanges: Int, proxyAuthentication: Authentication? = nil,
+        unanswered: Unanswered? = nil,
         totalTime: Duration, challengeTime: Duration
     ) {
         self.fetchID = fetchID
@@ -55,6 +58,7 @@ public struct FetchRunResult: Sendable, Equatable {
         self.bodyBytes = bodyBytes
         self.authentication = authentication
         self.proxyAuthentication = proxyAuthentication
+        self.unanswered = unanswered
         self.exchanges = exchanges
         self.totalTime = totalTime
         self.challengeTime = challengeTime
@@ -75,7 +79,7 @@ public struct FetchRunResult: Sendable, Equatable {
     }
 
     private func json(body: JSON?) -> JSON {
-        .object([
+        let result = JSON.object([
             "fetchId": .string(fetchID), "status": .integer(status), "url": .string(url),
             "httpVersion": .string(httpVersion), "headers": headers.json, "body": body,
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null, "auth": authentication?.json ?? .null,
@@ -83,6 +87,7 @@ public struct FetchRunResult: Sendable, Equatable {
             "exchanges": .integer(exchanges),
             "timingsMs": .object(["total": totalTime.json, "challenge": challengeTime.json]),
         ])
+        return unanswered.map { result.adding($0.members) } ?? result
     }
 }
 

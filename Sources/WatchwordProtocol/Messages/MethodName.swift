@@ -28,6 +28,8 @@ public enum MethodName: String, Sendable, CaseIterable {
     case eventsSubscribe = "events/subscribe"
     case grantList = "grant/list"
     case grantRevoke = "grant/revoke"
+    case promptList = "prompt/list"
+    case promptResume = "prompt/resume"
     /// A notification, in both directions.
     case cancelRequest = "$/cancelRequest"
 }

@@ -31,7 +31,7 @@ public struct SessionClearParams: Sendable, Equatable {
     /// As in a URL, without a path.
     public var origin: String?
 
-    public init(_ json: JSON?) throws(InvalidParams) { origin = try Members(json).string("origin") }
+    public init(_ json: JSON?) throws(InvalidParams) { origin = try Members(json, only: ["origin"]).string("origin") }
 
     public init(origin: String?) { self.origin = origin }
 
@@ -44,7 +44,7 @@ public struct LockParams: Sendable, Equatable {
     public var passphrase: Secret?
 
     public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+        let members = try Members(json, only: ["passphrase"])
         passphrase = try members.secret("passphrase", maxBytes: Limits.credentialBytes)
         if passphrase?.isEmpty == true { throw members.wrong("passphrase", "a string that is not empty") }
     }

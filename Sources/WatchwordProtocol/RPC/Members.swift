@@ -23,6 +23,12 @@ public struct Members {
         self.path = path
     }
 
+    /// The same for a method that deletes or changes something: a member that it does not know would have said what is meant.
+    public init(_ json: JSON?, only known: [String], at path: String = "params") throws(InvalidParams) {
+        try self.init(json, at: path)
+        try refuseMembers(otherThan: known)
+    }
+
     /// The member `name`; `null` counts as absent.
     public subscript(name: String) -> JSON? {
         guard let value = json?[name], !value.isNull else { return nil }
@@ -76,11 +82,12 @@ public struct Members {
         return value
     }
 
-    /// Refuses members other than `known`: in an answer a typing error must not weaken a decision.
+    /// Refuses members other than `known`: in an answer a typing error must not weaken a decision, and in what is to be deleted
+    /// it must not mean more.
     public func refuseMembers(otherThan known: [String]) throws(InvalidParams) {
         for (name, _) in json?.members ?? [] where !known.contains(name) {
-            throw InvalidParams(
-                "\(path) has the unknown member \"\(name.shortened)\"; it takes \(known.joined(separator: ", "))")
+            let takes = known.isEmpty ? "none" : known.joined(separator: ", ")
+            throw InvalidParams("\(path) has the unknown member \"\(name.shortened)\"; it takes \(takes)")
         }
     }
 

@@ -18,14 +18,18 @@ public struct AuditEvent: Sendable, Equatable {
         case trustAccepted
         case challengeAsked
         case challengeAnswered
-        /// Nobody answers it: `reason` is `deadline`, `disconnected`, `unregistered`, `failed`, or `cancelled` where its fetch
-        /// has ended.
+        /// Nobody answers it: `reason` is `deadline`, `disconnected`, `unregistered`, `failed`, `cancelled` where its fetch
+        /// has ended, or `stopped` where a person wants to be asked nothing for this program.
         case challengeUnanswered
         /// Somebody was asked whether a program may use what is kept.
         case consentAsked
         /// What was said to that; `deadline` where nobody has.
         case consentAnswered
         case grantRevoked
+        /// A person wants to be asked nothing any more for the program that `subject` names.
+        case promptsStopped
+        /// It may ask again.
+        case promptsResumed
         case credentialStored
         case credentialForgotten
         case credentialDefaultChanged
@@ -77,7 +81,7 @@ public struct AuditEvent: Sendable, Equatable {
     public var agent: Client?
     /// How long what was accepted is kept.
     public var persistence: Persistence?
-    /// The program that a consent is about, as `Subject.text` has it.
+    /// The program that a consent is about, or that is asked about no more, as `Subject.text` has it.
     public var subject: String?
     /// Why: an `error.kind`, or fixed words of the broker.
     public var reason: String?

@@ -57,9 +57,13 @@ public struct SpacePattern: Sendable, Hashable {
         return wide.contains(narrow)
     }
 
-    /// - Throws: `InvalidParams`.
+    /// The members of a challenge's space that say nothing about which spaces are meant.
+    private static let otherMembers = ["receivesCredentialSecurely", "serverTrust", "distinguishedNames"]
+
+    /// - Throws: `InvalidParams`, also for a member that no space has: without it the pattern would mean more.
     public init(_ json: JSON?, at path: String = "params.protectionSpace") throws(InvalidParams) {
-        let members = try Members(json, at: path)
+        let known = ["protocol", "host", "port", "realm", "authenticationMethod", "isProxy", "proxyType"]
+        let members = try Members(json, only: known + Self.otherMembers, at: path)
         proxyType = try ProxyType(members)
         scheme = try members.required("protocol", members.string("protocol")).asciiLowercased
         if let proxyType {

@@ -36,6 +36,8 @@ enum LogText {
             return "wants to use a log-in for \(site)\(user)\(source); \(who(event["agent"])) was asked"
         case "consentAnswered": return "\(consent(event)) a log-in for \(site)\(user)\(source)\(consenter(event))"
         case "grantRevoked": return "revoked \(event["count"]?.integer ?? 0) grants"
+        case "promptsStopped": return "wants no more questions of \(subject(event))"
+        case "promptsResumed": return "lets \(subject(event)) ask again"
         case "credentialStored": return "stored a log-in for \(site)\(user)\(place(event))"
         case "credentialForgotten": return "forgot a log-in for \(site)\(user)\(place(event))"
         case "credentialDefaultChanged": return "made another log-in the first for \(site)\(user)\(place(event))"
@@ -75,6 +77,8 @@ enum LogText {
         case nil: ""
         }
     }
+
+    private static func subject(_ event: JSON) -> String { (event["subject"]?.string ?? "?").shortened(to: 300) }
 
     private static func place(_ event: JSON) -> String {
         event["source"]?.string.map { " in the \($0.shortened)" } ?? ""

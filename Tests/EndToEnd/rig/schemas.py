@@ -29,6 +29,7 @@ def check_params(direction, name, params):
     for param in known.values():
         assert not param.get("required") or param["name"] in params, f"{name} lacks {param['name']}"
     for key, value in params.items():
+        assert key in known or not method.get("x-strict"), f"{name} has the unknown member {key}"
         if key in known:
             check(value, known[key]["schema"])
     if name in ("auth/challenge", "auth/pending"):

@@ -27,13 +27,13 @@ struct AuthMessagesTests {
     @Test func anAnswerIsRead() throws {
         let params = try AuthRespondParams(JSON.parse(#"{"challengeId":"c","answer":{"action":"cancel"}}"#))
         #expect(params.challengeID == "c")
-        #expect(params.answer == .cancel)
+        #expect(params.answer == AgentAnswer(.cancel))
         #expect(params.problem == nil)
     }
 
     @Test(arguments: [
         (#"{"action":"cancle"}"#, "answer.action must be one of: credential, continue, cancel, default, reject"),
-        (#"{"action":"cancel","x":1}"#, #"answer has the unknown member "x"; it takes action"#),
+        (#"{"action":"cancel","x":1}"#, #"answer has the unknown member "x"; it takes action, stopAsking"#),
         ("[]", "answer must be an object, not a list"),
     ])
     func whatIsNoAnswerIsTold(answer: String, problem: String) throws {

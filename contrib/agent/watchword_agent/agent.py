@@ -1,4 +1,5 @@
 """Ties together the broker, the queue of questions, and whoever asks the person."""
+import dataclasses
 import sys
 import time
 from typing import Callable, Optional, Sequence
@@ -25,6 +26,7 @@ class Agent:
         self._queue = QuestionQueue()
         self._deadline = 0
         self._said_lost = False
+        self._programs_refused: set[str] = set()  # those of which a question was refused
         self.on_denied: Callable[[str], None] = lambda reason: None
         register = {"name": "watchword-agent", "priority": priority, "methods": METHODS, "asksConfirm": True,
                     "maxPending": 1}
@@ -77,6 +79,10 @@ class Agent:
             return self._broker.refuse(message["id"], _INVALID, str(problem))
         self._act(self._queue.arrived(question))
 
+    def _marked(self, question: Question) -> Question:
+        """Looked at when it is shown: one that waited may come after a refusal."""
+        return dataclasses.replace(question, is_repeated=question.requester.subject in self._programs_refused)
+
     # Acting
 
     def _act(self, actions: list[Action]) -> None:
@@ -88,7 +94,7 @@ class Agent:
             elif isinstance(action, PassOn):
                 self._broker.refuse(action.request_id, _NOT_ANSWERED, "Nobody can be asked here.")
             elif isinstance(action, Show):
-                self._present(action.question, 0)
+                self._present(self._marked(action.question), 0)
             elif isinstance(action, Recount) and self._asking:
                 self._asking.recount(action.waiting)
             elif isinstance(action, Close) and self._asking:
@@ -114,6 +120,8 @@ class Agent:
         def answered(answer: answers.Answer) -> None:
             if self._asking is presenter:
                 self._asking = None
+                if answers.is_refusal(answer):
+                    self._programs_refused.add(question.requester.subject)
                 self._act(self._queue.answered(answer))
 
         try:

@@ -78,6 +78,16 @@ def refusal(question: Question) -> Answer:
     return reject() if question.kind is Kind.TRUST else cancel()
 
 
+def stop_asking(question: Question) -> Answer:
+    """Refused, and people are to be asked nothing any more for this program."""
+    return {**(allow("no") if question.kind is Kind.CONSENT else cancel()), "stopAsking": True}
+
+
+def is_refusal(answer: Answer) -> bool:
+    """Whether nothing was given away."""
+    return answer.get("action") in ("cancel", "continue", "reject") or answer.get("allow") == "no"
+
+
 def kept_for(question: Question) -> list[str]:
     """For how long the answer may be kept, the shortest first; "not at all" is always possible."""
     return [one for one in (KEEP_NOT, KEEP_SESSION, KEEP_KEYRING) if one == KEEP_NOT or one in question.persistence]

@@ -97,6 +97,8 @@ class Question:
     is_sandboxed: bool = False
     source: str = ""
     allows: tuple[str, ...] = ()
+    #: A question of this program was refused before: whoever refuses may say that no more are wanted.
+    is_repeated: bool = False
 
     @property
     def is_proposal_apart(self) -> bool:
@@ -106,7 +108,8 @@ class Question:
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for questions that say the same to the person: of the same program, about the same, as far as it was tried."""
-        left_out = {"request_id": 0, "identifier": "", "deadline": 0.0, "origin_url": "", "http_method": ""}
+        left_out = {"request_id": 0, "identifier": "", "deadline": 0.0, "origin_url": "", "http_method": "",
+                    "is_repeated": False}
         return dataclasses.astuple(dataclasses.replace(self, **left_out))  # type: ignore[arg-type]
 
 

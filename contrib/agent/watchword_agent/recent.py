@@ -60,6 +60,8 @@ def what(event: Event) -> str:
         "credentialStored": f"Stored a log-in for {place}{user}", "credentialForgotten": f"Forgot a log-in for {place}{user}",
         "credentialDefaultChanged": f"Another log-in comes first at {place}{user}",
         "credentialHandedOut": f"Was given the password for {place}{user}", "grantRevoked": "Took permissions back",
+        "promptsStopped": f"Stopped the questions of {shown(event.get('subject'), PATH_LIMIT)}",
+        "promptsResumed": f"Lets {shown(event.get('subject'), PATH_LIMIT)} ask again",
         "locked": "Locked", "unlocked": "Unlocked", "denied": f"Denied: {shown(event.get('reason')) or 'something'}",
         "challengeUnanswered": f"{place} asked: nobody answered", "eventsLost": f"{event.get('count', 'Some')} events are missing here"}
     return sentences.get(str(kind), shown(kind))

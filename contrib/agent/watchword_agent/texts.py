@@ -10,6 +10,9 @@ from .question import Certificate, Kind, KnownUser, Question, Requester, Space
 #: How many of a certificate's names, of a server's issuers, are shown.
 LIST_LIMIT = 6
 
+STOP_ASKING = "Stop Asking _for This Program"
+STOP_ASKING_HINT = "None of its questions is asked any more, until: watchword prompts resume"
+
 _USUAL_PORTS = {"http": 80, "https": 443}
 _SCHEMES = {
     "httpBasic": "Basic: the password itself is sent",

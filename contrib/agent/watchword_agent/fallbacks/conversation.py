@@ -11,7 +11,17 @@ from .dialogue import Dialogue
 def converse(question: Question, dialogue: Dialogue) -> answers.Answer:
     """Asks all that is needed. What was cancelled is refused."""
     answer = _ASK[question.kind](question, dialogue)
-    return answers.refusal(question) if answer is None else answer
+    if answer is not None:
+        return answer
+    return answers.stop_asking(question) if _wants_no_more(question, dialogue) else answers.refusal(question)
+
+
+def _wants_no_more(question: Question, dialogue: Dialogue) -> bool:
+    """After a refusal, of a program whose questions were refused before."""
+    if not question.is_repeated:
+        return False
+    text = f"Stop all questions of {texts.program(question.requester)}?\n{texts.STOP_ASKING_HINT}"
+    return dialogue.choose(text, [("stop", "Stop asking")], "No") == "stop"
 
 
 @dataclasses.dataclass(frozen=True)

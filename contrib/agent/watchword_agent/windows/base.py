@@ -36,6 +36,7 @@ class QuestionWindow(Adw.Window):
         self._lay_out()
         self._head()
         self.build()
+        self._offer_stopping()
         self._fit()
         self.recount(waiting)
         self._escape()
@@ -124,6 +125,17 @@ class QuestionWindow(Adw.Window):
             answered(answer)
 
     # Inside
+
+    def _offer_stopping(self) -> None:
+        """For a program whose questions were refused before."""
+        if self.question.is_repeated:
+            stop = parts.button(texts.STOP_ASKING, self._stop_asking, "flat")
+            stop.set_tooltip_text(texts.STOP_ASKING_HINT)
+            self.add(stop)
+
+    def _stop_asking(self) -> None:
+        if self._is_calm:
+            self.answer(answers.stop_asking(self.question))
 
     def _lay_out(self) -> None:
         header = Adw.HeaderBar(title_widget=self._waiting, decoration_layout=":close")

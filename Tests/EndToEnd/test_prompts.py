@@ -1,0 +1,98 @@
+"""A person who wants to be asked nothing any more for a program, and why nobody was asked (semantics rule 28)."""
+import json
+import subprocess
+import sys
+
+from rig import audit
+from rig.bodies import eventually
+from rig.broker import program
+from rig.client import password_answer
+from rig.scripted import ScriptedServer, basic_server, response
+
+STOP = {"action": "cancel", "stopAsking": True}
+FETCH = """
+import json, socket, sys
+link = socket.socket(socket.AF_UNIX)
+link.connect(sys.argv[1])
+link.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "fetch/run", "params": {"url": sys.argv[2]}}).encode() + b"\\n")
+print(link.makefile().readline())
+"""
+
+
+def fetch_elsewhere(broker, url):
+    """By another process of the same program."""
+    done = subprocess.run([sys.executable, "-c", FETCH, broker.socket, url], capture_output=True, text=True, timeout=30)
+    return json.loads(done.stdout)["result"]
+
+
+def test_the_questions_of_a_program_are_stopped_until_that_is_taken_back(stage):
+    broker = stage.broker()
+    password = stage.secret()
+    servers = [stage.server(basic_server("bob", password, f"Realm{number}")) for number in range(3)]
+    for server in servers:
+        stage.allow(password, server)
+    answers = [STOP]
+    asked = []
+
+    def answer(challenge):
+        asked.append(challenge["protectionSpace"]["realm"])
+        return answers[-1]
+
+    desk = stage.client(answer=answer, broker=broker, delivery=None)
+    assert "result" in desk.call("agent/register", {"name": "desk"})
+    client = stage.client(delivery=None, broker=broker)
+    assert client.fetch(servers[0].url)["error"]["data"]["kind"] == "challengeCancelled"
+    subject = desk.call("prompt/list")["result"]["stopped"][0]["subject"]
+    for result in (client.fetch(servers[1].url)["result"], fetch_elsewhere(broker, servers[2].url)):
+        assert result["status"] == 401 and result["noRespondent"] == "stopped"
+        assert result["unanswered"] == [{"scheme": "Basic", "reason": "noRespondent"}]
+    assert asked == ["Realm0"]
+    assert desk.call("prompt/list")["result"]["stopped"][0]["unasked"] == 2
+    # socat is another program.
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "fetch/run", "params": {"url": servers[1].url}})
+    answers.append(password_answer("bob", password))
+    done = subprocess.run(["socat", "-t", "30", "-", f"UNIX-CONNECT:{broker.socket}"], input=request + "\n",
+                          capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout.splitlines()[0])["result"]["status"] == 200 and asked == ["Realm0", "Realm1"]
+    assert desk.call("prompt/resume", {"subject": subject})["result"] == {"resumed": 1}
+    assert client.fetch(servers[2].url)["result"]["status"] == 200 and asked[-1] == "Realm2"
+    eventually(lambda: {"promptsStopped", "promptsResumed"} <= set(audit.kinds(broker)), "it is written down")
+
+
+def test_a_client_cannot_say_it_of_itself(stage):
+    server = stage.server(basic_server("bob", stage.secret()))
+    client = stage.client(answer=lambda challenge: STOP)
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "invalidAnswer"
+    assert client.call("prompt/list")["result"] == {"stopped": []}
+
+
+def test_rule28_the_result_says_for_each_scheme_why_nobody_was_asked(stage):
+    fields = ["Negotiate", 'Digest realm="r", nonce="n"', "Basic", 'Bearer realm="r"', 'Basic realm="r"', 'Basic realm="open']
+    lines = [f"WWW-Authenticate: {field}" for field in fields]
+    server = stage.server(ScriptedServer(lambda request: response(401, b"no", *lines)))
+    client = stage.client(delivery=None)
+    result = client.fetch(server.url)["result"]
+    assert [(one["scheme"], one["reason"]) for one in result["unanswered"]] == [
+        ("Negotiate", "notListed"), ("Digest", "noQop"), ("Basic", "noRealm"), ("Bearer", "noRespondent"),
+        ("Basic", "noRespondent"), ("Basic", "malformed")]
+    assert result["noRespondent"] == "noAgent"
+    result = client.fetch(server.url, auth={"interaction": "none", "methods": ["bearer"]})["result"]
+    assert ("Basic", "excluded") in [(one["scheme"], one["reason"]) for one in result["unanswered"]]
+    assert result["noRespondent"] == "interaction"
+    # Whoever was asked knows.
+    asked = stage.client(answer=lambda challenge: {"action": "continue"})
+    assert "unanswered" not in asked.fetch(server.url)["result"]
+
+
+def test_rule28_the_helper_shows_it_with_v(stage):
+    server = stage.server(basic_server("bob", stage.secret()))
+    broker = stage.broker()
+    done = subprocess.run(
+        [program("watchword"), "fetch", "-v", "--socket", broker.socket, server.url], stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=30, start_new_session=True)
+    assert done.returncode == 67, done.stderr
+    quiet = subprocess.run(
+        [program("watchword"), "fetch", "--socket", broker.socket, server.url], stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=30, start_new_session=True)
+    line = "* nobody was asked to log in to the server by Basic: no agent answers it"
+    assert line in done.stderr.splitlines() and "nobody was asked" not in quiet.stderr

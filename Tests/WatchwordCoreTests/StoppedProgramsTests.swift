@@ -1,0 +1,46 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// The programs that a person wants to be asked nothing about any more.
+@Suite struct StoppedProgramsTests {
+    @Test func whatIsStoppedIsListedUntilItIsTakenBack() {
+        var stopped = StoppedPrograms()
+        #expect(stopped.stop("exe:/a", now: .seconds(1)) == nil)
+        #expect(stopped.stop("exe:/b", now: .seconds(2)) == nil)
+        #expect(stopped.stop("exe:/a", now: .seconds(3)) == nil)
+        stopped.noteUnasked("exe:/a")
+        stopped.noteUnasked("exe:/c")
+        #expect(
+            stopped.listing(now: .seconds(5)) == [
+                StoppedProgram(subject: "exe:/a", since: .seconds(4), unasked: 1),
+                StoppedProgram(subject: "exe:/b", since: .seconds(3), unasked: 0),
+            ])
+        #expect(stopped.resume("exe:/c") == [])
+        #expect(stopped.resume("exe:/a") == ["exe:/a"])
+        #expect(!stopped.contains("exe:/a") && stopped.contains("exe:/b"))
+        #expect(stopped.resume(nil) == ["exe:/b"])
+        #expect(stopped.listing(now: .zero).isEmpty)
+    }
+
+    @Test func thereIsABoundAndTheOldestGivesWay() {
+        var stopped = StoppedPrograms()
+        for number in 1...Limits.stoppedPrograms { #expect(stopped.stop("exe:/\(number)", now: .zero) == nil) }
+        #expect(stopped.stop("exe:/more", now: .zero) == "exe:/1")
+        #expect(stopped.listing(now: .zero).count == Limits.stoppedPrograms)
+    }
+
+    @Test func takingItBackEndsTheDelaysThatLedToIt() {
+        var rules = PromptRules()
+        let site = PromptLimiter.Site(here.space(realm: "r", .httpBasic))
+        rules.challenges.noteRefusal(of: "exe:/a", at: site, now: .zero)
+        rules.consents.noteRefusal(of: "exe:/a", at: site, now: .zero)
+        rules.challenges.noteRefusal(of: "exe:/b", at: site, now: .zero)
+        _ = rules.stopped.stop("exe:/a", now: .zero)
+        #expect(rules.resume("exe:/a") == ["exe:/a"])
+        #expect(rules.challenges.wait(of: "exe:/a", at: site, now: .zero) == nil)
+        #expect(rules.consents.wait(of: "exe:/a", at: site, now: .zero) == nil)
+        #expect(rules.challenges.wait(of: "exe:/b", at: site, now: .zero) != nil)
+    }
+}
