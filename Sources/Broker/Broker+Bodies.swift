@@ -40,7 +40,7 @@ extension Broker {
     }
 
     func notifyFailure(_ failure: FetchFailure, of name: String, to connection: ClientConnection) {
-        let error = RPCError(failure.kind, failure.text, fetchID: name)
+        let error = RPCError(failure.kind, failure.text, cause: failure.cause, fetchID: name)
         connection.notify(.fetchCompleted, ["fetchId": .string(name), "error": error.json])
     }
 
@@ -90,7 +90,7 @@ extension Broker {
             connection.complete(call, .failure(noBody(name)))
         case .failure(let failure):
             let failure = FetchFailure(failure)
-            connection.complete(call, .failure(RPCError(failure.kind, failure.text)))
+            connection.complete(call, .failure(RPCError(failure.kind, failure.text, cause: failure.cause)))
         }
     }
 

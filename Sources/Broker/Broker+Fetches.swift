@@ -116,7 +116,8 @@ extension Broker {
             openBody == nil && fetch.steps == nil && body.count <= fetch.params.maxInlineBodyBytes
             && connection.hasRoom(forBody: body.count)
         let result = FetchRunResult(
-            fetchID: name, status: response.response.status, url: response.url.text,
+            fetchID: name, status: response.response.status, reason: response.response.reason,
+            url: response.url.text,
             httpVersion: response.response.httpVersion, headers: response.response.headers,
             body: isInline ? .inline(body) : .handle, bodyBytes: openBody.map(\.announcedBytes) ?? body.count,
             authentication: response.authentication, exchanges: response.exchanges,
@@ -138,7 +139,7 @@ extension Broker {
 
     private func fail(_ fetch: RunningFetch, _ failure: FetchFailure, on connection: ClientConnection) {
         let name = fetch.id.description
-        let error = RPCError(failure.kind, failure.text, fetchID: name)
+        let error = RPCError(failure.kind, failure.text, cause: failure.cause, fetchID: name)
         if let call = fetch.owner?.call { connection.complete(call, .failure(error)) }
         guard let steps = fetch.steps else { return }
         tokens[steps.token] = nil
@@ -198,6 +199,8 @@ extension Broker {
             notify(.fetchHeaders, ["status": .integer(status), "headers": headers.json], of: fetch)
         case .waiting(let wait) where fetch.params.notify.contains(.waiting):
             notify(.fetchWaiting, describe(wait), of: fetch)
+        case .requested(let request): notify(.fetchRequest, request.json, of: fetch)
+        case .answered(let response): notify(.fetchResponse, response.json, of: fetch)
         case .redirected, .responded, .waiting:
             break
         }

@@ -23,8 +23,20 @@ extension TransferFailure {
             case CURLE_OUT_OF_MEMORY: .outOfMemory
             default: .internalError
             }
+        let wireCause: FailureCause? =
+            switch code {
+            case CURLE_GOT_NOTHING: .emptyReply
+            case CURLE_PARTIAL_FILE: .bodyCutShort
+            case CURLE_SEND_ERROR: .sendFailed
+            case CURLE_RECV_ERROR: .receiveFailed
+            case CURLE_HTTP2, CURLE_HTTP2_STREAM: .http2
+            case CURLE_UNSUPPORTED_PROTOCOL: .notHTTP
+            case CURLE_WEIRD_SERVER_REPLY: .malformedHeader
+            case CURLE_BAD_CONTENT_ENCODING: .badContentCoding
+            default: nil
+            }
         let reason = errorText.isEmpty ? TransferLibrary.description(of: code) : errorText.shortened
-        self.init(kind, "\(kind.sentence(request, limit)) (\(reason))")
+        self.init(kind, "\(kind.sentence(request, limit)) (\(reason))", wireCause: wireCause)
     }
 }
 

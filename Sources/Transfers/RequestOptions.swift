@@ -12,9 +12,11 @@ extension EasyHandle {
         try secure(request, caFile: caFile)
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
-        try set(CURLOPT_CONNECTTIMEOUT_MS, EngineLimits.connectMilliseconds)
+        try set(CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds(request))
         try pace(request)
-        if request.headers.firstValue(of: "User-Agent") == nil { try set(CURLOPT_USERAGENT, "watchword") }
+        if request.headers.firstValue(of: "User-Agent") == nil, !request.omittedHeaders.contains("user-agent") {
+            try set(CURLOPT_USERAGENT, "watchword")
+        }
         switch request.body {
         case .stream(let stream)? where hasBody: try setStreamedBody(size: stream.size)
         case .bytes(let bytes)? where hasBody: try setBody(bytes)
@@ -26,6 +28,11 @@ extension EasyHandle {
         } else if request.method != "GET" || hasBody {
             try set(CURLOPT_CUSTOMREQUEST, request.method)
         }
+    }
+
+    /// A client can have less time than everybody, and not more.
+    private func connectMilliseconds(_ request: TransferRequest) -> Int {
+        min(request.connectTimeout.map { max(1, $0.wholeMilliseconds) } ?? .max, EngineLimits.connectMilliseconds)
     }
 
     /// The broker decides where a request goes, what it carries and what follows; libcurl carries it there.

@@ -5,6 +5,8 @@ internal import WatchwordProtocol
 /// Interim responses (1xx) come first with a status line of their own; trailers come after the body.
 struct ResponseHeaders {
     private(set) var status = 0
+    /// The reason phrase.
+    private(set) var reason = ""
     private(set) var fields: [HeaderField] = []
     private(set) var bytes = 0
     /// The empty line after the fields was seen: what follows is a body, another response, or trailers.
@@ -32,7 +34,7 @@ struct ResponseHeaders {
         let text = line.trimmed
         isAtStart = false
         if text.starts(with: "HTTP/".utf8) && (isComplete || fields.isEmpty) {
-            self = ResponseHeaders(status: Self.status(of: text), bytes: bytes)
+            self = ResponseHeaders(status: Self.status(of: text), reason: Self.reason(of: text), bytes: bytes)
         } else if text.isEmpty {
             isComplete = true
         } else if !isComplete {
@@ -43,8 +45,9 @@ struct ResponseHeaders {
 
     init() {}
 
-    private init(status: Int, bytes: Int) {
+    private init(status: Int, reason: String, bytes: Int) {
         self.status = status
+        self.reason = reason
         self.bytes = bytes
         isAtStart = true
     }
@@ -63,6 +66,13 @@ struct ResponseHeaders {
     private static func status(of line: Slice<UnsafeRawBufferPointer>) -> Int {
         let digits = line.drop { $0 != 0x20 }.drop { $0 == 0x20 }.prefix(3)
         return digits.reduce(0) { $0 * 10 + ((0x30...0x39).contains($1) ? Int($1 - 0x30) : 0) }
+    }
+
+    /// What follows the status, without control characters.
+    private static func reason(of line: Slice<UnsafeRawBufferPointer>) -> String {
+        let parts = decoded(line).split(separator: " ", maxSplits: 2)
+        guard parts.count == 3 else { return "" }
+        return parts[2].filter { !$0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }
     }
 
     /// UTF-8, else ISO 8859-1, in which every byte is a character.

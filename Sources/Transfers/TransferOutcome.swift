@@ -16,7 +16,7 @@ extension Transfer {
     }
 
     private func result(_ code: CURLcode) -> TransferPort.Outcome {
-        if let stopped { return .failure(TransferFailure(stopped, limitText(stopped))) }
+        if let stopped { return .failure(stoppedFailure(stopped)) }
         if code != CURLE_OK, let failure = gate.failure(for: request) { return .failure(failure) }
         if let end = code == CURLE_OK || isRefusedTunnel ? ntlm.endOfTransfer : ntlm.end {
             if let failure = TransferFailure(end, for: request) { return .failure(failure) }
@@ -31,7 +31,9 @@ extension Transfer {
         guard code == CURLE_OK else { return .failure(failure(code)) }
         guard headers.status > 0 else {
             return .failure(
-                TransferFailure(.malformedResponse, "\(request.url.origin.text) sent something that is not HTTP."))
+                TransferFailure(
+                    .malformedResponse, "\(request.url.origin.text) sent something that is not HTTP.",
+                    wireCause: .notHTTP))
         }
         // libcurl takes the end of the connection for the end of the header section.
         guard headers.isComplete else {
@@ -53,6 +55,7 @@ extension Transfer {
     private func response(isFromProxy: Bool) -> TransferResponse {
         var response = TransferResponse(
             status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
+        response.reason = headers.reason
         response.share = share
         response.openBody = store.map { OpenBody(transfer: id, announcedBytes: $0.count) }
         response.isFromProxy = isFromProxy
@@ -139,6 +142,11 @@ extension Transfer {
             .timedOut,
             "The transfer with \(request.url.origin.text) went slower than \(limit.bytesPerSecond) bytes per second for \(limit.seconds) seconds."
         )
+    }
+
+    private func stoppedFailure(_ kind: TransferFailure.Kind) -> TransferFailure {
+        let isCoding = kind == .malformedResponse && !isUnrequestedSwitch
+        return TransferFailure(kind, limitText(kind), wireCause: isCoding ? .badContentCoding : nil)
     }
 
     private func limitText(_ kind: TransferFailure.Kind) -> String {

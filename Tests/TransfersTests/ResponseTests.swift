@@ -61,6 +61,26 @@ import WatchwordProtocol
         #expect(response.body == Array("body".utf8))
     }
 
+    @Test(arguments: [
+        ("HTTP/1.1 404 Not Here", "Not Here"), ("HTTP/1.1 200 ", ""), ("HTTP/1.1 200", ""), ("HTTP/2 200", ""),
+        ("HTTP/1.1 200 a\u{1B}[1mb", "a[1mb"), ("HTTP/1.1 200 caf\u{E9}", "caf\u{E9}"),
+    ])
+    func theReasonPhraseIsReadWithoutControlCharacters(line: String, reason: String) {
+        var headers = ResponseHeaders()
+        let isTaken = Array("\(line)\r\n".utf8).withUnsafeBytes { headers.append($0) }
+        #expect(isTaken && headers.reason == reason)
+    }
+
+    @Test(arguments: [
+        ("", FailureCause.emptyReply), ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", .bodyCutShort),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx", .receiveFailed),
+        ("SSH-2.0-OpenSSH_9.2\r\n", .notHTTP), ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nab", .malformedHeader),
+    ])
+    func whatWentWrongIsToldApart(text: String, cause: FailureCause) async throws {
+        let failure = try #require(try await outcome(of: [.bytes(text)]).failure)
+        #expect(failure.wireCause == cause, "\(failure)")
+    }
+
     @Test func interimResponsesAndTrailersAreDropped() async throws {
         let text =
             "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nTrailer: t\r\n\r\n"

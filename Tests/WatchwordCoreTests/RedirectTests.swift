@@ -62,6 +62,67 @@ import WatchwordProtocol
         #expect(run.requests[1].headers.contains { $0.isNamed("X") })
     }
 
+    @Test(arguments: [(301, "POST"), (302, "POST"), (303, "PUT"), (303, "DELETE")])
+    func theMethodCanBeKeptWithoutItsBody(status: Int, method: String) throws {
+        var run = try MachineRun("http://h/") {
+            ($0.method, $0.body) = (method, [1])
+            $0.redirects.keepMethod = true
+        }
+        run.start()
+        run.respond(status, ("Location", "/next"))
+        #expect(run.requests[1].method == method && run.requests[1].body == nil)
+    }
+
+    @Test(arguments: [(301, "POST", true), (302, "POST", false), (303, "POST", true), (303, "PUT", false)])
+    func aPostCanBeKeptWithItsBody(status: Int, method: String, isKept: Bool) throws {
+        var run = try MachineRun("http://h/") {
+            ($0.method, $0.body) = (method, [1])
+            $0.redirects.keepPost = [301, 303]
+        }
+        run.start()
+        run.respond(status, ("Location", "/next"))
+        #expect(run.requests[1].method == (isKept ? "POST" : "GET"))
+        #expect(run.requests[1].body == (isKept ? run.requests[0].body : nil))
+    }
+
+    @Test func aSchemeThatIsNotAllowedIsNotFollowed() throws {
+        var run = try MachineRun("http://h/") { $0.redirects.schemes = ["https"] }
+        run.start()
+        run.respond(302, ("Location", "/next"))
+        #expect(run.failure == .insecureRedirect && run.requests.count == 1)
+        var allowed = try MachineRun("http://h/") { $0.redirects.schemes = ["https"] }
+        allowed.start()
+        allowed.respond(302, ("Location", "https://h/"))
+        #expect(allowed.requests.count == 2)
+    }
+
+    @Test func exchangesAreToldWithoutTheLoginInThem() throws {
+        var run = try MachineRun("http://h/a?b") {
+            $0.notify = [.exchanges]
+            $0.headers = [HeaderField("X-A", "b")]
+            $0.omitHeaders = ["accept"]
+            $0.credential = login("bob", "pw")
+        }
+        run.start()
+        run.challengeBasic()
+        run.respond(200)
+        var sent: [SentRequest] = []
+        var statuses: [Int] = []
+        for event in run.events {
+            if case .requested(let request) = event { sent.append(request) }
+            if case .answered(let response) = event { statuses.append(response.status) }
+        }
+        #expect(statuses == [401, 200] && sent.map(\.target) == ["/a?b", "/a?b"])
+        let plain = [HeaderField("Host", "h"), HeaderField("User-Agent", "watchword"), HeaderField("X-A", "b")]
+        #expect(sent.map(\.headers) == [plain, plain + [HeaderField("Authorization", "Basic [redacted]")]])
+        #expect(sent.map(\.login?.source) == [nil, .explicit] && sent[1].login?.user == "bob")
+        #expect(!String(describing: sent).contains("pw"))
+        var silent = try MachineRun("http://h/")
+        silent.start()
+        silent.respond(200)
+        #expect(silent.events.count == 1, "only the result")
+    }
+
     @Test func redirectsAreCountedAndReported() throws {
         var run = try MachineRun("http://h/0") { $0.maxRedirects = 2 }
         run.start()
@@ -113,6 +174,13 @@ import WatchwordProtocol
 }
 
 @Suite struct HeaderPolicyTests {
+    @Test func fieldsThatTheBrokerAddsCanBeLeftOut() throws {
+        #expect(try HeaderPolicy.checkedOmissions(["Accept", "USER-AGENT"]) == ["accept", "user-agent"])
+        for name in ["Host", "Content-Length", "Authorization", "X", ""] {
+            #expect(throws: FetchFailure.self) { try HeaderPolicy.checkedOmissions([name]) }
+        }
+    }
+
     @Test(arguments: [
         HeaderField("X", "a\r\nEvil: b"), HeaderField("X", "a\nb"), HeaderField("X", "a\u{0}b"),
         HeaderField("X y", "a"),

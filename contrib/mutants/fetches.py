@@ -3,6 +3,14 @@
 from .paths import CLIENTS, CORE, FETCH, PROTOCOL, TRANSFERS
 
 REDIRECTS = [
+    ("redirect-scheme", FETCH + "RedirectPolicy.swift", "if let schemes = rules.schemes, !schemes.contains", "if let schemes = rules.schemes, schemes.isEmpty, !schemes.contains",
+     "WatchwordCoreTests.RedirectTests"),
+    ("redirect-keep-post", FETCH + "RedirectPolicy.swift", 'request.method == "POST" && rules.keepPost', 'rules.keepPost',
+     "WatchwordCoreTests.RedirectTests"),
+    ("exchange-login", FETCH + "SentRequest.swift", "            return scheme + redacted\n",
+     "            return value.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }\n", "WatchwordCoreTests.RedirectTests"),
+    ("omitted-fields", FETCH + "HeaderPolicy.swift", "for name in names where !omissible.contains(name.asciiLowercased) {",
+     "for name in names where name.isEmpty {", "WatchwordCoreTests.HeaderPolicyTests"),
     ("origin-of-credential", FETCH + "FetchMachine+Credentials.swift",
      "case (.server(let origin), _): origin == plan.url.origin",
      "case (.server(let origin), _): origin.host == plan.url.origin.host",

@@ -13,7 +13,7 @@ extension FetchFailure {
     }
 
     public init(_ failure: TransferFailure) {
-        self.init(failure.cause?.kind ?? failure.kind.errorKind, failure.detail)
+        self.init(failure.cause?.kind ?? failure.kind.errorKind, failure.detail, cause: failure.wireCause)
     }
 }
 

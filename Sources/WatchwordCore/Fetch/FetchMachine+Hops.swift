@@ -73,6 +73,8 @@ extension FetchMachine {
         var request = TransferRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
             timeout: timeout, maxBodyBytes: plan.maxBodyBytes)
+        request.omittedHeaders = plan.omittedHeaders
+        request.connectTimeout = plan.connectTimeout
         request.deniedAddresses = environment.hosts.addresses
         request.delivery = plan.delivery
         request.decompresses = plan.decompresses
@@ -91,7 +93,8 @@ extension FetchMachine {
         // libcurl continues a login by NTLM on any connection of the identity that was logged in before.
         if request.needsNewConnection { memory.identities.forget { $0 == marks } }
         request.identity = memory.identities.identity(for: marks, now: environment.now)
-        return FetchStep(.transfer(request))
+        let events = plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, outgoing))] : []
+        return FetchStep(.transfer(request), events: events)
     }
 
     private mutating func proxyRequest(
@@ -188,7 +191,8 @@ extension FetchMachine {
         memory.turns.endTrial(by: id)
         guard plan.maxRedirects > 0 else { return finish(response, &memory) }
         do throws(FetchFailure) {
-            let next = try RedirectPolicy.next(after: hop, response: response, hasAuthenticated: hasAuthenticated)
+            let next = try RedirectPolicy.next(
+                after: hop, response: response, hasAuthenticated: hasAuthenticated, plan.redirects)
             guard let next else { return finish(response, &memory) }
             releaseAll(&memory)
             redirects += 1

@@ -95,6 +95,15 @@ struct FetchMachine: Sendable {
         guard case .transferring(let since) = state else { return unexpected(&memory) }
         time.noteNetwork(environment.now - since)
         bodyState = response.requestBody
+        var step = judged(response, environment, &memory)
+        if plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
+        return step
+    }
+
+    /// A challenge of the proxy or the server, or a response that is none.
+    private mutating func judged(
+        _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
         if response.isFromProxy, let route, response.status == 407 {
             let fields = response.headers.values(of: "Proxy-Authenticate")
             guard fields.isEmpty else {

@@ -12,6 +12,8 @@ public struct FetchPlan: Sendable, Equatable {
     public var url: FetchURL
     public var method: String
     public var headers: [HeaderField]
+    /// In lower case.
+    public var omittedHeaders: Set<String>
     /// One that comes through a socket is put in by whoever has made its place.
     public var body: RequestBody?
     /// The client gives such a body again, should that be needed.
@@ -51,6 +53,10 @@ public struct FetchPlan: Sendable, Equatable {
     public var maxBytesPerSecond: Int?
     public var lowSpeed: LowSpeed?
     public var maxRedirects: Int
+    public var redirects: RedirectParams
+    public var connectTimeout: Duration?
+    /// The client is told of every request and response.
+    public var reportsExchanges: Bool
 
     /// Checks the parameters of a `fetch/run` or a `fetch/start`.
     /// - Parameter inSteps: the response is wanted as soon as it begins.
@@ -60,6 +66,7 @@ public struct FetchPlan: Sendable, Equatable {
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)
         headers = try HeaderPolicy.checked(params.headers)
+        omittedHeaders = try HeaderPolicy.checkedOmissions(params.omitHeaders)
         body = params.body.map { .bytes($0) }
         credential = params.credential
         switch params.proxy {
@@ -87,6 +94,9 @@ public struct FetchPlan: Sendable, Equatable {
         maxBytesPerSecond = params.maxBytesPerSecond
         lowSpeed = params.lowSpeed
         maxRedirects = params.maxRedirects
+        redirects = params.redirects
+        connectTimeout = params.connectTimeoutMs.map { .milliseconds($0) }
+        reportsExchanges = params.notify.contains(.exchanges)
     }
 
     private static func credential(in text: Secret?) throws(FetchFailure) -> LoginCredential? {

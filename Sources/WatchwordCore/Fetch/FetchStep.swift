@@ -58,6 +58,10 @@ extension FetchStep.Action {
 public enum FetchEvent: Sendable, Equatable {
     /// A redirect is followed.
     case redirected(status: Int, from: String, to: String)
+    /// A request is sent.
+    case requested(SentRequest)
+    /// A response has come, be it the result, a redirect or a challenge.
+    case answered(ResponseSummary)
     /// The fetch waits for another one, or that one does something else now.
     case waiting(FetchWait)
     /// The response that becomes the result.

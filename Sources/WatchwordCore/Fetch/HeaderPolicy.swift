@@ -58,6 +58,19 @@ enum HeaderPolicy {
         }
     }
 
+    /// Fields that the broker adds where the client gives none, and leaves out when it is told to.
+    private static let omissible: Set<String> = ["accept", "user-agent", "expect"]
+
+    /// The names in lower case.
+    /// - Throws: `FetchFailure` of kind `invalidHeader` for a field that a request cannot do without.
+    static func checkedOmissions(_ names: [String]) throws(FetchFailure) -> Set<String> {
+        for name in names where !omissible.contains(name.asciiLowercased) {
+            throw .invalidHeader(
+                "The header field \(name.shortened) cannot be left out. Accept, User-Agent and Expect can.")
+        }
+        return Set(names.map(\.asciiLowercased))
+    }
+
     /// - Throws: `FetchFailure` of kind `invalidMethod`.
     static func checkedMethod(_ method: String) throws(FetchFailure) -> String {
         let longest = 32

@@ -13,12 +13,19 @@ enum RedirectPolicy {
     /// The next hop, or `nil` when `response` does not redirect.
     /// - Throws: `FetchFailure` of kind `badRedirect` or `insecureRedirect`.
     static func next(
-        after request: HopRequest, response: TransferResponse, hasAuthenticated: Bool
+        after request: HopRequest, response: TransferResponse, hasAuthenticated: Bool,
+        _ rules: RedirectParams = RedirectParams()
     ) throws(FetchFailure) -> HopRequest? {
         guard [301, 302, 303, 307, 308].contains(response.status),
             let location = response.headers.firstValue(of: "Location")
         else { return nil }
         let url = try request.url.resolving(location)
+        if let schemes = rules.schemes, !schemes.contains(url.origin.scheme.rawValue) {
+            throw FetchFailure(
+                .insecureRedirect,
+                "\(request.url.origin.text) redirects to \(url.origin.text), a scheme that this fetch does not allow. It is not followed.",
+                cause: .schemeNotAllowed)
+        }
         if hasAuthenticated && request.url.origin.scheme == .https && url.origin.scheme == .http {
             throw FetchFailure(
                 .insecureRedirect,
@@ -26,8 +33,9 @@ enum RedirectPolicy {
             )
         }
         var next = HopRequest(url: url, method: request.method, headers: request.headers, body: request.body)
-        if becomesGet(status: response.status, method: request.method) {
-            next.method = "GET"
+        let keepsPost = request.method == "POST" && rules.keepPost.contains(response.status)
+        if !keepsPost, becomesGet(status: response.status, method: request.method) {
+            if !rules.keepMethod { next.method = "GET" }
             next.body = nil
             next.headers.removeAll(where: HeaderPolicy.isAboutBody)
         }

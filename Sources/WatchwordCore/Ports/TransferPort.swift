@@ -7,6 +7,8 @@ public struct TransferRequest: Sendable, Equatable {
     public var method: String
     /// Checked against the grammar, and free of every field that the broker makes itself.
     public var headers: [HeaderField]
+    /// Names, in lower case, of the fields that are not added to `headers`.
+    public var omittedHeaders: Set<String> = []
     /// The whole value of the `Authorization` field; `nil` sends none.
     public var authorization: Secret?
     public var body: RequestBody?
@@ -16,6 +18,8 @@ public struct TransferRequest: Sendable, Equatable {
     public var deniedAddresses = AddressRules()
     /// For the whole exchange, name resolution and connecting included.
     public var timeout: Duration
+    /// For the name and the connection; `nil` for the adapter's own limit.
+    public var connectTimeout: Duration?
     /// A larger response, after decoding, ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
     public var maxBodyBytes: Int
     public var delivery = BodyDelivery.whole
@@ -62,6 +66,8 @@ public struct TransferRequest: Sendable, Equatable {
 /// A response, whatever its status.
 public struct TransferResponse: Sendable, Equatable {
     public var status: Int
+    /// The reason phrase; empty where there is none.
+    public var reason = ""
     /// `1.0`, `1.1` or `2`.
     public var httpVersion: String
     /// Of the final response: those of interim (1xx) responses are dropped, and so are trailers.
@@ -155,6 +161,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
     /// For people: what happened, to what. Never holds a header's value.
     public var detail: String
     public var cause: Cause?
+    /// What was wrong on the wire, in more detail than `kind`, where the adapter knows.
+    public var wireCause: FailureCause?
     /// For kind `serverNotTrusted` what the server has shown, for cause `proxyTLSFailed` the proxy.
     public var serverTrust: ServerTrustFacts?
     /// That the server has asked for a certificate, if it has.
@@ -162,10 +170,11 @@ public struct TransferFailure: Error, Sendable, Equatable {
     /// Of a request whose body comes through a socket: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
 
-    public init(_ kind: Kind, _ detail: String, cause: Cause? = nil) {
+    public init(_ kind: Kind, _ detail: String, cause: Cause? = nil, wireCause: FailureCause? = nil) {
         self.kind = kind
         self.detail = detail
         self.cause = cause
+        self.wireCause = wireCause
     }
 }
 

@@ -14,6 +14,8 @@ public enum FetchNotification: String, Sendable, CaseIterable {
     case headers, progress, redirect, waiting
     /// `auth/resolved` comes whether or not it is named.
     case resolved
+    /// Each request that is sent, and each response (`fetch/request`, `fetch/response`).
+    case exchanges
 }
 
 /// `fetch/run`: the request to be made, and how to deal with challenges. Only `url` is required.
@@ -24,6 +26,8 @@ public struct FetchRunParams: Sendable, Equatable {
     public var userInfo: Secret?
     public var method = "GET"
     public var headers: [HeaderField] = []
+    /// Names of fields that the broker is not to add by itself: `Accept`, `User-Agent`, `Expect`.
+    public var omitHeaders: [String] = []
     public var body: [UInt8]?
     /// In place of `body`: it comes through a second connection.
     public var attachedBody: AttachedBody?
@@ -41,6 +45,9 @@ public struct FetchRunParams: Sendable, Equatable {
     public var timeoutMs: Int?
     public var maxInlineBodyBytes = Limits.defaultInlineBodyBytes
     public var maxRedirects = Limits.defaultRedirects
+    public var redirects = RedirectParams()
+    /// For the name and the connection, a proxy's included; `nil` for the broker's own limit.
+    public var connectTimeoutMs: Int?
     /// Of the response, after decoding; `nil` for any size.
     public var maxBodyBytes: Int?
     /// A content coding is asked for, and undone.
@@ -76,6 +83,12 @@ extension FetchRunParams {
         maxInlineBodyBytes =
             try members.integer("maxInlineBodyBytes", in: 0...Limits.inlineBodyBytes) ?? maxInlineBodyBytes
         maxRedirects = try members.integer("maxRedirects", in: 0...Limits.redirects) ?? maxRedirects
+        if let given = try members.object("redirects") { redirects = try RedirectParams(given) }
+        connectTimeoutMs = try members.integer("connectTimeoutMs", in: 1...Limits.fetchTimeout.wholeMilliseconds)
+        if let given = try members.elements("omitHeaders") {
+            omitHeaders = given.compactMap(\.string)
+            guard omitHeaders.count == given.count else { throw members.wrong("omitHeaders", "a list of strings") }
+        }
         notify = try members.choices("notify", as: FetchNotification.self) ?? []
         if let auth = try members.object("auth") { try readAuth(auth) }
         try readPace(members)
@@ -127,6 +140,7 @@ extension FetchRunParams {
         .object([
             "url": URLText.joined(url, userInfo), "method": .string(method),
             "headers": headers.isEmpty ? nil : headers.json,
+            "omitHeaders": omitHeaders.isEmpty ? nil : .array(omitHeaders.map { .string($0) }),
             "body": attachedBody?.json ?? body.map(BodyValue.json),
             "credential": credential?.json, "proxy": proxy.json, "tls": tls == TLSParams() ? nil : tls.json,
             "auth": .object([
@@ -136,6 +150,8 @@ extension FetchRunParams {
             ]),
             "timeoutMs": timeoutMs.map { .integer($0) }, "maxInlineBodyBytes": .integer(maxInlineBodyBytes),
             "maxRedirects": .integer(maxRedirects),
+            "redirects": redirects == RedirectParams() ? nil : redirects.json,
+            "connectTimeoutMs": connectTimeoutMs.map { .integer($0) },
             "maxBodyBytes": maxBodyBytes.map { .integer($0) }, "decompress": decompress ? true : nil,
             "maxBytesPerSecond": maxBytesPerSecond.map { .integer($0) }, "lowSpeed": lowSpeed?.json,
             "notify": notify.isEmpty ? nil : .array(notify.map { .string($0.rawValue) }),

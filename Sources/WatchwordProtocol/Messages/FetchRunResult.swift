@@ -24,6 +24,8 @@ public struct FetchRunResult: Sendable, Equatable {
 
     public var fetchID: String
     public var status: Int
+    /// The reason phrase of the status line (RFC 9112 section 4); empty where there is none, as with HTTP/2.
+    public var reason: String
     /// Of the last hop.
     public var url: String
     public var httpVersion: String
@@ -43,7 +45,8 @@ public struct FetchRunResult: Sendable, Equatable {
     public var challengeTime: Duration
 
     public init(
-        fetchID: String, status: Int, url: String, httpVersion: String, headers: [HeaderField], body: Body,
+        fetchID: String, status: Int, reason: String = "", url: String, httpVersion: String, headers: [HeaderField],
+        body: Body,
         bodyBytes: Int?,
         authentication: Authentication?, exchanges: Int, proxyAuthentication: Authentication? = nil,
         unanswered: Unanswered? = nil,
@@ -51,6 +54,7 @@ public struct FetchRunResult: Sendable, Equatable {
     ) {
         self.fetchID = fetchID
         self.status = status
+        self.reason = reason
         self.url = url
         self.httpVersion = httpVersion
         self.headers = headers
@@ -71,16 +75,18 @@ public struct FetchRunResult: Sendable, Equatable {
 
     /// For the `fetch/headers` of a fetch in steps, whose `fetch/start` had the id `requestID`.
     public func headersJSON(_ requestID: RequestID) -> JSON {
-        [
+        .object([
             "fetchId": .string(fetchID), "requestId": requestID.json, "status": .integer(status),
-            "httpVersion": .string(httpVersion), "url": .string(url), "headers": headers.json,
+            "reason": reasonJSON, "httpVersion": .string(httpVersion), "url": .string(url), "headers": headers.json,
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null,
-        ]
+        ])
     }
+
+    private var reasonJSON: JSON? { reason.isEmpty ? nil : .string(reason) }
 
     private func json(body: JSON?) -> JSON {
         let result = JSON.object([
-            "fetchId": .string(fetchID), "status": .integer(status), "url": .string(url),
+            "fetchId": .string(fetchID), "status": .integer(status), "reason": reasonJSON, "url": .string(url),
             "httpVersion": .string(httpVersion), "headers": headers.json, "body": body,
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null, "auth": authentication?.json ?? .null,
             "proxyAuth": proxyAuthentication?.json,
@@ -101,7 +107,7 @@ extension FetchRunResult.Body {
 }
 
 extension FetchRunResult.Authentication {
-    fileprivate var json: JSON {
+    public var json: JSON {
         [
             "authenticationMethod": .string(method.rawValue), "source": .string(source.rawValue),
             "user": user?.json ?? .null,

@@ -50,6 +50,8 @@ public enum BrokerMethodName: String, Sendable, CaseIterable {
     case fetchProgress = "fetch/progress"
     case fetchCompleted = "fetch/completed"
     case fetchRedirect = "fetch/redirect"
+    case fetchRequest = "fetch/request"
+    case fetchResponse = "fetch/response"
     case fetchWaiting = "fetch/waiting"
     case serverClosing = "server/closing"
     case event

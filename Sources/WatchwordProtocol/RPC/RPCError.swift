@@ -15,19 +15,22 @@ public struct RPCError: Error, Sendable, Equatable {
     /// An error of ours. `text` says what happened, to what, and what to do about it, in a sentence, and holds no secret.
     ///
     /// For the codes that JSON-RPC defines the message is the specification's own and the sentence is in `data.detail`.
-    public init(_ kind: ErrorKind, _ text: String, fetchID: String? = nil) {
+    public init(_ kind: ErrorKind, _ text: String, cause: FailureCause? = nil, fetchID: String? = nil) {
         self.code = kind.code
         self.message = kind.standardMessage ?? text
         self.data = .object([
             "kind": .string(kind.rawValue),
             "detail": kind.standardMessage == nil ? nil : .string(text),
             "retry": .string(kind.retry.rawValue),
+            "cause": cause.map { .string($0.rawValue) },
             "fetchId": fetchID.map { .string($0) },
         ])
     }
 
     /// The kind, where the error is one of ours.
     public var kind: ErrorKind? { data?["kind"]?.string.flatMap(ErrorKind.init(rawValue:)) }
+
+    public var cause: FailureCause? { data?["cause"]?.string.flatMap(FailureCause.init(rawValue:)) }
 
     /// The sentence for a person.
     public var text: String { data?["detail"]?.string ?? message }

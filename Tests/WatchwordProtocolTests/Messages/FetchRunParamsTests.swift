@@ -43,6 +43,27 @@ struct FetchRunParamsTests {
         #expect(try FetchRunParams(JSON.parse(params.json.text)) == params, "and is read as it is written")
     }
 
+    @Test func redirectsAndOmissionsAreRead() throws {
+        let params = try read(
+            """
+            {"url":"u","redirects":{"keepMethod":true,"keepPost":[301,303],"schemes":["https"]},"connectTimeoutMs":500,
+             "omitHeaders":["Accept"],"notify":["exchanges"]}
+            """)
+        #expect(params.redirects.keepMethod && params.redirects.keepPost == [301, 303])
+        #expect(params.redirects.schemes == ["https"])
+        #expect((params.connectTimeoutMs, params.omitHeaders, params.notify) == (500, ["Accept"], [.exchanges]))
+        #expect(try FetchRunParams(JSON.parse(params.json.text)) == params, "and is read as it is written")
+    }
+
+    @Test(arguments: [
+        (#""redirects":{"keepPost":[307]}"#, "keepPost"), (#""redirects":{"keepPost":["301"]}"#, "keepPost"),
+        (#""redirects":{"schemes":["ftp"]}"#, "schemes"), (#""redirects":{"keepMethod":1}"#, "keepMethod"),
+        (#""connectTimeoutMs":0"#, "connectTimeoutMs"), (#""omitHeaders":[1]"#, "omitHeaders"),
+    ])
+    func otherRedirectsAndOmissionsAreRefused(member: String, name: String) {
+        #expect(problem { try read(#"{"url":"u",\#(member)}"#) }?.contains(name) == true)
+    }
+
     @Test func headersMayBeAnObject() throws {
         let params = try read(#"{"url":"u","headers":{"B":"1","A":"","b":"2"}}"#)
         #expect(params.headers == [HeaderField("B", "1"), HeaderField("A", ""), HeaderField("b", "2")])
@@ -96,7 +117,7 @@ struct FetchRunParamsTests {
         ("maxRedirects", "51", "params.maxRedirects must be a whole number from 0 to 50"),
         (
             "notify", #"["headers","body"]"#,
-            "params.notify must be a list of: headers, progress, redirect, waiting, resolved"
+            "params.notify must be a list of: headers, progress, redirect, waiting, resolved, exchanges"
         ),
         ("notify", #""headers""#, "params.notify must be a list"),
         ("auth", "[]", "params.auth must be an object, not a list"),

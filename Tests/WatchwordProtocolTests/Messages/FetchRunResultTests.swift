@@ -23,6 +23,14 @@ struct FetchRunResultTests {
                 + #""timingsMs":{"total":41.2,"challenge":0.0}}"#)
     }
 
+    @Test func theReasonPhraseIsThereWhereThereIsOne() {
+        var result = result(body: .handle)
+        #expect(result.json["reason"] == nil && result.headersJSON(.integer(1))["reason"] == nil)
+        result.reason = "Fine"
+        #expect(result.json["reason"]?.string == "Fine" && result.completedJSON["reason"]?.string == "Fine")
+        #expect(result.headersJSON(.integer(1))["reason"]?.string == "Fine")
+    }
+
     @Test func aLargeBodyIsAHandle() {
         #expect(result(body: .handle).json["body"]?.text == #"{"type":"handle","fetchId":"f17"}"#)
     }

@@ -21,6 +21,14 @@ struct RPCErrorTests {
         #expect(error.text == "The name intranet.example was not found.")
     }
 
+    @Test(arguments: FailureCause.allCases)
+    func keepsItsCauseOverTheWire(cause: FailureCause) throws {
+        let error = RPCError(.connectionLost, "What happened.", cause: cause, fetchID: "f1")
+        #expect(try RPCError(JSON.parse(error.json.text))?.cause == cause)
+        #expect(error.json["data"]?["cause"]?.string == cause.rawValue)
+        #expect(RPCError(.connectionLost, "What happened.").cause == nil)
+    }
+
     @Test(arguments: ErrorKind.allCases)
     func keepsItsKindOverTheWire(kind: ErrorKind) throws {
         let error = RPCError(kind, "What happened, and what to do.", fetchID: "f1")

@@ -1,0 +1,95 @@
+public import JSONText
+public import WatchwordProtocol
+
+/// A request as it is sent, without the login in it: what `fetch/request` tells.
+public struct SentRequest: Sendable, Equatable {
+    public var method: String
+    public var url: String
+    /// The request target (RFC 9112 section 3.2).
+    public var target: String
+    /// In the order in which they are sent. The value of a login is replaced.
+    public var headers: [HeaderField]
+    public var login: FetchRunResult.Authentication?
+    public var proxyLogin: FetchRunResult.Authentication?
+
+    init(_ request: TransferRequest, _ outgoing: Outgoing) {
+        method = request.method
+        url = request.url.text
+        let origin = request.url.origin
+        let isForwarded = request.proxy.map { $0.kind != .socks5h } ?? false && origin.scheme == .http
+        target = isForwarded ? url : request.url.requestTarget
+        login = outgoing.server?.authentication
+        proxyLogin = outgoing.proxy?.authentication
+        headers = Self.fields(request, isForwarded: isForwarded)
+    }
+
+    private static let redacted = "[redacted]"
+
+    /// In libcurl's order.
+    private static func fields(_ request: TransferRequest, isForwarded: Bool) -> [HeaderField] {
+        var fields = [HeaderField("Host", String(request.url.origin.text.drop { $0 != ":" }.dropFirst(3)))]
+        if isForwarded, let proxy = request.proxy, let login = shown(proxy.authorization, request.proxyHandshake) {
+            fields.append(HeaderField("Proxy-Authorization", login))
+        }
+        func addsByItself(_ name: String) -> Bool {
+            !request.omittedHeaders.contains(name.asciiLowercased) && request.headers.firstValue(of: name) == nil
+        }
+        if addsByItself("User-Agent") { fields.append(HeaderField("User-Agent", "watchword")) }
+        if addsByItself("Accept") { fields.append(HeaderField("Accept", "*/*")) }
+        if request.decompresses { fields.append(HeaderField("Accept-Encoding", "gzip, deflate")) }
+        fields += request.headers
+        if let login = shown(request.authorization, request.handshake) {
+            fields.append(HeaderField("Authorization", login))
+        }
+        switch request.body {
+        case .bytes(let bytes)?: fields.append(HeaderField("Content-Length", "\(bytes.count)"))
+        case .stream(let stream)?:
+            fields.append(
+                stream.size.map { HeaderField("Content-Length", "\($0)") }
+                    ?? HeaderField("Transfer-Encoding", "chunked"))
+        case nil: break
+        }
+        return fields
+    }
+
+    /// The scheme of a login, and nothing else of it.
+    private static func shown(_ authorization: Secret?, _ handshake: Handshake?) -> String? {
+        if let handshake { return "\(handshake.scheme == .ntlm ? "NTLM" : "Negotiate") \(redacted)" }
+        return authorization.map { value in
+            let scheme = value.withUnsafeBytes { bytes in
+                bytes.prefix { $0 != 0x20 }.count < bytes.count
+                    ? String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self) + " " : ""
+            }
+            return scheme + redacted
+        }
+    }
+
+    public var json: KeyValuePairs<String, JSON?> {
+        [
+            "method": .string(method), "url": .string(url), "target": .string(target), "headers": headers.json,
+            "auth": login?.json, "proxyAuth": proxyLogin?.json,
+        ]
+    }
+}
+
+/// The head of a response on the way to the result.
+public struct ResponseSummary: Sendable, Equatable {
+    public var status: Int
+    public var reason: String
+    public var httpVersion: String
+    public var headers: [HeaderField]
+
+    init(_ response: TransferResponse) {
+        status = response.status
+        reason = response.reason
+        httpVersion = response.httpVersion
+        headers = response.headers
+    }
+
+    public var json: KeyValuePairs<String, JSON?> {
+        [
+            "status": .integer(status), "reason": reason.isEmpty ? nil : .string(reason),
+            "httpVersion": .string(httpVersion), "headers": headers.json,
+        ]
+    }
+}
