@@ -8,6 +8,10 @@ enum ExitStatus {
     /// Of the commands that fetch nothing.
     static let refused: Int32 = 1
     static let failedToStart: Int32 = 2
+    /// Of `fetch`; the other commands end with that of sysexits(3).
+    static let usage: Int32 = 2
+    static let unsupportedProtocol: Int32 = 1
+    static let badURL: Int32 = 3
     static let partialFile: Int32 = 18
     static let httpError: Int32 = 22
     static let writeError: Int32 = 23
@@ -17,6 +21,20 @@ enum ExitStatus {
     static let certificateProblem: Int32 = 58
     static let loginDenied: Int32 = 67
     static let pinMismatch: Int32 = 90
+    static let tooManyRedirects: Int32 = 47
+
+    static func code(for cause: FailureCause) -> Int32 {
+        switch cause {
+        case .notHTTP, .schemeNotAllowed: unsupportedProtocol
+        case .malformedHeader: 8
+        case .bodyCutShort: partialFile
+        case .emptyReply: 52
+        case .sendFailed: 55
+        case .receiveFailed: 56
+        case .badContentCoding: 61
+        case .http2: 92
+        }
+    }
 
     static func code(for kind: ErrorKind) -> Int32 {
         switch kind {
@@ -30,7 +48,7 @@ enum ExitStatus {
         case .tlsFailed: 35
         case .cancelled: 42
         case .invalidHeader, .invalidMethod: 43
-        case .tooManyRedirects, .insecureRedirect, .badRedirect: 47
+        case .tooManyRedirects, .insecureRedirect, .badRedirect: tooManyRedirects
         case .connectionLost: 56
         case .clientCertificateRejected: certificateProblem
         case .serverNotTrusted: 60
@@ -49,7 +67,8 @@ enum ExitStatus {
         switch failure {
         case .notRunning, .cannotStart, .socketNotTrusted, .connectionLost, .silent, .protocolViolation: failedToStart
         case .interrupted(let signal): 128 + signal
-        case .refused(let error): error.kind.map { code(for: $0) } ?? failedToStart
+        case .refused(let error):
+            error.cause.map { code(for: $0) } ?? error.kind.map { code(for: $0) } ?? failedToStart
         }
     }
 }

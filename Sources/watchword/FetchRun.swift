@@ -16,6 +16,8 @@ struct FetchRun {
     var isBarOnly = false
     var isVerbose = false
     var atOnce = 1
+    /// `--fail-early`
+    var endsEarly = false
 
     /// - Throws: the code to end with, when it is not 0.
     func run(interrupt: Int32 = watchword_interrupt_descriptor()) throws {
@@ -27,7 +29,8 @@ struct FetchRun {
             // One question at a time is shown: the time for the next one is to begin with it.
             if atOnce > 1 { _ = try connection.call(.authSubscribe, ["maxPending": 1]) }
             let session = FetchSession(
-                items, on: connection, atOnce: atOnce, showsProgress: showsProgress, isBarOnly: isBarOnly
+                items, on: connection, atOnce: atOnce, showsProgress: showsProgress, isBarOnly: isBarOnly,
+                endsEarly: endsEarly
             ) { item in
                 TerminalQuestion(item.params, keep: keep, isInsecure: isInsecure, interrupt: interrupt)
             }

@@ -34,11 +34,16 @@ struct QuickFetch: Equatable {
                 guard socket == nil, let value = Self.value(&rest) else { return nil }
                 socket = value
             default:
-                guard url.isEmpty, !argument.isEmpty, !argument.hasPrefix("-") else { return nil }
+                guard url.isEmpty, Self.isWhole(argument), !argument.hasPrefix("-") else { return nil }
                 url = argument
             }
         }
         if url.isEmpty { return nil }
+    }
+
+    /// A URL that stands for itself.
+    private static func isWhole(_ url: String) -> Bool {
+        (url.hasPrefix("https://") || url.hasPrefix("http://")) && !url.contains { "{}[]\\".contains($0) || $0 <= " " }
     }
 
     private static func value(_ rest: inout ArraySlice<String>) -> String? {
@@ -47,7 +52,7 @@ struct QuickFetch: Equatable {
 
     var item: FetchItem {
         var params = FetchRunParams(url: url)
-        params.maxRedirects = location ? Limits.defaultRedirects : 0
+        params.maxRedirects = location ? Limits.redirects : 0
         if WaitNotice.hasReader { params.notify = [.waiting] }
         var item = FetchItem(params: params, name: RemoteName.of(url) ?? url)
         item.file = output

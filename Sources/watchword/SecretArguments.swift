@@ -63,6 +63,7 @@ enum SecretArguments {
     static func take(from arguments: [UnsafeMutableRawBufferPointer]) -> (texts: [String], taken: Taken) {
         var (taken, awaited, areOptions) = (Taken(), Option?.none, true)
         var dataOption: HiddenText?
+        var awaitsValue = false
         let texts = arguments.flatMap { bytes in
             if let option = awaited {
                 awaited = nil
@@ -73,17 +74,23 @@ enum SecretArguments {
                 dataOption = nil
                 return [option.text(of: bytes)]
             }
+            if awaitsValue {
+                awaitsValue = false
+                return [withoutUserInfo(bytes, &taken)]
+            }
             if bytes.elementsEqual("--".utf8) { areOptions = false }
             if areOptions, let texts = joined(bytes, &taken) { return texts }
             if areOptions { awaited = option(asking: bytes) }
             if areOptions && awaited == nil { dataOption = HiddenText.option(asking: bytes) }
+            awaitsValue = areOptions && awaited == nil && dataOption == nil && takesValue(bytes)
             return [withoutUserInfo(bytes, &taken)]
         }
         return (texts, taken)
     }
 
     /// The letters of the options that take a value: what follows one of them in its argument is that value.
-    private static let lettersWithValue = Set("oXHdmFTCuUxEYyAerDwb".utf8)
+    private static let lettersWithValue = Set(
+        CurlOption.all.compactMap { $0.takesValue ? $0.short?.asciiValue : nil })
 
     /// An option with its value in one argument, as the parser of the options takes them; `nil` for anything else.
     private static func joined(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> [String]? {
@@ -102,6 +109,13 @@ enum SecretArguments {
         }
         keep(UnsafeMutableRawBufferPointer(rebasing: value), for: option, &taken)
         return [letters, placeholder]
+    }
+
+    /// Whether the next argument is the value of an option, whatever it looks like.
+    private static func takesValue(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
+        if let index = letterWithValue(bytes) { return index + 1 == bytes.count }
+        return bytes.starts(with: "--".utf8)
+            && CurlOption.named(String(decoding: bytes, as: UTF8.self))?.takesValue == true
     }
 
     /// Where in a group of letters, such as `-Lu`, the first one stands that takes a value.

@@ -7,12 +7,22 @@ enum StandardError {
         /// What stands on the terminal now, one bar each, the cursor at the end of the last.
         var bars: [String] = []
         var isSilent = false
+        var takesNotes = true
     }
 
     private static let screen = Mutex(Screen())
 
     /// `-s` without `-S`: nothing more is said.
     static func beSilent() { screen.withLock { $0.isSilent = true } }
+
+    /// `-s`, whether or not errors are shown: no notes.
+    static func beWithoutNotes() { screen.withLock { $0.takesNotes = false } }
+
+    /// What does not keep the command from being done.
+    static func note(_ text: String) {
+        guard screen.withLock({ $0.takesNotes }) else { return }
+        write(line: "watchword: note: \(text)")
+    }
 
     static func write(line: String) {
         screen.withLock { screen in

@@ -11,19 +11,32 @@ struct Main {
         prepareProcess()
         guard argumentsAreText else {
             complain("An argument is not UTF-8. Put what is to be sent into a file, and give its name.")
-            WatchwordCommand.exit(withError: ExitCode.validationFailure)
+            WatchwordCommand.exit(
+                withError: arguments.first == "fetch" ? ExitCode(ExitStatus.usage) : .validationFailure)
         }
         do {
             if SecretArguments.taken.isEmpty, let quick = QuickFetch(arguments) { return try quick.run() }
-            var command = try WatchwordCommand.parseAsRoot(arguments)
+            var command = try parse(arguments)
             try command.run()
+        } catch let refusal as CurlArguments.Refusal {
+            complain(refusal.text)
+            WatchwordCommand.exit(withError: ExitCode(ExitStatus.usage))
         } catch {
-            if let reason = MissingOption(WatchwordCommand.message(for: error))?.reason {
-                complain(reason)
-                WatchwordCommand.exit(withError: ExitCode.validationFailure)
+            // A wrong command line is 2 for curl, and 64 for the commands that curl does not have.
+            if arguments.first == "fetch", WatchwordCommand.exitCode(for: error) == .validationFailure {
+                StandardError.write(line: WatchwordCommand.fullMessage(for: error))
+                WatchwordCommand.exit(withError: ExitCode(ExitStatus.usage))
             }
             WatchwordCommand.exit(withError: error)
         }
+    }
+
+    /// `fetch` is read by its own parser first: that of the whole tree of commands takes twice as long.
+    private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
+        guard arguments.first == "fetch" else { return try WatchwordCommand.parseAsRoot(arguments) }
+        let read = try CurlArguments(Array(arguments.dropFirst()))
+        CurlArguments.current = read
+        return try (try? FetchCommand.parse(read.rewritten)) ?? WatchwordCommand.parseAsRoot(["fetch"] + read.rewritten)
     }
 
     /// git and others find their helpers by the name of a program.

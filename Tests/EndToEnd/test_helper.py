@@ -221,7 +221,9 @@ def test_a_header_field_from_a_file(stage, shell, tmp_path):
     assert all([request.header(name) for name in ("X-One", "X-Two", "X-Three")] == ["1", "two words", "3"] for request in server.requests)
     (tmp_path / "fields").write_text("X-One: 1\nsecret without a name\n")
     wrong = shell.run("fetch", "-H", f"@{tmp_path}/fields", server.url)
-    assert wrong.returncode == 26 and b"is not a header field" in wrong.stderr and b"secret" not in wrong.stderr
+    # As with curl the others are sent; what is left out is said, and not quoted.
+    assert wrong.returncode == 0 and b"is not a header field" in wrong.stderr and b"secret" not in wrong.stderr
+    assert server.requests[-1].header("X-One") == "1"
     assert shell.run("fetch", "-H", "@/nonexistent", server.url).returncode == 26
 
 
@@ -234,7 +236,7 @@ def test_output_options(stage, shell, tmp_path):
     assert shell.run("fetch", "-o", str(file), server.url).stdout == b""
     assert file.read_bytes() == b"body of GET " and list(tmp_path.glob("out.*")) == []
     included = shell.run("fetch", "-i", server.url).stdout
-    assert included.startswith(b"HTTP/1.1 200\r\n") and b"X-A: b\r\n" in included and included.endswith(b"\r\n\r\nbody of GET ")
+    assert included.startswith(b"HTTP/1.1 200 X\r\n") and b"X-A: b\r\n" in included and included.endswith(b"\r\n\r\nbody of GET ")
     assert shell.run("fetch", "-I", server.url).stdout.endswith(b"X-A: b\r\n\r\n")
     assert shell.run("fetch", "-X", "DELETE", server.url).stdout == b"body of DELETE "
     assert shell.run("fetch", "-d", "a=b", "-d", "c", server.url).stdout == b"body of POST a=b&c"
@@ -243,7 +245,7 @@ def test_output_options(stage, shell, tmp_path):
     assert server.requests[-1].header("X-Mine") == "1" and server.requests[-1].header("X-Two") == "2"
     result = json.loads(shell.run("fetch", "--json", server.url).stdout)
     assert result["status"] == 200 and result["body"]["value"] == "body of GET "
-    assert b"* status 200" in shell.run("fetch", "-v", server.url).stderr
+    assert b"< HTTP/1.1 200 X" in shell.run("fetch", "-v", server.url).stderr
 
 
 def test_a_large_body_arrives_whole(stage, shell):

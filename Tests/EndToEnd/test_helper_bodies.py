@@ -98,7 +98,7 @@ def test_what_is_sent_looks_like_an_option_or_a_url(shell, echo):
 def test_what_is_no_text_is_refused_and_not_changed(shell, echo, tmp_path):
     for arguments in [["-d", b"a\xffb"], ["-o", b"a\xffb"], ["-F", b"a=\xff"]]:
         done = shell.run("fetch", *arguments, echo.url, cwd=tmp_path)
-        assert done.returncode == 64 and b"not UTF-8" in done.stderr
+        assert done.returncode == 2 and b"not UTF-8" in done.stderr
     assert echo.requests == [] and not [path for path in tmp_path.iterdir() if path.is_file()]
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_does_not_tell_its_size(shell, echo):
 
 def test_no_body_with_a_question_for_the_header(shell, echo, tmp_path):
     for arguments in [["-d", "x"], ["-F", "a=b"], ["-T", "/etc/hostname"]]:
-        assert shell.run("fetch", "-I", *arguments, echo.url + "/x").returncode == 64
+        assert shell.run("fetch", "-I", *arguments, echo.url + "/x").returncode == 2
     assert echo.requests == []
 
 

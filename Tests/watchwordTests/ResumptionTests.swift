@@ -95,10 +95,10 @@ import WatchwordProtocol
         arguments: [
             (["-o", "a", "-O"], [false, true]),
             (["-O", "--output=a", "--output", "b", "--remote-name"], [true, false, false, true]),
-            (["-L", "-oa", "-O", "--", "-O"], [false, true]), (["-LO", "-o", "a"], nil),
-        ] as [([String], [Bool]?)])
-    func theOrderOfOutputs(arguments: [String], order: [Bool]?) {
-        #expect(FileOptions.order(of: arguments) == order)
+            (["-L", "-oa", "-O", "--", "-O"], [false, true]), (["-LO", "-o", "a"], [true, false]),
+        ] as [([String], [Bool])])
+    func theOrderOfOutputs(arguments: [String], order: [Bool]) throws {
+        #expect(FileOptions.order(of: try CurlArguments(arguments).rewritten) == order)
     }
 
     @Test func everyURLHasItsOutput() throws {

@@ -11,7 +11,7 @@ from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 from .logins import LOGINS
 from .waiting import WAITING
-from .helper import ARGUMENTS, DISPLAY, INSTALLATION, PLANTED_FILES
+from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
@@ -22,6 +22,6 @@ GROUPS = {
     "credentials": CREDENTIALS,
     "ntlm": NTLM,
     "credentials": CREDENTIALS, "display": DISPLAY,
-    "planted-files": PLANTED_FILES, "installation": INSTALLATION, "arguments": ARGUMENTS,
+    "planted-files": PLANTED_FILES, "installation": INSTALLATION, "arguments": ARGUMENTS, "curl": CURL,
     "logins": LOGINS,
 }

@@ -69,6 +69,19 @@ ARGUMENTS = [
      "watchwordTests.SecretArgumentsTests"),
 ]
 
+CURL = [
+    ("curl-refused", HELPER + "Curl/CurlArguments.swift", "guard case .refused(let reason) = option.verdict else { return }",
+     "guard case .refused(let reason) = option.verdict, option.long == \"netrc\" else { return }", "watchwordTests.CurlArgumentsTests"),
+    ("curl-secret-abbreviation", HELPER + "Curl/CurlArguments.swift", "guard !first.takesValue else {", "guard first.takesValue || true else {",
+     "watchwordTests.CurlArgumentsTests"),
+    ("curl-verbose-secrets", HELPER + "Report/Verbose.swift", "let value = isSecret(field.name) ? redacted(field) : field.value",
+     "let value = field.value", "watchwordTests.VerboseTests"),
+    ("curl-cause", HELPER + "ExitStatus.swift", "case .emptyReply: 52", "case .emptyReply: 56", "Tests/EndToEnd/test_curl_alike.py"),
+    ("curl-value-of-an-option", HELPER + "SecretArguments.swift",
+     "            awaitsValue = areOptions && awaited == nil && dataOption == nil && takesValue(bytes)\n", "",
+     "Tests/EndToEnd/test_curl_alike.py"),
+]
+
 INSTALLATION = [
     ("install-list-paths", INSTALLER + "installation.py", "if os.path.normpath(path) != path or ", "if ",
      "Tests/EndToEnd/test_install_trust.py"),

@@ -46,11 +46,8 @@ public struct FetchRunResult: Sendable, Equatable {
 
     public init(
         fetchID: String, status: Int, reason: String = "", url: String, httpVersion: String, headers: [HeaderField],
-        body: Body,
-        bodyBytes: Int?,
-        authentication: Authentication?, exchanges: Int, proxyAuthentication: Authentication? = nil,
-        unanswered: Unanswered? = nil,
-        totalTime: Duration, challengeTime: Duration
+        body: Body, bodyBytes: Int?, authentication: Authentication?, exchanges: Int,
+        proxyAuthentication: Authentication? = nil, unanswered: Unanswered? = nil, totalTime: Duration, challengeTime: Duration
     ) {
         self.fetchID = fetchID
         self.status = status
@@ -89,8 +86,7 @@ public struct FetchRunResult: Sendable, Equatable {
             "fetchId": .string(fetchID), "status": .integer(status), "reason": reasonJSON, "url": .string(url),
             "httpVersion": .string(httpVersion), "headers": headers.json, "body": body,
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null, "auth": authentication?.json ?? .null,
-            "proxyAuth": proxyAuthentication?.json,
-            "exchanges": .integer(exchanges),
+            "proxyAuth": proxyAuthentication?.json, "exchanges": .integer(exchanges),
             "timingsMs": .object(["total": totalTime.json, "challenge": challengeTime.json]),
         ])
         return unanswered.map { result.adding($0.members) } ?? result

@@ -30,6 +30,14 @@ struct BodyOptions: ParsableArguments {
         transform: DataArgument.make(.urlEncoded))
     var dataURLEncoded: [DataArgument] = []
 
+    @Option(
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Add this to the URL's query, percent-encoded as with --data-urlencode; +content is added as it is.",
+            valueName: "data"),
+        transform: DataArgument.make(.query))
+    var urlQuery: [DataArgument] = []
+
     @Flag(name: [.customShort("G"), .long], help: "Put the data behind the URL's question mark, and get it.")
     var get = false
 
@@ -59,7 +67,6 @@ struct BodyOptions: ParsableArguments {
         guard ways.filter(\.self).count <= 1 else {
             throw ValidationError("Give one of -d, -F and -T: a request has one body.")
         }
-        if get && allData.isEmpty { throw ValidationError("-G goes with -d or --data-urlencode.") }
         _ = try formFields()
     }
 
@@ -79,9 +86,12 @@ struct BodyOptions: ParsableArguments {
     }
 
     /// One for each URL. Each file is read once, whatever their number: standard input has no second time.
-    func requests(for urls: [String]) throws -> [Request] {
+    /// - Parameter arguments: which argument of the command each URL comes from.
+    func requests(for urls: [String], arguments: [Int]) throws -> [Request] {
+        let extra = try DataArgument.joined(urlQuery).map { try $0.bytes() }
+        let urls = extra.map { query in urls.map { Self.adding(query, to: $0) } } ?? urls
         if !uploadFile.isEmpty {
-            return try urls.enumerated().map { index, url in
+            return try zip(urls, arguments).map { url, index in
                 guard index < uploadFile.count else { return Request(url: url) }
                 return Request(
                     url: Self.named(url, file: uploadFile[index]), content: try Self.upload(uploadFile[index]))

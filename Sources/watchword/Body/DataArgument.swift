@@ -11,6 +11,8 @@ struct DataArgument: Sendable, Equatable {
         /// As it is.
         case raw
         case urlEncoded
+        /// The same, and `+content` is added as it is.
+        case query
     }
 
     let kind: Kind
@@ -41,7 +43,8 @@ struct DataArgument: Sendable, Equatable {
     private func append(to content: inout RequestContent) throws {
         let file = text.hasPrefix("@") && kind != .raw ? String(text.dropFirst()) : nil
         switch (kind, file) {
-        case (.urlEncoded, _): content.append(try encoded().utf8)
+        case (.query, _) where text.hasPrefix("+"): content.append(text.dropFirst().utf8)
+        case (.urlEncoded, _), (.query, _): content.append(try encoded().utf8)
         case (.text, let file?):
             content.append(try InputFile.content(of: file).filter { $0 != 0x0A && $0 != 0x0D })
         case (.binary, let file?): try content.append(file: file)

@@ -19,6 +19,7 @@ final class Attempt {
     private var download: Download?
     private var upload: Upload?
     private(set) var head: ResponseHead?
+    private(set) var log = ExchangeLog()
     private(set) var verdict = Resumption.Verdict.write(from: 0)
     /// The end: the result without the body, or the error.
     private(set) var completion: Result<JSON, RPCError>?
@@ -96,13 +97,21 @@ final class Attempt {
     /// The body is not touched before the header has said what to do with it.
     var watches: [Watch] { [upload?.watch, head == nil ? nil : download?.watch].compactMap(\.self) }
 
+    /// A redirect that is followed is shown as it comes.
+    func exchanged(_ method: String, _ params: JSON) throws {
+        guard let head = log.note(method, params) else { return }
+        try item.headerFile?.add(head.bytes)
+        if item.showsHeader && !item.printsJSON { try output?.write(head.bytes) }
+    }
+
     func headerCame(_ params: JSON, isWanted: (ResponseHead) -> Bool) throws {
         let head = ResponseHead(params)
         self.head = head
         verdict = resumption?.verdict(head) ?? .write(from: 0)
         let isWanted = isWanted(head)
-        // Also of what -f throws away: that is how one finds out why.
-        if isWanted || item.failsOnErrors && head.status >= 400 { try item.headerFile?.add(head.bytes) }
+        // Also of what is thrown away: that is how one finds out why.
+        let isRefused = item.failsOnErrors && head.status >= 400 || item.refusesRedirects && head.isRedirect
+        if isWanted || isRefused { try item.headerFile?.add(head.bytes) }
         guard case .write(let offset) = verdict, isWanted, let output else { return }
         if let part {
             try part.start(at: offset)

@@ -16,6 +16,12 @@ struct FetchItem {
     var file: String?
     var resume: Resume?
     var createsFolders = false
+    /// Which URL argument of the command it comes from, from 0 on.
+    var number = 0
+    /// `-L --max-redirs 0`: a redirect is a failure.
+    var refusesRedirects = false
+    /// `-R`
+    var setsTime = false
     /// `-i` and `-I`.
     var showsHeader = false
     var failsOnErrors = false

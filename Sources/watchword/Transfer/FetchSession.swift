@@ -10,6 +10,7 @@ final class FetchSession {
     private let connection: BrokerConnection
     private let transfers: [Transfer]
     private let atOnce: Int
+    private let endsEarly: Bool
     private let display: ProgressDisplay?
     private let began = ContinuousClock.now
     /// Its own question stands at the terminal, for which the other fetches of this command may wait.
@@ -18,10 +19,12 @@ final class FetchSession {
 
     init(
         _ items: [FetchItem], on connection: BrokerConnection, atOnce: Int, showsProgress: Bool, isBarOnly: Bool,
+        endsEarly: Bool = false,
         question: (FetchItem) -> TerminalQuestion
     ) {
         self.connection = connection
         self.atOnce = atOnce
+        self.endsEarly = endsEarly
         transfers = items.map { Transfer($0, question($0), connection) }
         display = showsProgress ? ProgressDisplay(isBarOnly: isBarOnly, now: 0) : nil
     }
@@ -51,6 +54,10 @@ final class FetchSession {
                 try startDue()
                 try connection.wait { lookAfter() }
                 for transfer in transfers { transfer.conclude() }
+                if endsEarly, let failure = transfers.compactMap(\.failure).first {
+                    for transfer in transfers where !transfer.hasEnded { transfer.abandon() }
+                    return failure
+                }
             }
         } catch {
             StandardError.clear()

@@ -4,6 +4,8 @@ import WatchwordProtocol
 /// The final response's header, as `fetch/headers` brings it.
 struct ResponseHead: Equatable {
     var status: Int
+    /// The reason phrase; empty where there is none.
+    var reason: String
     var httpVersion: String
     var headers: [HeaderField]
     /// As the server has announced it.
@@ -11,6 +13,7 @@ struct ResponseHead: Equatable {
 
     init(_ params: JSON) {
         status = params["status"]?.integer ?? 0
+        reason = params["reason"]?.string ?? ""
         httpVersion = params["httpVersion"]?.string ?? "1.1"
         headers = (params["headers"]?.elements ?? []).map { field in
             HeaderField(field.elements?.first?.string ?? "", field.elements?.last?.string ?? "")
@@ -18,9 +21,15 @@ struct ResponseHead: Equatable {
         bodyBytes = params["bodyBytes"]?.integer
     }
 
+    /// With the blank behind the status that RFC 9112 section 4 wants, also where no reason follows.
+    var statusLine: String { "HTTP/\(httpVersion) \(status) \(reason)" }
+
+    /// A response that curl follows with `-L`.
+    var isRedirect: Bool { (300..<400).contains(status) && headers.firstValue(of: "Location") != nil }
+
     /// What `-i` shows.
     var bytes: [UInt8] {
-        let lines = ["HTTP/\(httpVersion) \(status)"] + headers.map { "\($0.name): \($0.value)" } + ["", ""]
+        let lines = [statusLine] + headers.map { "\($0.name): \($0.value)" } + ["", ""]
         return Array(lines.joined(separator: "\r\n").utf8)
     }
 

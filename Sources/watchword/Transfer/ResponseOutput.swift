@@ -18,6 +18,7 @@ final class ResponseOutput {
     private(set) var memory: [UInt8] = []
 
     static func standardOutput() -> ResponseOutput { ResponseOutput(.stream, STDOUT_FILENO) }
+    static func standardError() -> ResponseOutput { ResponseOutput(.stream, STDERR_FILENO) }
     static func inMemory() -> ResponseOutput { ResponseOutput(.memory, -1) }
 
     private init(_ place: Place, _ descriptor: Int32) { (self.place, self.descriptor) = (place, descriptor) }

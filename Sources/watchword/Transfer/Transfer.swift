@@ -20,6 +20,7 @@ final class Transfer {
     private(set) var progress: TransferProgress
     private let start = ContinuousClock.now
     private var retries = 0
+    private var errorText = ""
     private var hasStarted = false
     /// What nobody at a terminal could be asked.
     private var unanswered: JSON?
@@ -63,6 +64,8 @@ final class Transfer {
             do { try attempt.headerCame(params, isWanted: isWanted) } catch { end(attempt, error as? ExitCode) }
             let offset = if case .write(let offset) = attempt.verdict { offset } else { 0 }
             progress.restart(.receiving, bytes: offset, expected: expectedBytes(attempt, from: offset))
+        case BrokerMethodName.fetchRequest.rawValue, BrokerMethodName.fetchResponse.rawValue:
+            do { try attempt.exchanged(method, params) } catch { end(attempt, error as? ExitCode) }
         case BrokerMethodName.fetchCompleted.rawValue: attempt.completed(params)
         default: break
         }
@@ -78,7 +81,7 @@ final class Transfer {
     /// Whether the body of this response is what the command is for.
     private func isWanted(_ head: ResponseHead) -> Bool {
         if unanswered != nil && [401, 407].contains(head.status) { return false }
-        if isUnwanted(head.status) { return false }
+        if isUnwanted(head.status) || isRefused(head) { return false }
         return pause(after: outcome(head)) == nil
     }
 
@@ -163,7 +166,7 @@ final class Transfer {
         var code = ExitStatus.code(for: .refused(error))
         var text = error.text
         switch error.kind {
-        case .connectionLost where attempt?.head != nil: code = ExitStatus.partialFile
+        case .connectionLost where attempt?.head != nil && error.cause == nil: code = ExitStatus.partialFile
         case .serverNotTrusted where item.params.tls.pin != nil:
             text += " Its key is not the one of --pinnedpubkey."
             code = ExitStatus.pinMismatch
@@ -171,7 +174,7 @@ final class Transfer {
             text += unanswered.flatMap(MissingAnswer.trust).map { " \($0)" } ?? ""
         default: break
         }
-        complain(text)
+        say(text)
         let failed = attempt
         if let failed { leave(failed) }
         state = .ended(ExitCode(code))
@@ -181,11 +184,15 @@ final class Transfer {
     private func succeed(_ attempt: Attempt, _ result: JSON) {
         let status = result["status"]?.integer ?? 0
         if let unanswered, [401, 407].contains(status) {
-            complain(MissingAnswer.login(unanswered))
+            say(MissingAnswer.login(unanswered))
             return end(attempt, ExitCode(ExitStatus.loginDenied))
         }
         if let pause = pause(after: outcome(attempt.head)) {
             return retry(after: pause, because: "The server answers with status \(status).")
+        }
+        if let head = attempt.head, isRefused(head) {
+            say("The server redirects, and no redirect is to be followed (--max-redirs 0).")
+            return end(attempt, ExitCode(ExitStatus.tooManyRedirects))
         }
         switch attempt.verdict {
         case .startOver:
@@ -194,10 +201,10 @@ final class Transfer {
             state = .waiting(until: .now)
             return
         case .refuse(let code, let text):
-            complain(text)
+            say(text)
             return end(attempt, ExitCode(code))
         case .write where item.resume != nil && !attempt.reachesEnd:
-            complain("The server has sent a part of what is missing, and not all of it.")
+            say("The server has sent a part of what is missing, and not all of it.")
             return end(attempt, ExitCode(ExitStatus.partialFile))
         case .write, .isComplete: break
         }
@@ -210,10 +217,10 @@ final class Transfer {
         // Whoever was asked by this server, or this proxy, knows what it wants.
         let isKnown = unused.map { unused in question.lastLogin.map(unused.isAnswer) ?? false } ?? false
         let text = isKnown ? nil : unused?.text
-        if let text { complain(text) }
+        if let text { say(text) }
         let isDenied = unused?.wasAskedFor == true
         if item.failsOnErrors && !item.printsJSON && status >= 400 {
-            if !isDenied && text == nil { complain("The server answers with status \(status).") }
+            if !isDenied && text == nil { say("The server answers with status \(status).") }
             return ExitCode(isDenied ? ExitStatus.loginDenied : ExitStatus.httpError)
         }
         return isDenied ? ExitCode(ExitStatus.loginDenied) : nil
@@ -231,6 +238,7 @@ final class Transfer {
         do {
             if item.printsJSON { try printJSON(attempt, result) }
             try attempt.output?.finish()
+            if item.setsTime { setTime(attempt.head) }
             state = .ended(code ?? .success)
         } catch {
             leave(attempt)
@@ -243,12 +251,36 @@ final class Transfer {
         item.failsOnErrors && !item.keepsErrorBodies && !item.printsJSON && status >= 400
     }
 
+    private func isRefused(_ head: ResponseHead) -> Bool { item.refusesRedirects && head.isRedirect }
+
+    /// What went wrong, for a person and for `-w`.
+    private func say(_ text: String) {
+        errorText = text
+        complain(text)
+    }
+
+    /// `-R`
+    private func setTime(_ head: ResponseHead?) {
+        guard let file = item.file,
+            let seconds = head?.headers.firstValue(of: "Last-Modified").flatMap(HTTPDate.seconds)
+        else { return }
+        let times = [timespec](repeating: timespec(tv_sec: seconds, tv_nsec: 0), count: 2)
+        if utimensat(AT_FDCWD, file, times, 0) != 0 {
+            StandardError.note("cannot set the time of \(file): \(String(cString: strerror(errno)))")
+        }
+    }
+
     /// `-w`, behind everything else.
     private func report(_ attempt: Attempt?, _ result: JSON?) {
         guard let format = item.writeOut else { return }
-        let facts = WriteOut.Facts(
-            item.params, attempt?.head, result, receivedBytes: attempt?.receivedBytes ?? 0, code: failure ?? .success)
-        try? ResponseOutput.standardOutput().write(Array(format.text(facts).utf8))
+        var facts = WriteOutFacts(item: item, head: attempt?.head, result: result)
+        facts.receivedBytes = attempt?.receivedBytes ?? 0
+        if let attempt { facts.log = attempt.log }
+        (facts.code, facts.errorText) = (failure ?? .success, errorText)
+        for (stream, text) in format.texts(facts) {
+            let output: ResponseOutput = stream == .output ? .standardOutput() : .standardError()
+            try? output.write(Array(text.utf8))
+        }
     }
 
     /// As `fetch/run` would have returned it; with `-o` the body is in the file.

@@ -1,0 +1,87 @@
+import JSONText
+import WatchwordProtocol
+
+/// What `-v` shows, as curl does: `* ` for what happens, `> ` for what is sent, `< ` for what comes.
+enum Verbose {
+    static func show(_ method: String, _ params: JSON?) {
+        for line in lines(method, params ?? [:]) { StandardError.write(line: line) }
+    }
+
+    static func lines(_ method: String, _ params: JSON) -> [String] {
+        switch method {
+        case BrokerMethodName.fetchRequest.rawValue: request(params)
+        case BrokerMethodName.fetchResponse.rawValue: response(params)
+        case BrokerMethodName.fetchRedirect.rawValue:
+            [
+                "* status \(params["status"]?.integer ?? 0): redirected to \(params["to"]?.string.map(DisplayURL.text) ?? "")"
+            ]
+        case BrokerMethodName.fetchCompleted.rawValue: result(params)
+        case BrokerMethodName.serverClosing.rawValue: ["* the broker is closing"]
+        default: []
+        }
+    }
+
+    private static func request(_ params: JSON) -> [String] {
+        let logins = [("server", params["auth"]), ("proxy", params["proxyAuth"])].compactMap { name, login in
+            login.flatMap(self.login).map { "* Logging in to the \(name) with \($0)" }
+        }
+        let target = shown(params["target"]?.string ?? "")
+        return logins + ["> \(params["method"]?.string ?? "") \(target) HTTP/1.1"] + fields(params, "> ") + [">"]
+    }
+
+    private static func response(_ params: JSON) -> [String] {
+        let head = ResponseHead(params)
+        return ["< \(shown(head.statusLine))"] + fields(params, "< ") + ["<"]
+    }
+
+    private static func fields(_ params: JSON, _ prefix: String) -> [String] {
+        ResponseHead(params).headers.map { field in
+            let value = isSecret(field.name) ? redacted(field) : field.value
+            return prefix + shown("\(field.name): \(value)")
+        }
+    }
+
+    /// Which login the server accepted, and where it came from; else why nobody was asked for one.
+    private static func result(_ params: JSON) -> [String] {
+        let accepted = [("server", params["auth"]), ("proxy", params["proxyAuth"])].compactMap { name, login in
+            login.flatMap(self.login).map { "* The \(name) accepted the login with \($0)" }
+        }
+        return accepted + UnansweredText.lines(params).map { "* \($0)" }
+    }
+
+    private static func login(_ json: JSON) -> String? {
+        guard let method = json["authenticationMethod"]?.string else { return nil }
+        let user = json["user"]?.string.map { " as \"\(shown($0))\"" } ?? ""
+        return (schemes[method] ?? method) + user + (json["source"]?.string).map { " (\(sources[$0] ?? $0))" }.orEmpty
+    }
+
+    /// Whole, but for what acts on a terminal.
+    private static func shown(_ text: String) -> String { text.shortened(to: .max) }
+
+    private static let schemes = [
+        "httpBasic": "Basic", "httpDigest": "Digest", "ntlm": "NTLM", "negotiate": "Negotiate", "bearer": "Bearer",
+        "other": "another scheme",
+    ]
+
+    private static let sources = [
+        "explicit": "from the command line", "url": "from the URL", "session": "from the session",
+        "keyring": "from the keyring", "ambient": "from the Kerberos ticket", "client": "typed at the terminal",
+        "agent": "from the desktop agent",
+    ]
+
+    /// Logins, and what stands for one at many servers.
+    static func isSecret(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return ["authorization", "proxy-authorization", "cookie", "set-cookie", "authentication-info"].contains(name)
+            || ["token", "secret", "password", "api-key", "apikey", "session"].contains { name.contains($0) }
+    }
+
+    private static func redacted(_ field: HeaderField) -> String {
+        // The broker has left the scheme of a login where it was.
+        field.value.hasSuffix("[redacted]") ? field.value : "[redacted]"
+    }
+}
+
+extension Optional where Wrapped == String {
+    fileprivate var orEmpty: String { self ?? "" }
+}

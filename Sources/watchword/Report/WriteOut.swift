@@ -1,0 +1,103 @@
+import ArgumentParser
+import WatchwordProtocol
+
+/// The format of `-w` (curl(1), "--write-out").
+struct WriteOut {
+    enum Stream { case output, error }
+
+    private enum Part: Equatable {
+        case text(String)
+        case variable(WriteOutVariable)
+        /// `%header{NAME}`
+        case header(String)
+        /// `%{stdout}` and `%{stderr}`: where the rest goes.
+        case stream(Stream)
+        /// `%{onerror}`: the rest is for failures.
+        case onError
+        case unknown(String)
+    }
+
+    private var parts: [Part] = []
+
+    /// - Parameter argument: the format, or `@FILE`, or `@-` for standard input.
+    init(argument: String) throws {
+        guard argument.hasPrefix("@") else {
+            self.init(argument)
+            return
+        }
+        let file = String(argument.dropFirst())
+        guard let text = String(validating: try InputFile.content(of: file), as: UTF8.self) else {
+            throw InputFile.failure("the file \(file) is not UTF-8; write the format of -w into it")
+        }
+        // curl reads lines, and drops their ends.
+        self.init(String(text.filter { !$0.isNewline }))
+    }
+
+    init(_ format: String) {
+        var rest = format[...]
+        var text = ""
+        func end() -> [Part] {
+            defer { text = "" }
+            return text.isEmpty ? [] : [.text(text)]
+        }
+        while let character = rest.popFirst() {
+            if character == "\\", let escaped = rest.popFirst() {
+                text += Self.escapes[escaped] ?? "\\\(escaped)"
+            } else if character == "%", rest.first == "%" {
+                text.append(rest.removeFirst())
+            } else if character == "%", let name = Self.braced(&rest, after: "{") {
+                parts += end() + [Self.part(name)]
+            } else if character == "%", let name = Self.braced(&rest, after: "header{") {
+                parts += end() + [.header(name)]
+            } else {
+                text.append(character)
+            }
+        }
+        parts += end()
+    }
+
+    private static let escapes: [Character: String] = ["n": "\n", "r": "\r", "t": "\t"]
+
+    private static func braced(_ rest: inout Substring, after start: String) -> String? {
+        guard rest.hasPrefix(start), let end = rest.firstIndex(of: "}") else { return nil }
+        defer { rest = rest[rest.index(after: end)...] }
+        return String(rest[..<end].dropFirst(start.count))
+    }
+
+    private static func part(_ name: String) -> Part {
+        switch name {
+        case "stdout": .stream(.output)
+        case "stderr": .stream(.error)
+        case "onerror": .onError
+        default: WriteOutVariable(rawValue: name).map { .variable($0) } ?? .unknown(name)
+        }
+    }
+
+    /// Whether something is written that only `fetch/request` and `fetch/response` tell.
+    var needsExchanges: Bool {
+        parts.contains {
+            [.variable(.method), .variable(.sizeHeader), .variable(.redirectCount), .variable(.sizeUpload)].contains($0)
+        }
+    }
+
+    /// What goes where, in order.
+    func texts(_ facts: WriteOutFacts) -> [(stream: Stream, text: String)] {
+        var (stream, texts) = (Stream.output, [(stream: Stream, text: String)]())
+        for part in parts {
+            switch part {
+            case .text(let text): texts.append((stream, text))
+            case .variable(let variable): texts.append((stream, facts.value(of: variable)))
+            case .header(let name): texts.append((stream, facts.header(name)))
+            case .stream(let next): stream = next
+            case .onError: if facts.hasSucceeded { return texts }
+            case .unknown(let name): texts.append((.error, "watchword: unknown --write-out variable: '\(name)'\n"))
+            }
+        }
+        return texts
+    }
+
+    /// What goes to standard output.
+    func text(_ facts: WriteOutFacts) -> String {
+        texts(facts).filter { $0.stream == .output }.map(\.text).joined()
+    }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import WatchwordProtocol
+
+/// How fast, how much, and how many at once.
+struct PaceOptions: ParsableArguments {
+    @Flag(help: "Ask for a compressed response, and write it decompressed.")
+    var compressed = false
+
+    @Option(help: ArgumentHelp("No faster than this; k, M and G count by 1024.", valueName: "bytes per second"))
+    var limitRate: String?
+
+    @Option(help: ArgumentHelp("End with code 63 for a larger body; k, M and G count by 1024.", valueName: "bytes"))
+    var maxFilesize: String?
+
+    @Option(
+        name: [.customShort("Y"), .long],
+        help: ArgumentHelp(
+            "End with code 28 when it is slower than this for the time of -y.", valueName: "bytes per second"))
+    var speedLimit: Int?
+
+    @Option(
+        name: [.customShort("y"), .long], help: ArgumentHelp("The time for -Y, 30 unless given.", valueName: "seconds"))
+    var speedTime: Int?
+
+    @Flag(name: [.customShort("Z"), .long], help: "Fetch all URLs at once.")
+    var parallel = false
+
+    @Option(help: ArgumentHelp("At most so many at once with -Z.", valueName: "number"))
+    var parallelMax = 50
+
+    @Flag(name: .shortAndLong, help: "Show no progress and no errors.")
+    var silent = false
+
+    @Flag(name: [.customShort("S"), .long], help: "Show errors, also with -s.")
+    var showError = false
+
+    @Flag(name: [.customShort("#"), .long], help: "Show the progress as a bar and nothing else.")
+    var progressBar = false
+
+    @Flag(help: "Show no progress. Without a terminal there is none anyway.")
+    var noProgressMeter = false
+
+    func validate() throws {
+        for (text, name) in [(limitRate, "--limit-rate"), (maxFilesize, "--max-filesize")] {
+            if let text, ByteCount.parse(text) == nil {
+                throw ValidationError("\(name) takes a number of bytes, such as 500k or 2M.")
+            }
+        }
+        // As many bodies as the broker holds for one connection.
+        guard (1...Limits.openBodies).contains(parallelMax) else {
+            throw ValidationError("--parallel-max takes 1 to \(Limits.openBodies).")
+        }
+        guard (speedLimit ?? 1) > 0, (speedTime ?? 1) > 0 else {
+            throw ValidationError("-Y and -y take numbers above 0.")
+        }
+    }
+
+    func set(_ params: inout FetchRunParams) {
+        params.decompress = compressed
+        params.maxBytesPerSecond = limitRate.flatMap(ByteCount.parse).flatMap { $0 > 0 ? $0 : nil }
+        params.maxBodyBytes = maxFilesize.flatMap(ByteCount.parse).flatMap { $0 > 0 ? $0 : nil }
+        if speedLimit != nil || speedTime != nil {
+            params.lowSpeed = LowSpeed(bytesPerSecond: speedLimit ?? 1, seconds: speedTime ?? 30)
+        }
+    }
+}
