@@ -8,7 +8,11 @@ const broker = await Watchword.connect({
     const found = knownUsers.find(one => one.user === wanted)
     return found ? stored(found) : 'cancel'
   },
-  resolved: ({ outcome, user }) => console.log('resolved', outcome, user),
+  resolved: ({ outcome, user }) => {
+    console.log('resolved', outcome, user)
+    // It costs a warning, and no fetch.
+    throw new Error('mine')
+  },
 })
 console.log('body', (await broker.fetch(url)).body.toString())
 broker.close()

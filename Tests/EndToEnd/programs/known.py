@@ -16,6 +16,9 @@ def answer(challenge):
 
 def resolved(end):
     print("resolved", end["outcome"], end["user"])
+    if how:
+        # It costs a report, and no fetch.
+        raise ArithmeticError
 
 
 async def main():

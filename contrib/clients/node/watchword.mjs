@@ -168,11 +168,19 @@ export class Watchword {
   #take({ id, method, params, result, error }) {
     if (method === 'auth/challenge') this.#reply(id, params)
     else if (method === '$/cancelRequest') this.#questions.get(params.id)?.abort()
-    else if (method === 'auth/resolved') this.#resolved?.(params)
+    else if (method === 'auth/resolved') this.#tell(params)
     else if (method === 'fetch/headers') this.#fetches.get(params.fetchId)?.begin(params)
     else if (method === 'fetch/completed') this.#fetches.get(params.fetchId)?.complete(params)
     else if (method && id !== undefined) this.#send({ id, error: { code: -32601, message: 'this client does not answer that' } })
     else if (!method && this.#waiting.has(id)) this.#settle(id, result, error)
+  }
+
+  #tell(end) {
+    try {
+      this.#resolved?.(end)
+    } catch (error) {
+      process.emitWarning(`the handler of an answer's end failed: ${error.message}`)
+    }
   }
 
   #settle(id, result, error) {

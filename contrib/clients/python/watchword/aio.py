@@ -197,8 +197,7 @@ class AsyncWatchword:
             if question := self._questions.pop(params["id"], None):
                 question.cancel()
         elif method == "auth/resolved":
-            if self._resolved:
-                self._resolved(cast(Resolved, params))
+            self._tell(cast(Resolved, params))
         elif method == "fetch/headers":
             self._settle(self._begun, params)
         elif method == "fetch/completed":
@@ -207,6 +206,14 @@ class AsyncWatchword:
             self._send(_wire.unknown_method(message))
         elif method is None:
             self._take_reply(message)
+
+    def _tell(self, end: Resolved) -> None:
+        try:
+            if self._resolved:
+                self._resolved(end)
+        except Exception as error:
+            context = {"message": "the handler of an answer's end failed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
 
     def _take_reply(self, message: Message) -> None:
         waiting, result = self._replies.get(_wire.own_id(message) or 0), message.get("result") or {}
