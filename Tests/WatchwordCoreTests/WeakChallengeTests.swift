@@ -46,7 +46,7 @@ import WatchwordProtocol
     @Test func rule27WhatABetterSchemeHasAcceptedDoesNotGoIntoAWeakOne() throws {
         let run = try accepted(Self.digest)
         for challenge in [Self.legacy, "Basic"] {
-            var next = try MachineRun(session: run.session) { $0.preemptive = false }
+            var next = try MachineRun(session: run.session) { $0.preemption = .never }
             next.start()
             next.respond(401, ("WWW-Authenticate", challenge))
             #expect(next.isAsking, "\(challenge)")

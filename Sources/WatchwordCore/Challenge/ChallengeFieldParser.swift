@@ -10,6 +10,8 @@ struct ChallengeFieldParser {
     private var position = 0
     /// Of the challenge that is being read.
     private var hasUnquotedRealm = false
+    /// The schemes of those that were left out; empty where one has no name.
+    private(set) var malformed: [String] = []
     private static let quote = UInt8(ascii: "\"")
 
     init(_ field: String) { bytes = Array(field.utf8) }
@@ -22,6 +24,8 @@ struct ChallengeFieldParser {
             if let challenge = parseChallenge(), atEndOrChallenge() {
                 challenges.append(challenge)
             } else {
+                position = start
+                malformed.append(parseToken() ?? "")
                 position = start
                 skipToNextChallenge()
             }
@@ -36,13 +40,6 @@ struct ChallengeFieldParser {
         skipListSeparators()
         guard parseParameters(into: &parameters, end: position) != nil, position >= bytes.count else { return nil }
         return parameters
-    }
-
-    /// The scheme with which a malformed field begins; empty where that is none.
-    static func firstToken(of field: String) -> String {
-        var parser = ChallengeFieldParser(field)
-        parser.skipListSeparators()
-        return parser.parseToken() ?? ""
     }
 
     private mutating func parseChallenge() -> SchemeChallenge? {

@@ -56,14 +56,17 @@ public enum ChallengeHeader {
         return Array(result.prefix(Limits.challengesPerResponse))
     }
 
-    /// The first scheme of each field that `parse` leaves out because it is malformed.
+    /// The schemes of the challenges that `parse` leaves out because they are malformed; empty where one has no name.
     static func malformedSchemes(in fields: [String]) -> [String] {
         var bytes = 0
-        let malformed = fields.filter { field in
+        var malformed: [String] = []
+        for field in fields {
             bytes += field.utf8.count
+            guard bytes <= Limits.challengeHeaderBytes else { break }
             var parser = ChallengeFieldParser(field)
-            return bytes > Limits.challengeHeaderBytes || parser.parse() == nil
+            _ = parser.parse()
+            malformed += parser.malformed
         }
-        return malformed.prefix(Limits.challengesPerResponse).map { ChallengeFieldParser.firstToken(of: $0) }
+        return Array(malformed.prefix(Limits.challengesPerResponse))
     }
 }
