@@ -169,6 +169,10 @@ def test_zenity_asks_for_consent(stage, started, desktop, guest):
     desktop.hear("", role="text", focused=True)
     desktop.has_keyboard("Watchword")
     desktop.key("Escape")
+    # The second refusal.
+    desktop.hear("Stop asking")
+    desktop.has_keyboard("Watchword")
+    desktop.key("Escape")
     assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
 
 
@@ -246,10 +250,13 @@ def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
     server = tls_server("self-signed")
     started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
     client = stage.client(delivery=None)
-    for typed in ["\r", "7\r", "0\r"]:
+    for count, typed in enumerate(["\r", "7\r", "0\r"]):
         fetch = ask(client, server.url)
         screen.expect("or nothing: Do not trust")
         screen.type(typed)
+        if count:
+            screen.expect("1  Stop asking")
+            screen.type(typed)
         assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
     fetch = ask(client, server.url)
     screen.expect("1  Trust once")
@@ -272,6 +279,8 @@ def test_pinentry_asks_for_consent(stage, started, guest, screen):
     screen.expect("1  Allow once")
     screen.type("\r")
     screen.expect("Scheme: Basic")
+    screen.type("\r")
+    screen.expect("1  Stop asking")
     screen.type("\r")
     assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
 
@@ -363,8 +372,14 @@ def test_the_terminal_asks_for_consent(at_terminal, guest):
     terminal.expect("or [0]: ")
     terminal.type("\n")
     terminal.expect("User: ")
+    terminal.shown = b""
     terminal.type("\n")
+    terminal.expect("Stop all questions of org.example.Maps?")
+    terminal.expect("or [0]: ")
+    terminal.type("1\n")
     assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
+    guest(broker)
+    assert program.read()["result"]["status"] == 401, "no question any more"
 
 
 def test_the_terminal_asks_without_showing_the_password(stage, site, at_terminal):
