@@ -119,9 +119,11 @@ import WatchwordProtocol
     @Test func consentStopsAsWell() throws {
         let stage = Stage { $0.sharing = .ask }
         let desk = agent(#","asksConfirm":true"#, on: stage)
-        let store =
-            #"{"protectionSpace":{"protocol":"http","host":"kept"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
-        _ = stage.connect(.request, subject: Self.other).call("credential/store", store)
+        for host in ["kept", "kept-too"] {
+            let store =
+                #"{"protectionSpace":{"protocol":"http","host":"\#(host)"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
+            _ = stage.connect(.request, subject: Self.other).call("credential/store", store)
+        }
         let client = stage.connect(nil, pid: 2)
         _ = client.fetch("http://kept/")
         stage.transfers.challenge()
@@ -129,8 +131,9 @@ import WatchwordProtocol
         #expect(desk.answer(asked, #"{"allow":"no","stopAsking":true}"#).of("auth/challenge").isEmpty)
         let result = client.hear().replies.last?["result"]
         #expect(result?["status"]?.integer == 401 && result?["noRespondent"]?.string == "stopped")
+        // At another site there is no refusal yet.
         let again = stage.connect(nil, pid: 3)
-        _ = again.fetch("http://kept/")
+        _ = again.fetch("http://kept-too/")
         stage.transfers.challenge()
         #expect(again.hear().replies.map(\.status) == [401])
         #expect(desk.hear().isEmpty)
