@@ -7,14 +7,15 @@ internal import WatchwordProtocol
 extension Broker {
     /// The body of a fetch whose response is there: what of it has come, and what is still on its way.
     func openBody(
-        of response: TransferResponse, _ fetch: RunningFetch, _ result: FetchRunResult, for connection: ClientConnection
+        of fetched: FetchResponse, _ fetch: RunningFetch, _ result: FetchRunResult, for connection: ClientConnection
     ) {
+        let response = fetched.response
         let (name, steps) = (fetch.id.description, fetch.steps)
         let transfer = response.openBody?.transfer ?? transfers.open(response.body)
         connection.bodies.add(
             OpenBodies.Entry(
                 transfer: transfer, result: steps == nil ? nil : result, token: steps?.token, source: fetch.source,
-                share: response.share),
+                proofs: fetched.proofs, share: response.share),
             for: name)
         fetch.source = nil
         let id = connection.id
@@ -28,6 +29,7 @@ extension Broker {
     func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
         guard let connection = connections[id], let entry = connection.bodies.remove(name) else { return }
         release(entry)
+        perform(table.noteEnd(of: entry.proofs))
         guard var result = entry.result else { return }
         switch delivery {
         case .success(let count):

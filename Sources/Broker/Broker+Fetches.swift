@@ -131,7 +131,7 @@ extension Broker {
                 let text = "\(error.message) The request was sent, and its response is lost."
                 return fail(fetch, FetchFailure(.busy, text), on: connection)
             }
-            self.openBody(of: response.response, fetch, result, for: connection)
+            self.openBody(of: response, fetch, result, for: connection)
         }
         if let call = owner.call { connection.complete(call, .success(result.json)) }
         checkReplies(of: connection)

@@ -12,6 +12,8 @@ struct OpenBodies {
         var token: String?
         /// Of the request, which may still be on its way: a response may begin before its request has ended.
         var source: BodySourceID?
+        /// What its end has to prove.
+        var proofs: [ResponseProof] = []
         /// Where a body that was there as a whole counts.
         var share: Allowance.Share?
         /// A `fetch/read` of it is not answered yet.

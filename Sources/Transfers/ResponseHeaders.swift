@@ -8,6 +8,8 @@ struct ResponseHeaders {
     /// The reason phrase.
     private(set) var reason = ""
     private(set) var fields: [HeaderField] = []
+    /// What came after the body.
+    private(set) var trailers: [HeaderField] = []
     private(set) var bytes = 0
     /// The empty line after the fields was seen: what follows is a body, another response, or trailers.
     private(set) var isComplete = false
@@ -27,6 +29,25 @@ struct ResponseHeaders {
         return given.count <= 1 && given.allSatisfy { Self.codings.contains($0) || $0 == "x-gzip" }
     }
 
+    /// Whether the body is in a coding at all.
+    var isCoded: Bool {
+        fields.values(of: "Content-Encoding").contains { !["", "identity", "none"].contains($0.lowercased()) }
+    }
+
+    /// Why the response cannot be believed; `nil` where it can. Where a response ends, and where it leads, is said once: readers
+    /// that believe different fields would see different responses (RFC 9112 section 6.3).
+    var problem: String? {
+        let lengths = fields.values(of: "Content-Length").flatMap {
+            $0.split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmingBlanks }
+        }
+        let isNumber = lengths.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+        guard isNumber else { return "its Content-Length is not a number" }
+        guard Set(lengths).count <= 1 else { return "it has several Content-Length fields that differ" }
+        let locations = fields.values(of: "Location")
+        guard locations.count <= 1 || !(300...399).contains(status) else { return "it has several Location fields" }
+        return nil
+    }
+
     /// Takes one line with its line end. `false` when there are too many bytes.
     mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {
         bytes += line.count
@@ -37,8 +58,10 @@ struct ResponseHeaders {
             self = ResponseHeaders(status: Self.status(of: text), reason: Self.reason(of: text), bytes: bytes)
         } else if text.isEmpty {
             isComplete = true
-        } else if !isComplete {
-            appendField(line, text)
+        } else if isComplete {
+            Self.append(line, text, to: &trailers)
+        } else {
+            Self.append(line, text, to: &fields)
         }
         return true
     }
@@ -52,13 +75,14 @@ struct ResponseHeaders {
         isAtStart = true
     }
 
-    private mutating func appendField(_ line: UnsafeRawBufferPointer, _ text: Slice<UnsafeRawBufferPointer>) {
+    private static func append(
+        _ line: UnsafeRawBufferPointer, _ text: Slice<UnsafeRawBufferPointer>, to fields: inout [HeaderField]
+    ) {
         if let first = line.first, first.isBlank, let last = fields.indices.last {
             // A folded line (RFC 9112 section 5.2) goes on with the value before it.
-            fields[last].value += " " + Self.decoded(text)
+            fields[last].value += " " + decoded(text)
         } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
-            fields.append(
-                HeaderField(Self.decoded(text[..<colon].trimmed), Self.decoded(text[(colon + 1)...].trimmed)))
+            fields.append(HeaderField(decoded(text[..<colon].trimmed), decoded(text[(colon + 1)...].trimmed)))
         }
     }
 
@@ -98,4 +122,13 @@ extension Slice where Base == UnsafeRawBufferPointer {
 
 extension UInt8 {
     fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+}
+
+extension Substring {
+    fileprivate var trimmingBlanks: Substring {
+        var rest = self
+        while let first = rest.utf8.first, first == 0x20 || first == 0x09 { rest = rest.dropFirst() }
+        while let last = rest.utf8.last, last == 0x20 || last == 0x09 { rest = rest.dropLast() }
+        return rest
+    }
 }

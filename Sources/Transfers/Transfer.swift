@@ -49,6 +49,8 @@ final class Transfer {
     private var pace: (down: Pace, up: Pace)?
     /// It is no sooner to be resumed, which is then due.
     var pausedUntil: ContinuousClock.Instant?
+    /// What the response has to prove at its end.
+    let proofs: [ProofCheck]
     /// Why a callback has stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
 
@@ -72,6 +74,7 @@ final class Transfer {
         }
         self.id = id
         self.request = request
+        proofs = request.proofs.map { $0.makeCheck() }
         ntlm = NTLMWatch(request)
         gate = ConnectionGate(request.deniedAddresses)
         self.easy = easy
@@ -209,13 +212,17 @@ final class Transfer {
             body.append(contentsOf: bytes)
             share?.grow(by: bytes.count)
         }
+        for proof in proofs { proof.update(bytes) }
         bodyBytes += bytes.count
         pace?.down.note(bytes.count, at: .now)
         return .all
     }
 
+    /// What asks for a log-in or leads elsewhere is not the body that the fetch is about.
     var largestBody: Int {
-        flow != nil || isFinal ? request.maxBodyBytes : min(request.maxBodyBytes, EngineLimits.wholeBodyBytes)
+        if flow != nil || isFinal { return request.maxBodyBytes }
+        let isInBetween = [401, 407].contains(headers.status) || (300...399).contains(headers.status)
+        return isInBetween ? EngineLimits.wholeBodyBytes : min(request.maxBodyBytes, EngineLimits.wholeBodyBytes)
     }
 
     /// What is too large for memory is handed over on its way, or kept elsewhere.
@@ -250,6 +257,12 @@ final class Transfer {
     /// The origin, or a proxy in its place, changes to another protocol (RFC 9110 section 15.2.2), which no request asks for. What
     /// follows is not HTTP, and the connection is of no use any more.
     var isUnrequestedSwitch: Bool { headers.status == 101 && (!request.isTunnelled || originTLS != nil) }
+
+    /// Why the header section of the origin, which is complete, is not believed.
+    var framingProblem: String? {
+        guard headers.isComplete, headers.status >= 200, !request.isTunnelled || originTLS != nil else { return nil }
+        return headers.problem
+    }
 
     /// RFC 9110 section 6.4.1.
     private var hasBody: Bool {
@@ -310,7 +323,7 @@ final class Transfer {
         {
             originTLS = record
         }
-        guard !isUnrequestedSwitch else {
+        guard !isUnrequestedSwitch, framingProblem == nil else {
             stopped = .malformedResponse
             return false
         }

@@ -48,14 +48,30 @@ extension Transfer {
                     "\(request.url.origin.text) does not prove that it is the service that the ticket is for.",
                     cause: .serverProofWrong))
         }
+        if let failure = wrongProof { return .failure(failure) }
         let hasPlainProxy = !request.isTunnelled && request.proxy.map { $0.kind != .socks5h } ?? false
         return .success(response(isFromProxy: hasPlainProxy && headers.status == 407))
     }
+
+    /// Of a response whose body is not handed over with it: nobody else sees its end. What asks for a log-in proves nothing.
+    private var wrongProof: TransferFailure? {
+        guard isHandedOver || store != nil, ![401, 407].contains(headers.status) else { return nil }
+        let fields = headers.fields + headers.trailers
+        guard !proofs.allSatisfy({ $0.isRight(fields, isDecoded: isDecoded) }) else { return nil }
+        return TransferFailure(
+            .malformedResponse,
+            "The response of \(request.url.origin.text) ends with a wrong proof that the server knows the password (rspauth). It is not to be trusted. Look at what is between you and the server.",
+            cause: .serverProofWrong)
+    }
+
+    private var isDecoded: Bool { request.decompresses && headers.isCoded }
 
     private func response(isFromProxy: Bool) -> TransferResponse {
         var response = TransferResponse(
             status: headers.status, httpVersion: easy.httpVersion, headers: headers.fields, body: body)
         response.reason = headers.reason
+        response.trailers = headers.trailers
+        response.isDecoded = isDecoded
         response.share = share
         response.openBody = store.map { OpenBody(transfer: id, announcedBytes: $0.count) }
         response.isFromProxy = isFromProxy
@@ -155,6 +171,8 @@ extension Transfer {
             source?.problem ?? ""
         case .malformedResponse where isUnrequestedSwitch:
             "malformed response from \(request.url.origin.text): 101 Switching Protocols, which was not asked for"
+        case .malformedResponse where framingProblem != nil:
+            "The response of \(request.url.origin.text) is malformed: \(framingProblem ?? "")."
         case .malformedResponse:
             "The response of \(request.url.origin.text) comes in a content coding that was not asked for."
         case .headersTooLarge:

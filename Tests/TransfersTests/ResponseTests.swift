@@ -127,6 +127,40 @@ import WatchwordProtocol
         }
     }
 
+    /// They are not what the fetch is about.
+    @Test(arguments: ["401 X\r\nWWW-Authenticate: Basic", "302 X\r\nLocation: /x"])
+    func theLimitIsNotForWhatIsInBetween(status: String) async throws {
+        let reply = ScriptedServer.Reply.bytes("HTTP/1.1 \(status)\r\nContent-Length: 5\r\n\r\n12345")
+        #expect(try await outcome(of: [reply], maxBodyBytes: 1).text == "12345")
+    }
+
+    @Test(arguments: [
+        ("200 X\r\nContent-Length: 2\r\nContent-Length: 3", false), ("200 X\r\nContent-Length: 2, 4", false),
+        ("200 X\r\nContent-Length: +2", false), ("200 X\r\nContent-Length: 0x2", false),
+        ("200 X\r\nContent-Length: -2", false),
+        ("200 X\r\nContent-Length: 2,", false), ("200 X\r\nContent-Length: 2 2", false),
+        ("200 X\r\nContent-Length:", false),
+        ("302 X\r\nContent-Length: 2\r\nLocation: /a\r\nLocation: /b", false),
+        ("302 X\r\nContent-Length: 2\r\nLocation: /a\r\nlocation: /a", false),
+        ("401 X\r\nWWW-Authenticate: Basic\r\nContent-Length: 2\r\nContent-Length: 1", false),
+        ("200 X\r\nContent-Length: 2", true), ("200 X\r\nContent-Length: 2\r\nContent-Length: 2", true),
+        ("200 X\r\nContent-Length: 2, 2", true), ("302 X\r\nContent-Length: 2\r\nLocation:", true),
+    ])
+    func whereAResponseEndsAndLeadsIsSaidOnce(head: String, isFine: Bool) async throws {
+        let outcome = try await outcome(of: [.bytes("HTTP/1.1 \(head)\r\n\r\nok"), .close])
+        #expect(outcome.failureKind == (isFine ? nil : .malformedResponse))
+        if isFine { #expect(outcome.text == "ok") }
+    }
+
+    @Test func trailersAreApartFromTheHeader() async throws {
+        let text =
+            "HTTP/1.1 200 X\r\nA: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nAuthentication-Info: x\r\nB: 2\r\n\r\n"
+        let response = try await outcome(of: [.bytes(text)]).get()
+        #expect(response.body == Array("ok".utf8))
+        #expect(response.headers.map(\.name) == ["A", "Transfer-Encoding"])
+        #expect(response.trailers == [HeaderField("Authentication-Info", "x"), HeaderField("B", "2")])
+    }
+
     @Test func headersAreLimited() async throws {
         let line = "X: \(String(repeating: "y", count: 1000))\r\n"
         let fits = String(repeating: line, count: 200)

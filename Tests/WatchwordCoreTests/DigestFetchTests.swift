@@ -167,6 +167,82 @@ import WatchwordProtocol
         "nextnonce=\"m\", rspauth=\"0\"",
     ]
 
+    private func info(_ text: String) -> [HeaderField] { [HeaderField("Authentication-Info", text)] }
+
+    @Test func d14AndD15TheTrailerCountsAsTheHeaderDoes() throws {
+        var run = try answered()
+        run.respond(TransferResponse(status: 200, body: Array("welcome".utf8))) {
+            $0.trailers = info("rspauth=\"\(Self.bodyProof)\", qop=auth-int, nextnonce=\"next\"")
+        }
+        #expect(run.result?.response.status == 200)
+        #expect(
+            try #require(try preemptive("http://h/b", run.session)).contains(
+                "nonce=\"next\", uri=\"/b\", qop=auth, nc=00000001"))
+    }
+
+    @Test(arguments: wrongProofs)
+    func d15AWrongProofInTheTrailerEndsTheFetch(text: String) throws {
+        var run = try answered()
+        run.respond(TransferResponse(status: 200, body: Array("welcome".utf8))) {
+            // A right one before the body does not help.
+            $0.headers = info("rspauth=\"\(Self.proof)\"")
+            $0.trailers = info(text)
+        }
+        #expect(run.failure == .serverNotAuthentic)
+        #expect(run.session.count == 0)
+    }
+
+    /// What was hashed is not what a decoded body says.
+    @Test func d15OfADecodedBodyOnlyAProofWithoutTheBodyCounts() throws {
+        for (text, isTaken) in [
+            ("rspauth=\"\(Self.proof)\", qop=auth-int", true), ("rspauth=\"\(Self.bodyProof)\"", false),
+        ] {
+            var run = try answered()
+            run.respond(TransferResponse(status: 200, headers: info(text), body: Array("welcome".utf8))) {
+                $0.isDecoded = true
+            }
+            #expect((run.failure == nil) == isTaken)
+        }
+    }
+
+    /// Whoever sees the end of a body that is taken on its way compares the proof with it.
+    @Test(arguments: [
+        ("rspauth=\"\(proof)\"", true), ("rspauth=\"\(bodyProof)\", qop=auth-int", true), ("", true),
+        ("rspauth=\"\(bodyProof)\"", false), ("rspauth=\"\(proof)\", qop=auth-int", false),
+    ])
+    func d15TheProofOfABodyOnItsWay(text: String, isRight: Bool) throws {
+        let run = try answered()
+        let proof = try #require(run.requests.last?.proofs.first)
+        #expect(run.requests.last?.proofs.count == 1)
+        for parts in [["welcome"], ["wel", "", "come"]] {
+            let check = proof.makeCheck()
+            for part in parts { Array(part.utf8).withUnsafeBytes { check.update($0) } }
+            #expect(check.isRight(info(text), isDecoded: false) == isRight)
+        }
+        #expect(run.requests.first?.proofs == [])
+    }
+
+    /// The fetch is over by then, and its login remembered.
+    @Test func d14AndD15TheEndOfABodyOnItsWayCountsToo() throws {
+        for (text, nonce) in [
+            ("nextnonce=\"next\", rspauth=\"\(Self.proof)\"", "next"), ("nextnonce=\"x\", rspauth=\"0\"", nil),
+        ] {
+            var run = try answered()
+            run.respond(TransferResponse(status: 200)) {
+                $0.openBody = OpenBody(transfer: TransferID(value: 1), announcedBytes: nil)
+            }
+            let proofs = try #require(run.result?.proofs)
+            #expect(run.session.count == 1 && proofs.count == 1)
+            _ = proofs[0].makeCheck().isRight(info(text), isDecoded: false)
+            _ = run.table.noteEnd(of: proofs)
+            #expect(run.session.count == (nonce == nil ? 0 : 1))
+            let sent = try preemptive("http://h/b", run.session)
+            #expect(
+                sent.map { $0.contains("nonce=\"next\", uri=\"/b\", qop=auth, nc=00000001") } == nonce.map { _ in true }
+            )
+        }
+    }
+
     @Test(arguments: wrongProofs, [200, 302, 500])
     func d15AWrongProofEndsTheFetchAndNothingIsRemembered(info: String, status: Int) throws {
         var run = try answered()

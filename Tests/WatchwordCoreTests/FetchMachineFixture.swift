@@ -51,6 +51,12 @@ struct MachineRun {
         take(table.received(response, for: id, environment))
     }
 
+    mutating func respond(_ response: TransferResponse, change: (inout TransferResponse) -> Void) {
+        var response = response
+        change(&response)
+        take(table.received(response, for: id, environment))
+    }
+
     mutating func challengeBasic(_ realm: ExactText = "r", body: String = "no") {
         respond(401, ("WWW-Authenticate", "Basic realm=\"\(realm)\""), body: body)
     }

@@ -173,6 +173,38 @@ import WatchwordProtocol
     }
 }
 
+@Suite struct UnwantedBodyTests {
+    @Test func anEmptyLocationIsNoRedirect() throws {
+        for location in ["", " "] {
+            var run = try MachineRun()
+            run.start()
+            run.respond(302, ("Location", location.filter { $0 != " " }))
+            #expect(run.requests.count == 1)
+            #expect(run.result?.response.status == 302)
+        }
+    }
+
+    @Test func theLimitOfTheBodyIsForTheFinalOne() throws {
+        var run = try MachineRun { $0.maxBodyBytes = 2 }
+        run.start()
+        run.respond(302, ("Location", "/next"), body: "moved")
+        run.challengeBasic(body: "log in")
+        run.answer(user: "bob", "pw")
+        run.respond(200, body: "ok")
+        #expect(run.result?.response.status == 200)
+        var refused = try MachineRun { $0.maxBodyBytes = 5 }
+        refused.start()
+        refused.challengeBasic(body: "log in")
+        refused.answer(.proceed)
+        #expect(refused.failure == .tooLarge)
+        var fits = try MachineRun { $0.maxBodyBytes = 6 }
+        fits.start()
+        fits.challengeBasic(body: "log in")
+        fits.answer(.proceed)
+        #expect(fits.result?.response.status == 401)
+    }
+}
+
 @Suite struct HeaderPolicyTests {
     @Test func fieldsThatTheBrokerAddsCanBeLeftOut() throws {
         #expect(try HeaderPolicy.checkedOmissions(["Accept", "USER-AGENT"]) == ["accept", "user-agent"])

@@ -406,7 +406,7 @@ BROKER = [
     ("batch-replies-sent", "Sources/WatchwordCore/Connection/BatchCollector.swift",
      "        heldBytes -= texts.reduce(0) { $0 + $1.count }\n", "", "BrokerTests.BrokerHoldingTests"),
     ("whole-bodies-as-handles", "Sources/Broker/Broker+Bodies.swift",
-     "                share: response.share),", "                share: nil),", "Tests/EndToEnd/test_bounds_programs.py"),
+     "proofs: fetched.proofs, share: response.share),", "proofs: fetched.proofs, share: nil),", "Tests/EndToEnd/test_bounds_programs.py"),
     ("reads-checked", "Sources/Broker/Broker+Bodies.swift",
      "            checkReplies(of: connection)\n", "", "Tests/EndToEnd/test_bounds_programs.py"),
     ("followed-behind-the-end", SOCKET + "ConnectionHandler.swift",

@@ -34,13 +34,22 @@ struct DigestExchange: Sendable, Equatable {
     let requestTarget: String
 
     /// Whether every proof in `info` is right. None at all is right: servers need not give one.
+    /// - Parameter body: `nil` for one that nobody has yet.
     func isProven(by info: AuthenticationInfo, for credential: LoginCredential, body: [UInt8]?) -> Bool {
+        let algorithm = response.challenge.algorithm
+        return isProven(by: info, for: credential, bodyHash: body.map { algorithm.hexDigest(of: [.bytes($0)]) })
+    }
+
+    /// The same for a body of which only the hash is there.
+    func isProven(by info: AuthenticationInfo, for credential: LoginCredential, bodyHash: Secret?) -> Bool {
         guard !info.proofs.isEmpty else { return true }
         let protection = info.qop.map { DigestChallenge.Protection(option: $0) } ?? response.challenge.protection
         guard let protection else { return false }
-        // It covers a body that is still on its way: as good as no proof.
-        guard protection != .authInt || body != nil else { return true }
-        let right = response.proof(for: credential, target: requestTarget, protection: protection, body: body ?? [])
+        // It covers a body that is still on its way, or that was decoded: as good as no proof.
+        guard protection != .authInt || bodyHash != nil else { return true }
+        let right = response.proof(
+            for: credential, target: requestTarget, protection: protection,
+            bodyHash: bodyHash ?? Secret(capacity: 0) { _ in 0 })
         return info.proofs.allSatisfy { Secret(joining: [.text($0.asciiLowercased)]) == right }
     }
 }

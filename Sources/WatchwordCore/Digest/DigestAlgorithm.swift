@@ -38,31 +38,47 @@ struct DigestAlgorithm: Sendable, Equatable {
     /// The hash of all `parts` in a row, as small hexadecimal digits. It is as good as the password where a password went
     /// in, hence a secret.
     func hexDigest(of parts: [Part]) -> Secret {
+        let digest = RunningDigest(self)
+        for part in parts { part.withUnsafeBytes { digest.update($0) } }
+        return digest.finish()
+    }
+}
+
+/// A hash of what comes piece by piece.
+final class RunningDigest {
+    private let context: OpaquePointer
+    private let algorithm: DigestAlgorithm
+    private static let maxDigestBytes = 64
+
+    init(_ algorithm: DigestAlgorithm) {
         let function =
-            switch hash {
+            switch algorithm.hash {
             case .md5: EVP_md5()
             case .sha256: EVP_sha256()
             case .sha512t256: EVP_sha512_256()
             }
         guard let context = EVP_MD_CTX_new() else { fatalError("out of memory for a hash") }
-        // Freeing the context wipes it (EVP_MD_CTX_free(3)).
-        defer { EVP_MD_CTX_free(context) }
+        (self.context, self.algorithm) = (context, algorithm)
         check(EVP_DigestInit_ex(context, function, nil))
-        for part in parts {
-            part.withUnsafeBytes { check(EVP_DigestUpdate(context, $0.baseAddress, $0.count)) }
-        }
-        return Secret(capacity: Self.maxDigestBytes) { digest in
+    }
+
+    // Freeing the context wipes it (EVP_MD_CTX_free(3)).
+    deinit { EVP_MD_CTX_free(context) }
+
+    func update(_ bytes: UnsafeRawBufferPointer) { check(EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)) }
+
+    /// In small hexadecimal digits; the last call.
+    func finish() -> Secret {
+        Secret(capacity: Self.maxDigestBytes) { digest in
             var count: UInt32 = 0
             check(EVP_DigestFinal_ex(context, digest.baseAddress?.assumingMemoryBound(to: UInt8.self), &count))
             return Int(count)
         }.hex
     }
 
-    private static let maxDigestBytes = 64
-
     /// OpenSSL's functions return 1; with a known hash only exhausted memory makes them fail, or a build without MD5.
     private func check(_ status: Int32) {
-        precondition(status == 1, "OpenSSL cannot compute \(name)")
+        precondition(status == 1, "OpenSSL cannot compute \(algorithm.name)")
     }
 }
 

@@ -36,25 +36,26 @@ struct DigestResponse: Sendable, Equatable {
     func response(for credential: LoginCredential, _ request: DigestRequest) -> Secret {
         digest(
             for: credential, protection: challenge.protection,
-            covering: [.text("\(request.method):\(request.target)")], body: request.body)
+            covering: [.text("\(request.method):\(request.target)")],
+            bodyHash: challenge.algorithm.hexDigest(of: [.bytes(request.body)]))
     }
 
     /// `rspauth`, with which a server shows that it knows the password too (section 3.5). `protection` is what the server
     /// says that it covers.
     func proof(
-        for credential: LoginCredential, target: String, protection: DigestChallenge.Protection, body: [UInt8]
+        for credential: LoginCredential, target: String, protection: DigestChallenge.Protection, bodyHash: Secret
     ) -> Secret {
-        digest(for: credential, protection: protection, covering: [.text(":\(target)")], body: body)
+        digest(for: credential, protection: protection, covering: [.text(":\(target)")], bodyHash: bodyHash)
     }
 
     /// `H(H(A1):nonce:nc:cnonce:qop:H(A2))`, or `H(H(A1):nonce:H(A2))` as in RFC 2069.
     private func digest(
         for credential: LoginCredential, protection: DigestChallenge.Protection, covering request: [Part],
-        body: [UInt8]
+        bodyHash: Secret
     ) -> Secret {
         let algorithm = challenge.algorithm
         var request = request
-        if protection == .authInt { request += [.text(":"), .secret(algorithm.hexDigest(of: [.bytes(body)]))] }
+        if protection == .authInt { request += [.text(":"), .secret(bodyHash)] }
         let middle =
             protection == .legacy
             ? ":\(challenge.nonce):" : ":\(challenge.nonce):\(count):\(clientNonce):\(protection.rawValue):"

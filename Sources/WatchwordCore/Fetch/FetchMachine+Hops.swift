@@ -86,6 +86,8 @@ extension FetchMachine {
             method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? [])
         request.authorization = outgoing.server?.authorization(
             for: target, environment, nonces: &memory.session.nonces)
+        outgoing.proofs = [outgoing.server, isTunnel ? nil : outgoing.proxy].compactMap { ResponseProof($0) }
+        request.proofs = outgoing.proofs
         request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
         request.needsNewConnection = needsNewConnection(now: environment.now)
         if hop.url.origin.scheme == .https { secure(&request) }
@@ -143,7 +145,7 @@ extension FetchMachine {
         }
         defer { memory.turns.endTrial(by: id, in: attempt.space) }
         if let exchange = attempt.digestExchange, !isTunnel {
-            let info = AuthenticationInfo(fields: response.headers.values(of: "Proxy-Authentication-Info"))
+            let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                 return .serverNotAuthentic(attempt.challenger)
             }
@@ -169,7 +171,7 @@ extension FetchMachine {
     ) -> FetchStep {
         if var attempt = outgoing.server {
             if let exchange = attempt.digestExchange {
-                let info = AuthenticationInfo(fields: response.headers.values(of: "Authentication-Info"))
+                let info = AuthenticationInfo(fields: response.values(of: "Authentication-Info"))
                 guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                     return fail(.serverNotAuthentic(server), &memory)
                 }
@@ -235,14 +237,19 @@ extension FetchMachine {
     mutating func finish(
         _ response: TransferResponse, unanswered: Unanswered? = nil, _ memory: inout CredentialMemory
     ) -> FetchStep {
+        if let bytes = response.unwantedBodyBytes, bytes > plan.maxBodyBytes {
+            let text = "The response of \(server.text) is larger than \(plan.maxBodyBytes) bytes."
+            return fail(FetchFailure(.tooLarge, text), &memory)
+        }
         leave(&memory)
         state = .finished
         func accepted(_ attempt: Attempt?) -> FetchRunResult.Authentication? {
             attempt.flatMap { $0.isAccepted ? $0.authentication : nil }
         }
-        let result = FetchResponse(
+        var result = FetchResponse(
             response: response, url: hop.url, authentication: accepted(outgoing.server),
             proxyAuthentication: accepted(outgoing.proxy), unanswered: unanswered, exchanges: exchanges)
+        if response.openBody != nil { result.proofs = outgoing.proofs }
         return FetchStep(
             .finish(result), events: [.responded(status: response.status, headers: response.headers)])
     }
@@ -282,8 +289,17 @@ extension TransferFailure {
 }
 
 extension TransferResponse {
-    /// `nil` while it is still on its way.
-    fileprivate var wholeBody: [UInt8]? { openBody == nil ? body : nil }
+    /// As the server has hashed it; `nil` while it is still on its way.
+    fileprivate var wholeBody: [UInt8]? { openBody == nil && !isDecoded ? body : nil }
+
+    /// Of the header section and the trailer section.
+    fileprivate func values(of name: String) -> [String] { (headers + trailers).values(of: name) }
+
+    /// How large a body is that nobody wanted, when it comes to be the result after all; `nil` for any other.
+    fileprivate var unwantedBodyBytes: Int? {
+        guard [401, 407].contains(status) || (300...399).contains(status) else { return nil }
+        return openBody.map { $0.announcedBytes ?? 0 } ?? body.count
+    }
 
     /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it, and neither has
     /// one that did not want this request now, or here (408, 421, 425, 429).

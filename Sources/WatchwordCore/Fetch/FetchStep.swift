@@ -79,6 +79,8 @@ public struct FetchResponse: Sendable, Equatable {
     /// Why nobody was asked about a response that challenges.
     public var unanswered: Unanswered?
     public var exchanges: Int
+    /// What the end of a body that is on its way has to prove; see `FetchTable.noteEnd`.
+    public var proofs: [ResponseProof] = []
 }
 
 /// What a machine cannot know by itself.

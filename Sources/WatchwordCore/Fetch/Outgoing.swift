@@ -6,6 +6,8 @@ struct Outgoing: Sendable, Equatable {
     var server: Attempt?
     /// To the proxy.
     var proxy: Attempt?
+    /// Of the last request.
+    var proofs: [ResponseProof] = []
     var trust: TrustDecision?
     var certificate = CertificateDecision.undecided
     /// When somebody was asked about them, among what was forgotten by hand.

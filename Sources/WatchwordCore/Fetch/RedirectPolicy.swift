@@ -17,7 +17,7 @@ enum RedirectPolicy {
         _ rules: RedirectParams = RedirectParams()
     ) throws(FetchFailure) -> HopRequest? {
         guard [301, 302, 303, 307, 308].contains(response.status),
-            let location = response.headers.firstValue(of: "Location")
+            let location = response.headers.firstValue(of: "Location"), !location.isEmpty
         else { return nil }
         let url = try request.url.resolving(location)
         if let schemes = rules.schemes, !schemes.contains(url.origin.scheme.rawValue) {

@@ -45,6 +45,9 @@ public struct TransferRequest: Sendable, Equatable {
     public var needsNewConnection = false
     /// Only together with an identity, and in place of `authorization` or that of the proxy.
     public var handshake: Handshake?
+    /// What a response has to prove whose body is handed over on its way, or kept elsewhere: wrong, it ends with the cause
+    /// `serverProofWrong`. That of one which comes with its body is for whoever gets it.
+    public var proofs: [ResponseProof] = []
     /// That of the proxy, where `handshake` is that of the origin.
     public var proxyHandshake: Handshake?
 
@@ -70,8 +73,12 @@ public struct TransferResponse: Sendable, Equatable {
     public var reason = ""
     /// `1.0`, `1.1` or `2`.
     public var httpVersion: String
-    /// Of the final response: those of interim (1xx) responses are dropped, and so are trailers.
+    /// Of the final response: those of interim (1xx) responses are dropped.
     public var headers: [HeaderField]
+    /// The fields that came after the body (RFC 9110 section 6.5); none before a body that is on its way.
+    public var trailers: [HeaderField] = []
+    /// The body was sent in a content coding, which was undone.
+    public var isDecoded = false
     /// The whole body; empty when `openBody` is there.
     public var body: [UInt8]
     /// Of the allowance of the request: held as long as `body` is.
@@ -145,7 +152,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case addressDenied
         /// Negotiate: there is no Kerberos ticket for the service, and none can be had. Nothing was sent.
         case noTicket
-        /// Negotiate: the answer to the ticket is not from the service that the ticket is for.
+        /// Negotiate: the answer to the ticket is not from the service that the ticket is for. Digest: the proof at the end of
+        /// the response is wrong.
         case serverProofWrong
         /// NTLM: the user, the domain or the password holds characters beyond ISO 8859-1. Nothing was sent.
         case charactersUnsupported

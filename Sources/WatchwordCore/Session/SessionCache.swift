@@ -395,6 +395,17 @@ public struct SessionCache: Sendable {
         }
     }
 
+    /// Takes over a nonce that was announced at the end of a body, where the session still has the login and its nonce.
+    mutating func follow(_ response: DigestResponse, with nonce: ExactText, _ attempt: Attempt) {
+        let challenger = attempt.challenger
+        let index = entries[challenger]?.firstIndex {
+            $0.space == attempt.space && $0.owner == attempt.home && $0.credential.isSame(as: attempt.credential)
+                && $0.digest?.nonce == response.challenge.nonce
+        }
+        guard let index else { return }
+        entries[challenger]?[index].digest = nonces.follow(response, with: nonce, at: challenger)
+    }
+
     // MARK: Forgetting
 
     /// Forgets the credential, if it is still the one that was refused: a newer one survives. Returns whether it was there.

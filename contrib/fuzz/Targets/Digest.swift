@@ -59,7 +59,9 @@ private func checkAbsent(_ secret: String, in answer: [UInt8], told: String, _ w
 
 private func checkProof(_ response: DigestResponse, target: String, _ credential: LoginCredential) throws {
     let protection = response.challenge.protection
-    let proof = response.proof(for: credential, target: target, protection: protection, body: [])
+    let proof = response.proof(
+        for: credential, target: target, protection: protection,
+        bodyHash: response.challenge.algorithm.hexDigest(of: [.bytes([])]))
     let text = proof.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     let wrong = text.dropLast() + (text.hasSuffix("0") ? "1" : "0")
     let exchange = DigestExchange(response: response, requestTarget: target)
