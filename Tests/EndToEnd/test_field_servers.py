@@ -138,3 +138,29 @@ def test_rule_29_two_repositories_of_a_registry_cost_two_questions(stage, tmp_pa
         assert (pushed["status"], len(asked)) == (202, 3) and "push" in asked[-1]
         again = client.fetch(f"http://127.0.0.1:{registry.port}/v2/a/tags/list")["result"]
         assert (again["exchanges"], len(asked)) == (1, 3)
+
+
+@pytest.mark.parametrize("make", [field_servers.haproxy, field_servers.caddy, field_servers.radicale], ids=lambda make: make.__name__)
+def test_basic_of_servers(stage, start, make):
+    password = stage.secret()
+    server = start(make, password)
+    client, asked = clients(stage, password)
+    path, method, status = ("bob/", "PROPFIND", 207) if make is field_servers.radicale else ("page", "GET", 200)
+    results = [client.fetch(f"http://127.0.0.1:{server.port}/{path}", method=method)["result"] for _ in range(2)]
+    assert [(result["status"], result["exchanges"]) for result in results] == [(status, 2), (status, 1)]
+    assert [one["protectionSpace"]["authenticationMethod"] for one in asked] == ["httpBasic"]
+
+
+def test_mitmproxy_with_basic(stage, start):
+    password = stage.secret()
+    server = start(field_servers.mitmproxy, password)
+    origin = stage.server(ScriptedServer(lambda request: response(200, b"through")))
+    client, asked = clients(stage, password, f"http://127.0.0.1:{server.port}")
+    results = [client.fetch(origin.url)["result"] for _ in range(2)]
+    assert [(result["status"], result["exchanges"]) for result in results] == [(200, 2), (200, 1)]
+    assert [one["protectionSpace"]["isProxy"] for one in asked] == [True]
+
+
+@pytest.mark.parametrize("name", field_servers.FIELD)
+def test_the_versions_are_those_of_the_matrix(name):
+    assert field_servers.installed(name).startswith(field_servers.FIELD[name][0])

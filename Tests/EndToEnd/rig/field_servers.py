@@ -143,3 +143,75 @@ class Registry(Server):
                   "access": [{"type": kind, "name": name, "actions": actions.split(",")}]}
         signed = ".".join(encoded(json.dumps(part).encode()) for part in [header, claims])
         return f"{signed}.{encoded(self.key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def haproxy(folder, user, password):
+    """Asks by itself for Basic, in front of nothing."""
+    folder, port = pathlib.Path(folder), free_port()
+    (folder / "haproxy.cfg").write_text(
+        "defaults\n mode http\n timeout client 20s\n timeout server 20s\n timeout connect 5s\n"
+        f"userlist people\n user {user} insecure-password {password}\n"
+        f"frontend front\n bind 127.0.0.1:{port}\n http-request auth realm Front unless {{ http_auth(people) }}\n"
+        ' http-request return status 200 content-type text/plain string "page"\n')
+    return Server([find("haproxy"), "-db", "-f", f"{folder}/haproxy.cfg"], port, folder / "haproxy.log")
+
+
+def caddy(folder, user, password):
+    """Asks for Basic."""
+    folder, port = pathlib.Path(folder), free_port()
+    hashed = subprocess.run([find("caddy"), "hash-password", "--plaintext", password], check=True, capture_output=True, text=True).stdout.strip()
+    (folder / "Caddyfile").write_text(
+        f"{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n basicauth * {{\n  {user} {hashed}\n }}\n respond \"page\"\n}}\n")
+    return Server(
+        [find("caddy"), "run", "--config", f"{folder}/Caddyfile"], port, folder / "caddy.log",
+        env={**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)})
+
+
+def radicale(folder, user, password):
+    """Calendars, with Basic."""
+    folder, port = pathlib.Path(folder), free_port()
+    (folder / "users").write_text(f"{user}:{password}\n")
+    (folder / "config").write_text(
+        f"[server]\nhosts = 127.0.0.1:{port}\n[auth]\ntype = htpasswd\nhtpasswd_filename = {folder}/users\nhtpasswd_encryption = plain\ndelay = 0\n"
+        f"[storage]\nfilesystem_folder = {folder}/collections\n")
+    return Server([find("radicale"), "--config", f"{folder}/config"], port, folder / "radicale.log", env={**os.environ, "HOME": str(folder)})
+
+
+def mitmproxy(folder, user, password):
+    """A proxy that asks for Basic and looks into what it forwards."""
+    folder, port = pathlib.Path(folder), free_port()
+    return Server(
+        [find("mitmdump"), "--quiet", "--listen-host", "127.0.0.1", "--listen-port", str(port), "--proxyauth", f"{user}:{password}",
+         "--set", f"confdir={folder}"], port, folder / "mitmproxy.log", env={**os.environ, "HOME": str(folder)})
+
+
+# What the tests of `test_field_servers.py` have shown, with which version; part of MATRIX.md.
+FIELD = {
+    "lighttpd": ("1.4.69", "Digest MD5 and SHA-256, behind tinyproxy and squid", ["lighttpd", "-v"]),
+    "Apache mod_auth_digest": ("2.4", "Digest behind tinyproxy and squid; as a forwarding proxy, Digest of its own", ["apache2", "-v"]),
+    "squid": ("5.7", "Digest of its own; forwarding to servers with Digest", ["squid", "-v"]),
+    "tinyproxy": ("1.11.1", "Basic of its own; forwarding to servers with Digest", ["tinyproxy", "-v"]),
+    "docker-registry": ("2.8.2", "Bearer with `insufficient_scope`", ["docker-registry", "--version"]),
+    "haproxy": ("2.6.12", "Basic", ["haproxy", "-v"]),
+    "caddy": ("2.6.2", "Basic", ["caddy", "version"]),
+    "radicale": ("3.1.8", "Basic", ["radicale", "--version"]),
+    "mitmproxy": ("8.1.1", "Basic of a proxy", ["mitmdump", "--version"]),
+    "wsgidav": ("4.3.3", "Digest behind tinyproxy and squid", None),
+    "proxy.py": ("2.4.10", "Basic without a realm", None),
+}
+
+
+def installed(name):
+    """The version of a server of `FIELD`."""
+    command = FIELD[name][2]
+    if command:
+        return version_of(find(command[0]), *command[1:])
+    found = [path.name for path in PYTHON_FOLDER.glob("*.dist-info") if path.name.lower().startswith(name + "-")]
+    return found[0].removesuffix(".dist-info").rsplit("-", 1)[1] if found else "missing"
+
+
+def field_section():
+    """Their part of MATRIX.md."""
+    rows = [f"| {name} | {version} | {shown} |" for name, (version, shown, _) in FIELD.items()]
+    return ["", "## Further servers", "", "Shown by `test_field_servers.py`, which also compares the versions.", "",
+            "| server | version | what works |", "| --- | --- | --- |", *rows]

@@ -1,6 +1,8 @@
 """The matrix: which cells there are, why some cannot be or are otherwise, and the file that people read."""
 import pathlib
 
+from . import field_servers
+
 FILE = pathlib.Path(__file__).parents[1] / "MATRIX.md"
 REGENERATE = "WATCHWORD_WRITE_MATRIX=1 python3 -m pytest Tests/EndToEnd/test_matrix.py"
 
@@ -106,4 +108,5 @@ def document(shown):
                   "| | " + " | ".join(TARGETS.values()) + " |", "| --- |" + " --- |" * len(TARGETS)]
         lines += [f"| {name} | " + " | ".join(cell(scheme, target, outcome) for target in TARGETS) + " |" for scheme, name in SCHEMES.items()]
     lines += ["", "## Notes", ""] + [f"{number}. {text}" for number, text in enumerate(notes, 1)]
+    lines += field_servers.field_section()
     return "\n".join(lines) + "\n"
