@@ -6,7 +6,9 @@ struct PlaceOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Take {}, [] and \\ in URLs as they are.")
     var globoff = false
 
-    @Option(help: ArgumentHelp("The scheme of URLs without one; https unless given.", valueName: "http|https"))
+    @Option(
+        help: ArgumentHelp("The scheme of URLs without one; https unless given.", valueName: "http|https"),
+        completion: .list(["http", "https"]))
     var protoDefault: String?
 
     @Option(

@@ -8,10 +8,13 @@ struct TLSOptions: ParsableArguments {
         name: [.customShort("E"), .long],
         help: ArgumentHelp(
             "The certificate to show to a server that asks for one: PEM, PKCS#12, or a pkcs11: URI.",
-            valueName: "file[:passphrase]"))
+            valueName: "file[:passphrase]"),
+        completion: .file())
     var cert: String?
 
-    @Option(help: ArgumentHelp("Its private key, where that is not in the same file.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Its private key, where that is not in the same file.", valueName: "file"),
+        completion: .file())
     var key: String?
 
     @Option(help: ArgumentHelp("The passphrase of the key.", valueName: "passphrase"))

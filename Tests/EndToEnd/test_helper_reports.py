@@ -120,14 +120,3 @@ def test_every_command_has_a_page_with_its_options(name):
             for option in argument.get("names", []):
                 if option["kind"] == "long" and argument.get("shouldDisplay", True):
                     assert f"-{option['name']}" in text, f"{page.name} lacks --{option['name']}: contrib/man/generate"
-
-
-@pytest.mark.parametrize("shell_name, check", [("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])])
-def test_completions_are_made_and_read(shell_name, check, tmp_path):
-    for name in ["watchword", "watchwordd"]:
-        made = subprocess.run([program(name), "--generate-completion-script", shell_name], capture_output=True, check=True).stdout
-        script = tmp_path / f"{name}.{shell_name}"
-        script.write_bytes(made)
-        assert name.encode() in made and len(made) > 500
-        done = subprocess.run([*check, script], capture_output=True)
-        assert done.returncode == 0, done.stderr

@@ -59,7 +59,8 @@ struct BodyOptions: ParsableArguments {
         name: [.customShort("T"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Put this file there; - is standard input. A URL that ends with a slash gets the file's name. Can be repeated, one for each URL.",
-            valueName: "file"))
+            valueName: "file"),
+        completion: .file())
     var uploadFile: [String] = []
 
     func validate() throws {

@@ -5,7 +5,8 @@ import Glibc
 struct ReportOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: ArgumentHelp("Write the response's header to this file; - is standard output.", valueName: "file"))
+        help: ArgumentHelp("Write the response's header to this file; - is standard output.", valueName: "file"),
+        completion: .file())
     var dumpHeader: String?
 
     @Option(

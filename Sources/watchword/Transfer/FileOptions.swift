@@ -9,7 +9,7 @@ struct FileOptions: ParsableArguments {
         help: ArgumentHelp(
             "Write the body to a file, which appears when it is complete. Can be repeated, one for each URL.",
             valueName: "file"),
-        transform: DataArgument.make(.raw))
+        completion: .file(), transform: DataArgument.make(.raw))
     var output: [DataArgument] = []
 
     @Flag(
@@ -23,7 +23,8 @@ struct FileOptions: ParsableArguments {
     @Flag(help: "Make the folders that the file is in.")
     var createDirs = false
 
-    @Option(help: ArgumentHelp("The folder for the files of -o and -O.", valueName: "folder"))
+    @Option(
+        help: ArgumentHelp("The folder for the files of -o and -O.", valueName: "folder"), completion: .directory)
     var outputDir: String?
 
     @Flag(name: [.customShort("R"), .long], help: "Give files the time at which the server's were last changed.")
@@ -32,7 +33,9 @@ struct FileOptions: ParsableArguments {
     @Flag(help: "Leave no incomplete file behind. That is so anyway, unless -C is given.")
     var removeOnError = false
 
-    @Option(help: ArgumentHelp("Write messages to this file; - is standard output.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Write messages to this file; - is standard output.", valueName: "file"),
+        completion: .file())
     var stderr: String?
 
     @Option(

@@ -1,0 +1,87 @@
+"""What bash, zsh and fish complete, asked inside these shells."""
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from rig.broker import ROOT, program
+
+sys.path.insert(0, str(ROOT / "contrib"))
+from installer import layout  # noqa: E402
+
+BASH = r"""
+source "$1"
+line=$2
+words=($line)
+[[ $line == *" " ]] && words+=("")
+COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1)) COMP_LINE=$line COMP_POINT=${#line} COMPREPLY=()
+# The function that Tab calls.
+name=$(complete -p watchword | sed 's/.*-F //; s/ .*//')
+"$name" watchword "${words[-1]}" "${words[-2]}"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+ZSH = pathlib.Path(__file__).parent / "rig" / "completions.zsh"
+NAMES = {"bash": "watchword.bash", "zsh": "_watchword", "fish": "watchword.fish"}
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("completions")
+    for shell, name in NAMES.items():
+        made = subprocess.run([program("watchword"), "--generate-completion-script", shell], capture_output=True, check=True)
+        # As it is installed.
+        (folder / name).write_bytes(layout._terminating(made.stdout) if shell == "fish" else made.stdout)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "report.csv").touch()
+    (tmp_path / "reports").mkdir()
+    return tmp_path
+
+
+def completed(shell, scripts, line, folder):
+    """What the shell would put at the end of the line, without what is only displayed beside it."""
+    script = str(scripts / NAMES[shell])
+    command = {
+        "bash": ["bash", "--norc", "--noprofile", "-c", BASH, "bash", script, line],
+        "zsh": ["zsh", "-f", str(ZSH), str(scripts), line],
+        "fish": ["fish", "--no-config", "-c", f"source {shlex.quote(script)}; complete -C {shlex.quote(line)}"],
+    }[shell]
+    path = f"{os.path.dirname(program('watchword'))}:{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder, env=environment)
+    assert done.returncode == 0 and done.stderr == "", done
+    return [text.split("\t")[0].rstrip("/") for text in done.stdout.splitlines() if text.strip()]
+
+
+SHELLS = pytest.mark.parametrize("shell", NAMES)
+
+
+@SHELLS
+@pytest.mark.parametrize("line, wanted", [
+    ("watchword cred", {"credentials"}), ("watchword fetch --ou", {"--output", "--output-dir"}),
+    ("watchword fetch --post", {"--post301", "--post302", "--post303"}),
+    ("watchword fetch -s --url-q", {"--url-query"}), ("watchword fetch http://h.example/ --fail-e", {"--fail-early"}),
+    ("watchword fetch -L -o out --disallow", {"--disallow-username-in-url"}),
+    ("watchword fetch --keep ", {"none", "session", "keyring"}), ("watchword fetch --proto-default ", {"http", "https"}),
+    ("watchword fetch -o rep", {"report.csv", "reports"}), ("watchword fetch --stderr rep", {"report.csv", "reports"}),
+    ("watchword fetch -T rep", {"report.csv", "reports"}), ("watchword fetch --output-dir rep", {"reports"}),
+    ("watchword credentials st", {"store"}), ("watchword fetch --nosuch", set()),
+])
+def test_what_is_completed(shell, scripts, folder, line, wanted):
+    assert set(completed(shell, scripts, line, folder)) == wanted
+
+
+@SHELLS
+def test_every_option_of_fetch_is_completed(shell, scripts, folder):
+    told = subprocess.run([program("watchword"), "--experimental-dump-help"], capture_output=True, check=True).stdout
+    fetch = next(command for command in json.loads(told)["command"]["subcommands"] if command["commandName"] == "fetch")
+    options = {f"--{name['name']}" for argument in fetch["arguments"] for name in argument.get("names", []) if name["kind"] == "long"}
+    assert len(options) > 70
+    assert options <= set(completed(shell, scripts, "watchword fetch --", folder))
