@@ -1,4 +1,5 @@
 internal import Glibc
+internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// The bounds of an engine. Sizes are in bytes, times in seconds unless their name says otherwise.
@@ -46,8 +47,7 @@ enum EngineLimits {
     /// Left free by temporary files: one part in so many of the file system, but no more than so many bytes.
     static let diskReserveShare = 50
     static let diskReserveBytes = 256 << 20
-    /// A larger body, or one of unknown size, is announced before it is sent, so that a challenge comes first.
-    static let announcedBodyBytes = 1 << 20
+    static let announcedBodyBytes = TransferRequest.announcedBodyBytes
     /// How long a body waits for whoever reads it, or writes it.
     static let readerIdleSeconds = 60
     /// What libcurl reads at once, of a body that is handed over on its way.

@@ -69,14 +69,3 @@ struct HeaderLines {
 
     private static func breaksLine(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A || byte == 0 }
 }
-
-extension TransferRequest {
-    /// It is worth to wait for a challenge, or for `100 Continue`, before the body is sent (RFC 9110 section 10.1.1).
-    var announcesBody: Bool {
-        switch body {
-        case .bytes(let bytes)?: bytes.count > EngineLimits.announcedBodyBytes
-        case .stream(let stream)?: stream.size.map { $0 > EngineLimits.announcedBodyBytes } ?? true
-        case nil: false
-        }
-    }
-}

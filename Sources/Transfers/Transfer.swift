@@ -342,9 +342,6 @@ final class HandOverList {
 }
 
 extension TransferRequest {
-    /// Methods whose meaning includes a body send an empty one, with its length, where none is given (RFC 9110 section 8.6).
-    var sendsBody: Bool { method != "HEAD" && (body != nil || ["POST", "PUT", "PATCH"].contains(method)) }
-
     /// A body that is handed over on its way must not stand still for ever.
     var slowest: LowSpeed? {
         lowSpeed ?? (delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil)

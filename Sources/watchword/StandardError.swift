@@ -24,9 +24,10 @@ enum StandardError {
         write(line: "watchword: note: \(text)")
     }
 
-    static func write(line: String) {
+    /// - Parameter evenIfSilent: for what an option other than `-s` asks for.
+    static func write(line: String, evenIfSilent: Bool = false) {
         screen.withLock { screen in
-            if screen.isSilent { return }
+            if screen.isSilent && !evenIfSilent { return }
             put(erasing(screen.bars) + line + "\n")
             screen.bars = []
         }

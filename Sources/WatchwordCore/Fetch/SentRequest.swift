@@ -37,19 +37,26 @@ public struct SentRequest: Sendable, Equatable {
         if addsByItself("User-Agent") { fields.append(HeaderField("User-Agent", "watchword")) }
         if addsByItself("Accept") { fields.append(HeaderField("Accept", "*/*")) }
         if request.decompresses { fields.append(HeaderField("Accept-Encoding", "gzip, deflate")) }
+        let length = request.sendsBody ? length(of: request.body) : nil
+        if request.sendsBody && length == nil { fields.append(HeaderField("Transfer-Encoding", "chunked")) }
         fields += request.headers
         if let login = shown(request.authorization, request.handshake) {
             fields.append(HeaderField("Authorization", login))
         }
-        switch request.body {
-        case .bytes(let bytes)?: fields.append(HeaderField("Content-Length", "\(bytes.count)"))
-        case .stream(let stream)?:
-            fields.append(
-                stream.size.map { HeaderField("Content-Length", "\($0)") }
-                    ?? HeaderField("Transfer-Encoding", "chunked"))
-        case nil: break
+        if let length { fields.append(HeaderField("Content-Length", "\(length)")) }
+        if request.sendsBody && request.announcesBody && !request.omittedHeaders.contains("expect") {
+            fields.append(HeaderField("Expect", "100-continue"))
         }
         return fields
+    }
+
+    /// `nil` for one that goes out in chunks.
+    private static func length(of body: RequestBody?) -> Int? {
+        switch body {
+        case .bytes(let bytes)?: bytes.count
+        case .stream(let stream)?: stream.size
+        case nil: 0
+        }
     }
 
     /// The scheme of a login, and nothing else of it.

@@ -88,3 +88,20 @@ public struct TransferProgress: Sendable, Equatable {
         self.sentBytes = sentBytes
     }
 }
+
+extension TransferRequest {
+    /// A larger body, or one of unknown size, is announced before it is sent, so that a challenge comes first.
+    public static let announcedBodyBytes = 1 << 20
+
+    /// Methods whose meaning includes a body send an empty one, with its length, where none is given (RFC 9110 section 8.6).
+    public var sendsBody: Bool { method != "HEAD" && (body != nil || ["POST", "PUT", "PATCH"].contains(method)) }
+
+    /// It is worth to wait for a challenge, or for `100 Continue`, before the body is sent (RFC 9110 section 10.1.1).
+    public var announcesBody: Bool {
+        switch body {
+        case .bytes(let bytes)?: bytes.count > Self.announcedBodyBytes
+        case .stream(let stream)?: stream.size.map { $0 > Self.announcedBodyBytes } ?? true
+        case nil: false
+        }
+    }
+}

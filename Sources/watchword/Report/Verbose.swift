@@ -4,7 +4,7 @@ import WatchwordProtocol
 /// What `-v` shows, as curl does: `* ` for what happens, `> ` for what is sent, `< ` for what comes.
 enum Verbose {
     static func show(_ method: String, _ params: JSON?) {
-        for line in lines(method, params ?? [:]) { StandardError.write(line: line) }
+        for line in lines(method, params ?? [:]) { StandardError.write(line: line, evenIfSilent: true) }
     }
 
     static func lines(_ method: String, _ params: JSON) -> [String] {
