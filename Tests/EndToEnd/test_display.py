@@ -40,7 +40,7 @@ def test_redirects_are_shown_with_the_whole_host(stage):
         if "/start" in request.target else response(200, b"there")))
     done = Shell(stage.broker()).run("fetch", "-v", "-L", f"{server.url}/start")
     assert done.stdout == b"there", done
-    line = next(line for line in done.stderr.decode().splitlines() if "on to " in line)
+    line = next(line for line in done.stderr.decode().splitlines() if "redirected to " in line)
     assert f"{place}:{server.port}/xxx" in line and line.endswith("xlast") and "…" in line
 
 
