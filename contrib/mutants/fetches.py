@@ -8,7 +8,7 @@ REDIRECTS = [
     ("redirect-keep-post", FETCH + "RedirectPolicy.swift", 'request.method == "POST" && rules.keepPost', 'rules.keepPost',
      "WatchwordCoreTests.RedirectTests"),
     ("exchange-login", FETCH + "SentRequest.swift", "            return scheme + redacted\n",
-     "            return value.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }\n", "WatchwordCoreTests.RedirectTests"),
+     "            return scheme + value.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }\n", "WatchwordCoreTests.RedirectTests"),
     ("omitted-fields", FETCH + "HeaderPolicy.swift", "for name in names where !omissible.contains(name.asciiLowercased) {",
      "for name in names where name.isEmpty {", "WatchwordCoreTests.HeaderPolicyTests"),
     ("origin-of-credential", FETCH + "FetchMachine+Credentials.swift",
