@@ -179,14 +179,14 @@ extension FetchMachine {
             }
             if response.showsAcceptance {
                 hasAuthenticated = true
-            }
-            if response.showsAcceptance, attempt.isUnasked {
-                // Nobody knows in which realm, or whether the server has looked at it: nothing is remembered.
-                attempt.isAccepted = true
-                memory.turns.endTrial(by: id, in: attempt.space, .accepted)
-            } else if response.showsAcceptance {
-                let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection
-                accept(&attempt, path: hop.url.path, isProven: isProven, environment.now, &memory)
+                if attempt.isUnasked {
+                    // Nobody knows in which realm, or whether the server has looked at it: nothing is remembered.
+                    attempt.isAccepted = true
+                    memory.turns.endTrial(by: id, in: attempt.space, .accepted)
+                } else {
+                    let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection
+                    accept(&attempt, path: hop.url.path, isProven: isProven, environment.now, &memory)
+                }
             }
             outgoing.server = attempt
         }
