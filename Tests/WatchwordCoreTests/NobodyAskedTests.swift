@@ -25,9 +25,10 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        ("Basic realm=\"r\"", "Basic noRespondent"), ("Basic", "Basic noRealm"),
+        ("Basic realm=\"r\"", "Basic noRespondent"), ("Basic", "Basic noRespondent"),
         ("Basic realm=\"r\", realm=\"s\"", "Basic malformed"), ("Digest nonce=\"n\", qop=\"auth\"", "Digest noRealm"),
-        ("Digest realm=\"r\", nonce=\"n\"", "Digest noQop"), ("Digest realm=\"r\", qop=\"auth\"", "Digest malformed"),
+        ("Digest realm=\"r\", nonce=\"n\"", "Digest noRespondent"),
+        ("Digest realm=\"r\", nonce=\"n\", algorithm=MD5-sess", "Digest noQop"), ("Digest realm=\"r\", qop=\"auth\"", "Digest malformed"),
         ("Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=ROT13", "Digest malformed"),
         ("Digest realm=\"r\", nonce=\"n\", algorithm=ROT13", "Digest malformed"),
         ("Basic realm=\"r", "Basic malformed"), ("Negotiate", "Negotiate notListed"), ("NTLM", "NTLM notListed"),
@@ -35,6 +36,16 @@ import WatchwordProtocol
     ])
     func rule28EachSchemeHasItsReason(field: String, expected: String) throws {
         #expect(try reasons([field]) == [expected])
+    }
+
+    @Test(arguments: [
+        ("Basic", "Basic noRealm"), ("Digest realm=\"r\", nonce=\"n\"", "Digest noQop"),
+        ("Basic realm=r", "Basic excluded"), ("Basic realm=\"r\"", "Basic noRespondent"),
+    ])
+    func rule28WeakChallengesMayBeForbidden(field: String, expected: String) throws {
+        var rules = SchemeRules()
+        rules.allowsWeak = false
+        #expect(try reasons([field], rules: rules) == [expected])
     }
 
     @Test func rule28SchemesAreListedInTheirOrderAndMalformedFieldsLast() throws {

@@ -44,29 +44,21 @@ public struct SchemeChallenge: Sendable, Equatable {
 /// The fields of a response that challenge.
 public enum ChallengeHeader {
     /// All challenges of all `fields` in order; malformed ones are left out.
-    public static func parse(fields: [String]) -> [SchemeChallenge] {
-        var result: [SchemeChallenge] = []
-        var bytes = 0
-        for field in fields {
-            bytes += field.utf8.count
-            guard bytes <= Limits.challengeHeaderBytes else { break }
-            var parser = ChallengeFieldParser(field)
-            result += parser.parse()
-        }
-        return Array(result.prefix(Limits.challengesPerResponse))
-    }
+    public static func parse(fields: [String]) -> [SchemeChallenge] { read(fields).challenges }
 
-    /// The schemes of the challenges that `parse` leaves out because they are malformed; empty where one has no name.
-    static func malformedSchemes(in fields: [String]) -> [String] {
-        var bytes = 0
+    /// The same, and beside them the schemes of the malformed ones; empty where one has no name.
+    static func read(_ fields: [String]) -> (challenges: [SchemeChallenge], malformed: [String]) {
+        var challenges: [SchemeChallenge] = []
         var malformed: [String] = []
+        var bytes = 0
         for field in fields {
             bytes += field.utf8.count
             guard bytes <= Limits.challengeHeaderBytes else { break }
             var parser = ChallengeFieldParser(field)
-            _ = parser.parse()
+            challenges += parser.parse()
             malformed += parser.malformed
         }
-        return Array(malformed.prefix(Limits.challengesPerResponse))
+        let most = Limits.challengesPerResponse
+        return (Array(challenges.prefix(most)), Array(malformed.prefix(most)))
     }
 }

@@ -124,11 +124,10 @@ struct FetchMachine: Sendable {
         by challenger: Challenger, _ side: Side, _ fields: [String], _ response: TransferResponse,
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
+        let (challenges, malformed) = ChallengeHeader.read(fields)
         let offers = OfferList(
-            ChallengeHeader.parse(fields: fields), malformed: ChallengeHeader.malformedSchemes(in: fields),
-            by: challenger, allowed: plan.methods,
-            keepsConnection: keepsConnection(side, response), isReadable: isReadable(challenger),
-            environment.schemes)
+            challenges, malformed: malformed, by: challenger, allowed: plan.methods,
+            keepsConnection: keepsConnection(side, response), isReadable: isReadable(challenger), environment.schemes)
         return challenged(Question(.login(offers, side), .response(response)), offers, side, environment, &memory)
     }
 

@@ -47,7 +47,8 @@ public struct FetchRunResult: Sendable, Equatable {
     public init(
         fetchID: String, status: Int, reason: String = "", url: String, httpVersion: String, headers: [HeaderField],
         body: Body, bodyBytes: Int?, authentication: Authentication?, exchanges: Int,
-        proxyAuthentication: Authentication? = nil, unanswered: Unanswered? = nil, totalTime: Duration, challengeTime: Duration
+        proxyAuthentication: Authentication? = nil, unanswered: Unanswered? = nil, totalTime: Duration,
+        challengeTime: Duration
     ) {
         self.fetchID = fetchID
         self.status = status

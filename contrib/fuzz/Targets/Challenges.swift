@@ -14,7 +14,11 @@ func checkChallenges(_ bytes: [UInt8]) throws {
         let again = ChallengeHeader.parse(fields: [challenge.raw])
         try hold(again == [challenge], "\(challenge) as the server wrote it is \(again)")
         var printed = ChallengeHeader.parse(fields: [challenge.printed])
-        for index in printed.indices { printed[index].raw = challenge.raw }
+        for index in printed.indices {
+            // How the server wrote it is lost.
+            printed[index].raw = challenge.raw
+            printed[index].hasUnquotedRealm = challenge.hasUnquotedRealm
+        }
         try hold(printed == [challenge], "\(challenge) printed is \(printed)")
     }
     for field in fields {
