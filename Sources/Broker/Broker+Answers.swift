@@ -156,16 +156,25 @@ extension Broker {
         fetch.consultation = consultation
         let names = JSON.object(["fetchId": .string("\(fetch.id)")])
         let request: Int
+        var limit = options.challengeDeadline
         switch consultation {
         case .canAuthenticate(let space):
             request = connection.request(.authCanAuthenticate, names.adding(["protectionSpace": space.json]))
         case .useStorage:
             request = connection.request(.authUseStorage, names)
+        case .approveRedirect(let redirect):
+            request = connection.request(
+                .fetchApproveRedirect,
+                names.adding([
+                    "status": .integer(redirect.status), "from": .string(redirect.from), "to": .string(redirect.to),
+                    "method": .string(redirect.method),
+                ]))
+            limit = min(limit, Limits.redirectApproval)
         }
         connection.consultations[request] = fetch.id
-        let (id, clock, limit) = (fetch.id, clock, options.challengeDeadline)
+        let (id, clock, wait) = (fetch.id, clock, limit)
         let deadline = Task {
-            guard (try? await clock.sleep(for: limit)) != nil else { return }
+            guard (try? await clock.sleep(for: wait)) != nil else { return }
             connection.withdraw(request: request)
             settle(id, of: connection, request, answer: nil)
         }
@@ -192,10 +201,11 @@ extension Broker {
     ) -> Bool? {
         switch reply {
         case .result(let json):
-            if let reply = try? ConsultationReply(json) { return reply.answer }
+            let member = if case .approveRedirect? = consultation { "approve" } else { "answer" }
+            if let reply = try? ConsultationReply(json, member) { return reply.answer }
         case .error(let error) where error.code == ErrorKind.methodNotFound.code:
             // Rule 3: not implemented means yes, but for what a connection asks.
-            return consultation?.isAboutConnection == false
+            return consultation?.needsAnswer == false
         case .error, .broken:
             break
         }

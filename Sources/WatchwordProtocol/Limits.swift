@@ -94,6 +94,8 @@ public enum Limits {
     public static let fetchTimeout = Duration.seconds(86_400)
     /// How long a question waits for its answer.
     public static let challengeDeadline = Duration.seconds(120)
+    /// For `fetch/approveRedirect`.
+    public static let redirectApproval = Duration.seconds(30)
     /// How long a fetch waits for the question of another one; room for a client, an agent and the attempt.
     public static let turnWait = Duration.seconds(600)
     /// How long a credential that is under way keeps others from theirs.

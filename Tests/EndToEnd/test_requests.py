@@ -145,3 +145,22 @@ def test_the_path_of_a_proxy_is_ignored(stage):
     server = stage.server(ScriptedServer(lambda request: response(200, request.target.encode())))
     result = stage.client().fetch("http://a.example/x", proxy={"url": f"{server.url}/some/path?a#b"})["result"]
     assert result["body"]["value"] == "http://a.example/x"
+
+
+@pytest.mark.parametrize("reply, status", [
+    ({"result": {"approve": True}}, 200), ({"result": {"approve": False}}, 302), ({"result": {"answer": True}}, 302),
+    ({"error": {"code": -32601, "message": "no such method"}}, 302)])
+def test_a_client_approves_redirects(stage, reply, status):
+    target = stage.server(lambda request: response(200, b"there"))
+    origin = stage.server(lambda request: response(302, b"moved", f"Location: {target.url}/there"))
+    client = stage.client()
+    assert "result" in client.call("auth/subscribe", {"approvesRedirects": True})
+    call = client.start("fetch/run", {"url": origin.url})
+    asked = client.notifications.get(timeout=10)
+    assert asked["method"] == "fetch/approveRedirect"
+    assert {**asked["params"], "fetchId": None} == {
+        "fetchId": None, "status": 302, "from": f"{origin.url}/", "to": f"{target.url}/there", "method": "GET"}
+    assert not target.requests
+    client.send({"jsonrpc": "2.0", "id": asked["id"], **reply})
+    assert client.wait(call)["result"]["status"] == status
+    assert len(target.requests) == (1 if status == 200 else 0)

@@ -330,7 +330,7 @@ extension FetchMachine {
             proposedCredential: proposedCredential(for: question, challenger, memory),
             previousFailureCount: record.failures,
             persistenceAllowed: persistenceAllowed(in: space, at: respondent, memory),
-            failureResponse: record.lastRefused == nil ? nil : failureResponse, error: problem ?? question.problem,
+            failureResponse: failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)
         challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state

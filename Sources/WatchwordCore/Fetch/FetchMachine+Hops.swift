@@ -191,22 +191,7 @@ extension FetchMachine {
             outgoing.server = attempt
         }
         memory.turns.endTrial(by: id)
-        guard plan.maxRedirects > 0 else { return finish(response, &memory) }
-        do throws(FetchFailure) {
-            let next = try RedirectPolicy.next(
-                after: hop, response: response, hasAuthenticated: hasAuthenticated, plan.redirects)
-            guard let next else { return finish(response, &memory) }
-            releaseAll(&memory)
-            redirects += 1
-            guard redirects <= plan.maxRedirects else { return tooManyRedirects(&memory) }
-            try environment.hosts.check(next.url.origin)
-            let event = FetchEvent.redirected(status: response.status, from: hop.url.text, to: next.url.text)
-            let previous = hop.url.origin
-            hop = next
-            return enterHop(from: previous, environment, &memory, events: [event])
-        } catch {
-            return fail(error, &memory)
-        }
+        return redirect(response, environment, &memory) ?? finish(response, &memory)
     }
 
     private mutating func accept(
@@ -264,12 +249,6 @@ extension FetchMachine {
         let text =
             "\(challenger.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
         return fail(FetchFailure(.tooManyAttempts, text), &memory)
-    }
-
-    private mutating func tooManyRedirects(_ memory: inout CredentialMemory) -> FetchStep {
-        let text =
-            "More than \(plan.maxRedirects) redirects, the last at \(DisplayURL.text(hop.url.text)). Allow more with maxRedirects."
-        return fail(FetchFailure(.tooManyRedirects, text), &memory)
     }
 }
 

@@ -33,6 +33,8 @@ struct FetchMachine: Sendable {
     enum Suspended: Sendable {
         case hop([FetchEvent])
         case question(Question)
+        /// The response is the result unless it is followed.
+        case redirect(TransferResponse, HopRequest)
     }
 
     let id: FetchID
@@ -199,6 +201,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         guard case .consulting(let consultation, let suspended) = state else { return unexpected(&memory) }
         switch (consultation, answer) {
+        case (.approveRedirect, _): break
         case (_, nil): noteSilence(about: consultation)
         case (.canAuthenticate(let space), let answer?):
             targets[Challenger(space), default: TargetRecord()].canAuthenticate[space] = answer
@@ -207,6 +210,9 @@ struct FetchMachine: Sendable {
         switch suspended {
         case .hop(let events): return startHop(environment, &memory, events: events)
         case .question(let question): return choose(question, environment, &memory)
+        case .redirect(let response, let next):
+            return answer == true
+                ? follow(next, after: response, environment, &memory) : finish(response, &memory)
         }
     }
 

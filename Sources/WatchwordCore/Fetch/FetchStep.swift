@@ -6,12 +6,26 @@ public enum Consultation: Sendable, Equatable, Hashable {
     case canAuthenticate(ProtectionSpace)
     /// Whether stored credentials may be read and written for this fetch.
     case useStorage
+    /// Whether a redirect may be followed.
+    case approveRedirect(Redirect)
 
-    /// About a certificate, of the server or of the client.
-    public var isAboutConnection: Bool {
-        guard case .canAuthenticate(let space) = self else { return false }
-        return [.clientCertificate, .serverTrust].contains(space.authenticationMethod)
+    /// Whether a client that does not know the question has said no: about a certificate, and about a redirect.
+    public var needsAnswer: Bool {
+        switch self {
+        case .canAuthenticate(let space): [.clientCertificate, .serverTrust].contains(space.authenticationMethod)
+        case .useStorage: false
+        case .approveRedirect: true
+        }
     }
+}
+
+/// A redirect as its client is asked about it.
+public struct Redirect: Sendable, Equatable, Hashable {
+    public let status: Int
+    public let from: String
+    public let to: String
+    /// Of the request that would be sent.
+    public let method: String
 }
 
 /// What to do next for a fetch, and what to tell about it first.

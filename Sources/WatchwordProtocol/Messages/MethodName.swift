@@ -36,11 +36,12 @@ public enum MethodName: String, Sendable, CaseIterable {
 
 /// What the broker sends of its own accord.
 public enum BrokerMethodName: String, Sendable, CaseIterable {
-    /// The first five are requests; the others are notifications.
+    /// The first six are requests; the others are notifications.
     case authChallenge = "auth/challenge"
     case authCanAuthenticate = "auth/canAuthenticate"
     case authUseStorage = "auth/useStorage"
     case fetchNeedBody = "fetch/needBody"
+    case fetchApproveRedirect = "fetch/approveRedirect"
     case authConfirm = "auth/confirm"
     case authPending = "auth/pending"
     case authCancelled = "auth/cancelled"

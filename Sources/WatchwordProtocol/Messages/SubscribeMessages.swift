@@ -10,6 +10,7 @@ public struct AuthSubscribeParams: Sendable, Equatable {
     public var asksCanAuthenticate: Bool
     public var asksUseStorage: Bool
     public var asksNeedBody: Bool
+    public var approvesRedirects: Bool
     /// How many questions it takes at once; `nil` without a limit.
     public var maxPending: Int?
 
@@ -29,15 +30,18 @@ public struct AuthSubscribeParams: Sendable, Equatable {
         asksCanAuthenticate = try members.boolean("asksCanAuthenticate") ?? false
         asksUseStorage = try members.boolean("asksUseStorage") ?? false
         asksNeedBody = try members.boolean("asksNeedBody") ?? false
+        approvesRedirects = try members.boolean("approvesRedirects") ?? false
         maxPending = try members.integer("maxPending", in: Limits.pendingQuestions)
     }
 
     /// The subscription of a client that has had `delivery` so far.
     public func subscription(after earlier: ChallengeDelivery?) -> Subscription {
-        Subscription(
+        var subscription = Subscription(
             delivery: delivery ?? earlier ?? .request, methods: methods, hosts: hosts, mode: mode,
             asksCanAuthenticate: asksCanAuthenticate, asksUseStorage: asksUseStorage,
             asksNeedBody: asksNeedBody, maxPending: maxPending)
+        subscription.approvesRedirects = approvesRedirects
+        return subscription
     }
 }
 
@@ -86,10 +90,11 @@ public struct ConsultationReply: Sendable, Equatable {
     public var answer: Bool
 
     /// Strict, as all answers are.
-    public init(_ json: JSON?) throws(InvalidParams) {
+    /// - Parameter member: `answer`, or `approve` of a redirect.
+    public init(_ json: JSON?, _ member: String = "answer") throws(InvalidParams) {
         let members = try Members(json, at: "answer")
-        try members.refuseMembers(otherThan: ["answer"])
-        answer = try members.required("answer", members.boolean("answer"))
+        try members.refuseMembers(otherThan: [member])
+        answer = try members.required(member, members.boolean(member))
     }
 }
 

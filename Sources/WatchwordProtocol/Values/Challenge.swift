@@ -103,7 +103,7 @@ public struct Challenge: Sendable, Equatable {
     public var previousFailureCount: Int
     /// How long a credential may be kept that answers this.
     public var persistenceAllowed: [Persistence]
-    /// The response that refused the last attempt; `nil` when there was none.
+    /// The response that challenges; `nil` where a connection or a failure raises the question.
     public var failureResponse: FailureResponse?
     /// Why the last answer could not be used, where it was not the server that refused it.
     public var error: AnswerProblem?

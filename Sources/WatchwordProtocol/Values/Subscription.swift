@@ -31,6 +31,8 @@ public struct Subscription: Sendable, Equatable {
     public var asksUseStorage: Bool
     /// It answers `fetch/needBody`.
     public var asksNeedBody: Bool
+    /// It answers `fetch/approveRedirect`.
+    public var approvesRedirects = false
     /// How many questions it takes at once; `nil` without a limit.
     public var maxPending: Int?
 
