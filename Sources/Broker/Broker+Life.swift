@@ -86,7 +86,8 @@ extension Broker {
 
     func clearSession(_ params: SessionClearParams, _ cause: Cause) throws -> JSON {
         let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
-        let (removed, orders) = table.clearSession(origin: origin)
+        let since = params.since.map { clock.now - (clock.sinceEpoch - $0) }
+        let (removed, orders) = table.clearSession(origin: origin, since: since)
         log.notice("session cleared", metadata: ["removed": "\(removed)"])
         record(.sessionCleared, cause) { event in
             event.count = removed

@@ -119,6 +119,21 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 1)
     }
 
+    @Test func whatIsOlderThanTheGivenTimeStays() throws {
+        var run = TableRun()
+        for (host, time) in [("old", 10), ("new", 20)] {
+            run.now = .seconds(time)
+            let fetch = try run.fetch("https://\(host)/")
+            run.challenge(fetch)
+            run.answer(fetch, user: "bob", "pw")
+            run.respond(fetch, 200)
+        }
+        #expect(run.table.clearSession(origin: nil, since: .seconds(21)).count == 0)
+        #expect(run.table.clearSession(origin: nil, since: .seconds(20)).count == 1)
+        #expect(run.table.sessionCredentials(of: ClientTag(value: 1), now: run.now).map(\.space.host) == ["old"])
+        #expect(run.table.clearSession(origin: nil, since: .seconds(-100)).count == 1)
+    }
+
     @Test func whatWaitsForAVerdictDoesNotSendWhatWasForgotten() throws {
         for preemptive in [true, false] {
             var run = TableRun()

@@ -135,6 +135,8 @@ CHALLENGES = [
      "hasPassword: refused.space == asked.protectionSpace(at: challenger)",
      "hasPassword: refused.space.host == asked.protectionSpace(at: challenger).host",
      "Tests/EndToEnd/test_stored_logins.py"),
+    ("clearing-since-a-time", CORE + "Session/SessionCache.swift",
+     "            if let since, listing.since < since { return false }\n", "", "WatchwordCoreTests.ForgettingTests"),
     ("redirect-without-approval", FETCH + "FetchMachine.swift",
      "return answer == true\n                ? follow", "return answer != false\n                ? follow",
      "WatchwordCoreTests.RedirectApprovalTests"),

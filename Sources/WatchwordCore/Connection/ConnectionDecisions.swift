@@ -113,14 +113,15 @@ struct ConnectionDecisions: Sendable {
         certificates.removeAll { !limits.allow(since: $0.since, lastUse: $0.lastUse, now: now) }
     }
 
-    /// What was for the session: all, or at one origin, or of one client. Returns how many.
-    mutating func clear(origin: Origin? = nil, owner: Partition? = nil) -> Int {
+    /// What was for the session: all, or at one origin, or of one client, or decided at `since` or later. Returns how many.
+    mutating func clear(origin: Origin? = nil, owner: Partition? = nil, since: Duration? = nil) -> Int {
         let before = exceptions.count + certificates.count
-        func isMeant(_ place: Origin, _ holder: Partition?) -> Bool {
+        func isMeant(_ place: Origin, _ holder: Partition?, _ time: Duration) -> Bool {
             (origin == nil || place == origin) && (owner == nil || holder == owner)
+                && since.map { time >= $0 } ?? true
         }
-        exceptions.removeAll { !$0.isPermanent && isMeant($0.key.origin, $0.owner) }
-        certificates.removeAll { isMeant($0.origin, $0.owner) }
+        exceptions.removeAll { !$0.isPermanent && isMeant($0.key.origin, $0.owner, $0.since) }
+        certificates.removeAll { isMeant($0.origin, $0.owner, $0.since) }
         return before - exceptions.count - certificates.count
     }
 }

@@ -108,13 +108,15 @@ extension FetchTable {
     }
 
     /// Forgets the session's credentials: all, or those of one origin. Returns how many.
-    public mutating func clearSession(origin: Origin?) -> (count: Int, orders: [Order]) {
+    /// - Parameter since: a time of the broker's clock: what is older stays. What is under way is newer.
+    public mutating func clearSession(origin: Origin?, since: Duration? = nil) -> (count: Int, orders: [Order]) {
         memory.forgets.note(origin.map { .origin($0) } ?? .everything)
-        let count = memory.session.clear(origin: origin) + memory.decisions.clear(origin: origin)
+        let count =
+            memory.session.clear(origin: origin, since: since) + memory.decisions.clear(origin: origin, since: since)
         // Connections that somebody has logged in, or that an exception has let be made, outlive the exception otherwise.
         memory.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
         memory.keyring.forgetRefusals()
-        if origin == nil { memory.grants.endSession() }
+        if origin == nil && since == nil { memory.grants.endSession() }
         if count > 0 { memory.add(.changed(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
     }

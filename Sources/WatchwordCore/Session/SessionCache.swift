@@ -433,9 +433,10 @@ public struct SessionCache: Sendable {
         return before - count - given.count
     }
 
-    /// Forgets everything, or all of one origin. Returns how many credentials were forgotten.
-    public mutating func clear(origin: Origin? = nil) -> Int {
+    /// Forgets everything, or all of one origin, or what came at `since` or later. Returns how many credentials were forgotten.
+    public mutating func clear(origin: Origin? = nil, since: Duration? = nil) -> Int {
         forget { listing in
+            if let since, listing.since < since { return false }
             guard let origin else { return true }
             return listing.space.proxyType == nil && listing.space.scheme == origin.scheme.rawValue
                 && listing.space.host == origin.host && listing.space.port == origin.port

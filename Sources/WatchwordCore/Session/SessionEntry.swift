@@ -83,6 +83,7 @@ struct SessionListing: Sendable, Equatable {
     let expiresAt: Duration?
     let owner: Partition?
     var isDefault: Bool
+    let since: Duration
     /// `nil` for a credential that was not used yet.
     let lastUse: Duration?
 
@@ -95,6 +96,7 @@ struct SessionListing: Sendable, Equatable {
         expiresAt = entry.credential.expiresAt
         owner = entry.owner
         isDefault = false
+        since = entry.since
         lastUse = entry.lastUse
     }
 
@@ -107,6 +109,7 @@ struct SessionListing: Sendable, Equatable {
         expiresAt = given.credential.expiresAt
         owner = given.owner
         isDefault = false
+        since = given.since
         lastUse = nil
     }
 }

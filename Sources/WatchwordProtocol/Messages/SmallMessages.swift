@@ -26,16 +26,30 @@ public struct FetchReference: Sendable, Equatable {
     }
 }
 
-/// `session/clear`: everything, or what is remembered for one origin.
+/// `session/clear`: everything, or what is remembered for one origin, or since a time.
 public struct SessionClearParams: Sendable, Equatable {
     /// As in a URL, without a path.
     public var origin: String?
+    /// Since 1970; what is older stays.
+    public var since: Duration?
 
-    public init(_ json: JSON?) throws(InvalidParams) { origin = try Members(json, only: ["origin"]).string("origin") }
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json, only: ["origin", "since"])
+        origin = try members.string("origin")
+        since = try members.moment("since")
+    }
 
-    public init(origin: String?) { self.origin = origin }
+    public init(origin: String?, since: Duration? = nil) {
+        self.origin = origin
+        self.since = since
+    }
 
-    public var json: JSON { .object(["origin": origin.map { .string($0) }]) }
+    public var json: JSON {
+        .object([
+            "origin": origin.map { .string($0) },
+            "since": since.map { .string(UTCTime.text($0.wholeMilliseconds)) },
+        ])
+    }
 }
 
 /// `broker/lock` and `broker/unlock`.

@@ -196,7 +196,7 @@ extension Members {
     }
 
     /// Since 1970.
-    fileprivate func moment(_ name: String) throws(InvalidParams) -> Duration? {
+    func moment(_ name: String) throws(InvalidParams) -> Duration? {
         guard let text = try string(name) else { return nil }
         guard let milliseconds = UTCTime.rfc3339(text) else {
             throw wrong(name, "a time like 2026-11-21T17:20:03Z (RFC 3339)")

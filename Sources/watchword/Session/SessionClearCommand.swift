@@ -11,10 +11,14 @@ struct SessionClearCommand: ParsableCommand {
             Examples:
               watchword session clear
               watchword session clear https://intranet.example
+              watchword session clear --since 1h
             """)
 
     @Argument(help: "A URL like https://host:port; a path does not count.")
     var site: String?
+
+    @Option(help: "Only what was remembered since then: a time, or how long ago (30m, 2h).")
+    var since: LogStart?
 
     @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
@@ -22,7 +26,8 @@ struct SessionClearCommand: ParsableCommand {
     func validate() throws { _ = try site.map { try Site($0) } }
 
     func run() throws {
-        let params = SessionClearParams(origin: try site.map { try Site($0).origin })
+        let params = SessionClearParams(
+            origin: try site.map { try Site($0).origin }, since: since.map { .milliseconds($0.milliseconds) })
         let result = try broker.call(.sessionClear, params.json)
         let count = result["removed"]?.integer ?? 0
         output.show(result, count == 1 ? "1 log-in is forgotten." : "\(count) log-ins are forgotten.")
