@@ -17,7 +17,10 @@ struct SessionClearCommand: ParsableCommand {
     @Argument(help: "A URL like https://host:port; a path does not count.")
     var site: String?
 
-    @Option(help: "Only what was remembered since then: a time, or how long ago (30m, 2h).")
+    @Option(
+        help: ArgumentHelp(
+            "Only what was remembered since then: 2026-11-21T17:20 (UTC), or how long ago: 15m, 2h.",
+            valueName: "time"))
     var since: LogStart?
 
     @OptionGroup var output: JSONOption
