@@ -29,7 +29,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        ("session/clear", #"{"orgin":"http://elsewhere"}"#), ("session/clear", #"{"since":"2026-01-01T00:00:00Z"}"#),
+        ("session/clear", #"{"orgin":"http://elsewhere"}"#), ("session/clear", #"{"until":"2026-01-01T00:00:00Z"}"#),
         ("session/clear", #"{"origin":"http://h","realm":null}"#),
         ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h","relm":"other"}}"#),
         ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h"},"user":"alice"}"#),

@@ -35,7 +35,7 @@ import WatchwordProtocol
         insecure.start()
         insecure.challengeBasic()
         insecure.respond(302, ("Location", "http://h/b"))
-        #expect(insecure.failure?.kind == .insecureRedirect)
+        #expect(insecure.failure == .insecureRedirect)
         let none = try run { $0.maxRedirects = 0 }
         #expect(none.result?.response.status == 302)
     }

@@ -56,6 +56,20 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
+    /// The answer counts, however long it has to wait for the verdict on another fetch's try.
+    @Test func x1AnAnswerToAnAbandonedQuestionIsNotAskedForTwice() throws {
+        var run = TableRun()
+        let other = try run.fetch(client: 2) { $0.credential = login("bob", "pw") }
+        let first = try run.fetch(client: 1, subscription: everything)
+        run.challenge(first)
+        run.unanswered(first)
+        run.challenge(other)
+        run.answer(first, user: "bob", "pw")
+        let asked = run.challenges.count
+        run.respond(other, 200)
+        #expect(run.sent == [basic("bob", "pw"), basic("bob", "pw")] && run.challenges.count == asked)
+    }
+
     @Test func x1SilenceOfTheAgentSendsNothing() throws {
         var run = try runWithStored()
         run.asksAgents = true

@@ -27,6 +27,52 @@ import WatchwordProtocol
         #expect(run.result?.exchanges == 1 && run.session.isEmpty)
     }
 
+    @Test func throughAProxyLocalhostIsNotThisMachine() throws {
+        let run = try run("http://localhost/") { $0.proxy = .named(NamedProxy(url: "http://q:3128")) }
+        #expect(run.authorizations == [nil])
+    }
+
+    @Test func aTokenThatIsTooNarrowIsNotRefused() throws {
+        let token = LoginCredential(form: .token, secret: secret("T"))
+        var run = try run("https://h/", token)
+        run.respond(401, ("WWW-Authenticate", "Bearer realm=\"api\", error=\"insufficient_scope\", scope=\"w\""))
+        #expect(run.authorizations == ["Bearer T"] && run.challenges[0].previousFailureCount == 0)
+    }
+
+    @Test func whereBasicWasAcceptedItGoesAlongAsWell() throws {
+        var first = try MachineRun("https://h/")
+        first.start()
+        first.challengeBasic()
+        first.answer(user: "bob", "own")
+        first.respond(200)
+        var run = try MachineRun("https://h/", session: first.session) {
+            $0.credential = login("eve", "own")
+            $0.preemption = .always
+        }
+        run.start()
+        #expect(run.authorizations == [basic("eve", "own")])
+    }
+
+    /// A page that asks nobody has not looked at the password.
+    @Test func whatNobodyAskedForProvesNothingToThoseWhoWereAsked() throws {
+        var run = TableRun()
+        let unasked = try run.fetch("https://h/public") {
+            $0.credential = login("bob", "wrong")
+            $0.preemption = .always
+        }
+        let asked = try (0..<3).map { number in
+            try run.fetch("https://h/private/\(number)") {
+                $0.credential = login("bob", "wrong")
+                $0.interaction = .none
+            }
+        }
+        for id in asked { run.challenge(id) }
+        run.respond(unasked, 200)
+        #expect(run.sent == [basic("bob", "wrong"), basic("bob", "wrong")])
+        for _ in 0..<10 { for id in asked where run.request(id) != nil { run.challenge(id) } }
+        #expect(run.sent.count == 2 && asked.allSatisfy { run.results[$0]?.response.status == 401 })
+    }
+
     @Test func overPlainHTTPItWaitsForTheChallenge() throws {
         var run = try run("http://h/")
         #expect(run.authorizations == [nil])

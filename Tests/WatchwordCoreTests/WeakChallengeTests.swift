@@ -73,4 +73,17 @@ import WatchwordProtocol
         run.answer(user: "bob", "pw")
         #expect(run.authorizations.last??.contains("nonce=\"n\"") == true)
     }
+
+    /// Nothing says that the item was for a scheme as weak as these, and whoever is on the way may have taken out the rest.
+    @Test(arguments: ["Digest realm=\"r\", nonce=\"n\"", "Basic"])
+    func rule27WhatTheKeyringHasIsNotForAWeakChallenge(field: String) throws {
+        var anywhere = exact("bob")
+        anywhere["domain"] = nil
+        anywhere["authtype"] = nil
+        var run = try MachineRun("http://h/", keyring: [item("1", anywhere, "stored")])
+        run.start()
+        run.respond(401, ("WWW-Authenticate", field))
+        #expect(run.authorizations == [nil] && run.challenges.count == 1)
+        #expect(run.challenges[0].isDowngrade)
+    }
 }

@@ -98,6 +98,7 @@ extension FetchMachine {
         }
         var candidate = Candidate(credential: credential, source: respondent.source, home: access.home)
         candidate.mark = question.mark
+        candidate.isAnswer = true
         return attempt(candidate, for: asked, in: space, question, environment, &memory)
     }
 
@@ -107,9 +108,10 @@ extension FetchMachine {
     ) -> FetchStep {
         let space = asked.protectionSpace(at: offers.challenger)
         let record = target(offers.challenger)
-        if let proposed = question.proposed, mayUse(proposed.source, for: space, memory),
+        if var proposed = question.proposed, mayUse(proposed.source, for: space, memory),
             !isForgotten(proposed, in: space, memory), !record.hasRefused(proposed.credential, in: space)
         {
+            proposed.isAnswer = true
             return attempt(proposed, for: asked, in: space, question, environment, &memory)
         }
         if let refused = record.lastRefused, refused.space == space {

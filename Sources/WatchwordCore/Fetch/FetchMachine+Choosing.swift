@@ -21,7 +21,11 @@ extension FetchMachine {
     ) -> FetchStep {
         memory.session.wallTime = environment.sinceEpoch
         let isAbandoned = question.declined.isAbandoned
-        if !isAbandoned, let step = tryDeferred(question, offers, environment, &memory) { return step }
+        if !isAbandoned || question.deferred?.isAnswer == true,
+            let step = tryDeferred(question, offers, environment, &memory)
+        {
+            return step
+        }
         var question = question
         question.deferred = nil
         question.ask(bestChallenge(offers, environment, memory))

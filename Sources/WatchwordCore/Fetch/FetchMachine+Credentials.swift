@@ -10,6 +10,8 @@ struct Candidate: Sendable, Equatable {
     var home: Partition?
     /// When the server last accepted it; `nil` where that is not known.
     var provenAt: Duration?
+    /// Somebody has answered with it.
+    var isAnswer = false
     /// When the login with it began, among what was forgotten by hand; `nil` before.
     var mark: ForgetLog.Mark?
 
@@ -172,6 +174,8 @@ extension FetchMachine {
         let isStrongEnough = { (pattern: SpacePattern) in
             isForWeaker || !isDowngrade(challenge, challenger, memory, AcceptedStrength.Reach(pattern))
         }
+        // Nothing says that what is stored was for a scheme as weak as this: rule 27.
+        let isUnmarked = challenge.digest?.protection == .legacy || space.lacksRealm
         for part in access.readable {
             // A doubted one was accepted in this very realm.
             let isOfRealm = isForWeaker || !isDowngrade(challenge, challenger, memory)
@@ -181,11 +185,13 @@ extension FetchMachine {
             let given =
                 doubted
                 ?? memory.session.givenCredential(
-                    for: space, user: user, owner: part, path: path(at: challenger), now: now, where: isStrongEnough)
+                    for: space, user: user, owner: part, path: path(at: challenger), now: now
+                ) { (isForWeaker || !isUnmarked) && isStrongEnough($0) }
             guard let given, !isNarrowerStored(than: given, in: space, memory, now) else { continue }
             let candidate = Candidate(credential: given, source: .session, home: part)
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
+        guard isForWeaker || !isUnmarked else { return nil }
         let finding = KeyringFinding(
             KeyringMatches(
                 keyringItems(at: challenger, memory) ?? [], at: challenger, path: path(at: challenger), user: user,

@@ -182,7 +182,7 @@ extension FetchMachine {
                 if attempt.isUnasked {
                     // Nobody knows in which realm, or whether the server has looked at it: nothing is remembered.
                     attempt.isAccepted = true
-                    memory.turns.endTrial(by: id, in: attempt.space, .accepted)
+                    memory.turns.endTrial(by: id, in: attempt.space, .taken)
                 } else {
                     let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection
                     accept(&attempt, path: hop.url.path, isProven: isProven, environment.now, &memory)

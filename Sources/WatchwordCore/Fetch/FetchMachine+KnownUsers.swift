@@ -87,10 +87,11 @@ extension FetchMachine {
     ) -> FetchStep {
         let space = asked.protectionSpace(at: offers.challenger)
         memory.session.wallTime = environment.sinceEpoch
-        guard let chosen = question.known.first(where: { $0.id == id })?.candidate,
+        guard var chosen = question.known.first(where: { $0.id == id })?.candidate,
             mayUse(chosen.source, for: space, memory), !isForgotten(chosen, in: space, memory),
             isUsable(chosen, for: asked, in: space, memory)
         else { return ask(question, respondent, problem: .credentialNotKnown, &memory) }
+        chosen.isAnswer = true
         return attempt(chosen, for: asked, in: space, question, environment, &memory)
     }
 }

@@ -2,15 +2,16 @@ internal import WatchwordProtocol
 
 /// The request's own credential with its first request, where the client wants that (`Preemption.always`).
 extension FetchMachine {
-    /// `nil` where it has to wait for a challenge: over plain http to another machine, after a redirect, where the server has
+    /// `nil` where it has to wait for a challenge: over plain http to another machine or through a proxy, after a redirect, where the server has
     /// accepted something stronger before, and for what only answers a challenge.
     func unaskedAttempt(_ environment: FetchEnvironment, _ memory: CredentialMemory) -> Attempt? {
-        guard plan.preemption == .always, redirects == 0, let credential = plan.credential,
-            hop.url.origin.scheme == .https || Loopback.isLoopback(hop.url.origin.host)
-        else { return nil }
+        guard plan.preemption == .always, redirects == 0, let credential = plan.credential, !isReadable(server) else {
+            return nil
+        }
         let challenge: AnswerableChallenge
         switch credential.form {
-        case .password: challenge = .basic(realm: nil)
+        // As strong as Basic in any realm.
+        case .password: challenge = .basic(realm: "")
         case .token: challenge = .bearer(realm: nil)
         case .header, .tickets: return nil
         }

@@ -151,7 +151,7 @@ struct FetchMachine: Sendable {
             memory.turns.endTrial(by: id, in: attempt.space)
             return goOn(next, after: attempt, question, environment, &memory)
         }
-        if let wanted = attempt.tooNarrow(offers) {
+        if let wanted = attempt.named(by: offers).tooNarrow(offers) {
             noteTooNarrow(attempt, for: wanted, &memory)
             return choose(question, environment, &memory)
         }
@@ -235,7 +235,9 @@ struct FetchMachine: Sendable {
         guard case .waiting(let paused, let place, let since) = state else { return unexpected(&memory) }
         time.noteWait(environment.now - since)
         guard case .question(var question) = paused else {
-            return resumedRequest(isProven: wake.news == .proven, paused, environment, &memory)
+            let isUnasked = paused.side.flatMap { outgoing[$0] }?.isUnasked ?? false
+            let isProven = wake.news == .proven || wake.news == .taken && isUnasked
+            return resumedRequest(isProven: isProven, paused, environment, &memory)
         }
         if case .line(let key) = place, wake.news == .turn { heldTurns[TurnSlot(key.space)] = key }
         question.declined.formUnion(wake.declined)
@@ -243,7 +245,7 @@ struct FetchMachine: Sendable {
         case .proven:
             question.deferred?.provenAt = environment.now
             return choose(question, environment, &memory)
-        case .turn, .lookAgain:
+        case .turn, .lookAgain, .taken:
             return choose(question, environment, &memory)
         case .accepted(let found, let isShared):
             question.mark = nil

@@ -8,6 +8,8 @@ struct CredentialTrials: Sendable {
     /// What has come of a credential that was sent.
     enum Verdict: Sendable, Equatable {
         case accepted, refused
+        /// It was sent unasked, and the server may not have looked at it: good enough for whoever sends it unasked as well.
+        case taken
         /// The server has not looked at it, or nothing came back.
         case none
     }

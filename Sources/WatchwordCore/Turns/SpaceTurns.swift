@@ -82,6 +82,8 @@ struct SpaceTurns: Sendable {
         case lookAgain
         /// The server has just accepted the credential whose verdict the fetch waited for.
         case proven
+        /// See `CredentialTrials.Verdict.taken`.
+        case taken
     }
 
     struct Wake: Sendable, Equatable {
@@ -224,8 +226,14 @@ struct SpaceTurns: Sendable {
     mutating func endTrial(
         by fetch: FetchID, in space: ProtectionSpace? = nil, _ verdict: CredentialTrials.Verdict = .none
     ) {
+        let news: News =
+            switch verdict {
+            case .accepted: .proven
+            case .taken: .taken
+            case .refused, .none: .lookAgain
+            }
         for waiter in trials.end(by: fetch, in: space, verdict) {
-            wakes.append(Wake(fetch: waiter, news: verdict == .accepted ? .proven : .lookAgain, declined: []))
+            wakes.append(Wake(fetch: waiter, news: news, declined: []))
         }
     }
 
