@@ -161,7 +161,7 @@ extension Transfer {
     }
 
     private func stoppedFailure(_ kind: TransferFailure.Kind) -> TransferFailure {
-        let isCoding = kind == .malformedResponse && !isUnrequestedSwitch
+        let isCoding = kind == .malformedResponse && !isUnrequestedSwitch && framingProblem == nil
         return TransferFailure(kind, limitText(kind), wireCause: isCoding ? .badContentCoding : nil)
     }
 

@@ -73,9 +73,12 @@ def test_rule28_the_result_says_for_each_scheme_why_nobody_was_asked(stage):
     client = stage.client(delivery=None)
     result = client.fetch(server.url)["result"]
     assert [(one["scheme"], one["reason"]) for one in result["unanswered"]] == [
-        ("Negotiate", "notListed"), ("Digest", "noQop"), ("Basic", "noRealm"), ("Bearer", "noRespondent"),
+        ("Negotiate", "notListed"), ("Digest", "noRespondent"), ("Basic", "noRespondent"), ("Bearer", "noRespondent"),
         ("Basic", "noRespondent"), ("Basic", "malformed")]
     assert result["noRespondent"] == "noAgent"
+    strict = stage.client(broker=stage.configured("[schemes]\nweak = false\n"), delivery=None)
+    reasons = [(one["scheme"], one["reason"]) for one in strict.fetch(server.url)["result"]["unanswered"]]
+    assert ("Digest", "noQop") in reasons and ("Basic", "noRealm") in reasons
     result = client.fetch(server.url, auth={"interaction": "none", "methods": ["bearer"]})["result"]
     assert ("Basic", "excluded") in [(one["scheme"], one["reason"]) for one in result["unanswered"]]
     assert result["noRespondent"] == "interaction"
