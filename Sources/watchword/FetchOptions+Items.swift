@@ -8,6 +8,14 @@ extension FetchOptions {
     func targets() throws -> [FetchTarget] {
         let targets = try FetchTarget.all(urls, places)
         let taken = SecretArguments.taken
+        let isClear = targets.allSatisfy {
+            let hasUser = taken.userInfo($0.given, number: $0.repetition) != nil
+            return !$0.holdsUser && (places.globoff || FetchTarget.isClear($0.given, hasUser: hasUser))
+        }
+        guard isClear else {
+            complain("a URL with a user has no {} or [] in front of its path; write the URLs apart")
+            throw ExitCode(ExitStatus.badURL)
+        }
         if places.disallowUsernameInUrl,
             targets.contains(where: { taken.userInfo($0.given, number: $0.repetition) != nil })
         {

@@ -25,6 +25,25 @@ struct FetchTarget: Equatable {
         }
     }
 
+    /// Whether the user of this URL is for one server only. A pattern in front of the path may stand for others, and hides users.
+    static func isClear(_ given: String, hasUser: Bool) -> Bool {
+        let server = server(given)
+        let hasPattern = server.indices.contains { index in
+            server[index] == "{"
+                || server[index] == "[" && !URLGlob.isAddress(server[server.index(after: index)...])
+        }
+        return !(hasUser && hasPattern)
+    }
+
+    /// Whether user information has come out of a pattern.
+    var holdsUser: Bool { Self.server(url).contains("@") }
+
+    /// What stands in front of the path.
+    private static func server(_ url: String) -> Substring {
+        let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
+        return url[..<(url[start...].firstIndex { "/?#".contains($0) } ?? url.endIndex)]
+    }
+
     private static func matches(_ url: String, _ options: PlaceOptions) throws -> [URLGlob.Match] {
         if options.globoff { return [URLGlob.Match(url: url, values: [])] }
         do throws(URLGlob.Problem) { return try URLGlob(url).matches } catch {

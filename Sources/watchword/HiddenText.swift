@@ -43,9 +43,9 @@ struct HiddenText: Equatable {
 
     /// `--header=VALUE`; `nil` for anything else.
     static func joined(_ bytes: UnsafeMutableRawBufferPointer) -> [String]? {
-        guard bytes.starts(with: "--".utf8), let equals = bytes.firstIndex(of: UInt8(ascii: "=")),
-            let option = names[String(decoding: bytes[..<equals], as: UTF8.self)]
-        else { return nil }
+        guard bytes.starts(with: "--".utf8), let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+        let name = String(decoding: bytes[..<equals], as: UTF8.self)
+        guard let option = names[name] ?? (name == "--json" ? data : nil) else { return nil }
         let value = UnsafeMutableRawBufferPointer(rebasing: bytes[(equals + 1)...])
         return [String(decoding: bytes[...equals], as: UTF8.self) + option.text(of: value)]
     }
@@ -57,9 +57,18 @@ struct HiddenText: Equatable {
         return text
     }
 
-    /// What stands behind the question mark of a URL: tokens are put there.
-    static func hideQuery(of bytes: UnsafeMutableRawBufferPointer) {
-        guard bytes.firstRange(of: "://".utf8) != nil, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else {
+    /// Whether something that begins with this byte, after `--json`, is curl's DATA: the option takes none here.
+    static func isJSON(_ first: UInt8?) -> Bool { first.map { "{[\"@".utf8.contains($0) } ?? false }
+
+    /// The DATA of curl's `--json`, after its option; `nil` for anything else. The command is refused.
+    static func jsonData(_ bytes: UnsafeMutableRawBufferPointer) -> String? {
+        isJSON(bytes.first) ? data.text(of: bytes) : nil
+    }
+
+    /// What stands behind the question mark of a URL: tokens are put there. A URL may lack its scheme where nothing else can stand.
+    static func hideQuery(of bytes: UnsafeMutableRawBufferPointer, isURL: Bool) {
+        guard isURL || bytes.firstRange(of: "://".utf8) != nil, let mark = bytes.firstIndex(of: UInt8(ascii: "?"))
+        else {
             return
         }
         hide(UnsafeMutableRawBufferPointer(rebasing: bytes[(mark + 1)...]))

@@ -64,7 +64,9 @@ enum SecretArguments {
         var (taken, awaited, areOptions) = (Taken(), Option?.none, true)
         var dataOption: HiddenText?
         var awaitsValue = false
+        var previous: UnsafeMutableRawBufferPointer?
         let texts = arguments.flatMap { bytes in
+            defer { previous = bytes }
             if let option = awaited {
                 awaited = nil
                 keep(bytes, for: option, &taken)
@@ -76,14 +78,19 @@ enum SecretArguments {
             }
             if awaitsValue {
                 awaitsValue = false
-                return [withoutUserInfo(bytes, &taken)]
+                let isURL = previous?.elementsEqual("--url".utf8) ?? false
+                return [withoutUserInfo(bytes, isURL: isURL, &taken)]
+            }
+            if areOptions, previous?.starts(with: "--js".utf8) ?? false, let text = HiddenText.jsonData(bytes) {
+                return [text]
             }
             if bytes.elementsEqual("--".utf8) { areOptions = false }
             if areOptions, let texts = joined(bytes, &taken) { return texts }
             if areOptions { awaited = option(asking: bytes) }
             if areOptions && awaited == nil { dataOption = HiddenText.option(asking: bytes) }
             awaitsValue = areOptions && awaited == nil && dataOption == nil && takesValue(bytes)
-            return [withoutUserInfo(bytes, &taken)]
+            let isURL = !areOptions || bytes.first != UInt8(ascii: "-")
+            return [withoutUserInfo(bytes, isURL: isURL, &taken)]
         }
         return (texts, taken)
     }
@@ -101,6 +108,11 @@ enum SecretArguments {
             return ["\(option.names.long)=\(placeholder)"]
         }
         if let texts = HiddenText.joined(bytes) { return texts }
+        let prefix = "--url="
+        if bytes.starts(with: prefix.utf8) {
+            let url = UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.utf8.count...])
+            return [prefix + withoutUserInfo(url, isURL: true, &taken)]
+        }
         guard let index = letterWithValue(bytes), index + 1 < bytes.count else { return nil }
         let (letters, value) = (String(decoding: bytes[...index], as: UTF8.self), bytes[(index + 1)...])
         guard let option = Option.allCases.first(where: { $0.names.short == bytes[index] }) else {
@@ -125,13 +137,16 @@ enum SecretArguments {
         return bytes.indices.dropFirst().first { lettersWithValue.contains(bytes[$0]) }
     }
 
-    private static func withoutUserInfo(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> String {
+    /// - Parameter isURL: whether it is to be fetched. User information in the value of another option is no login for a URL.
+    private static func withoutUserInfo(
+        _ bytes: UnsafeMutableRawBufferPointer, isURL: Bool, _ taken: inout Taken
+    ) -> String {
         let (url, userInfo) = URLText.split(Secret(copying: UnsafeRawBufferPointer(bytes)))
         if let userInfo {
-            taken.userInfos.append((url, userInfo))
+            if isURL { taken.userInfos.append((url, userInfo)) }
             overwrite(bytes)
         } else {
-            HiddenText.hideQuery(of: bytes)
+            HiddenText.hideQuery(of: bytes, isURL: isURL)
         }
         return url
     }

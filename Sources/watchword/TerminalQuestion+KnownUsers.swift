@@ -5,7 +5,7 @@ import WatchwordProtocol
 extension TerminalQuestion {
     /// The line that names them; `nil` where there are none.
     static func knownUsersNote(_ params: JSON) -> String? {
-        let names = known(params).map(\.account.text.shortened)
+        let names = known(params).map { "\"\($0.account.text.shortened)\"" }
         return names.isEmpty
             ? nil : "Saved logins: \(names.joined(separator: ", ")). Type one of these names to use it."
     }

@@ -26,10 +26,28 @@ import WatchwordProtocol
         (["--tls-max", "1.2"], "--tls-max is refused"), (["--interface=lo"], "--interface is refused"),
         (["-n"], "-n, --netrc is refused"), (["-sn"], "-n, --netrc"), (["-o"], "--output takes a value"),
         (["--re"], "short for several"), (["--oauth2", "x"], "write --oauth2-bearer"), (["--next"], "-:, --next"),
+        (["--url", "-k"], "begins with a dash"), (["--url=--output=x"], "begins with a dash"),
+        (["--url", "--"], "begins with a dash"), (["--json", "{}", "u"], "curl's --json DATA"),
+        (["--json=[1]", "u"], "curl's --json DATA"), (["--js", "@f"], "curl's --json DATA"),
     ])
     func isRefused(given: [String], words: String) {
         let refusal = #expect(throws: CurlArguments.Refusal.self) { try CurlArguments(given) }
         #expect(refusal?.text.contains(words) == true, "\(refusal?.text ?? "")")
+    }
+
+    @Test(arguments: [
+        ("{https://a.example,https://b.example}/x", false), ("https://{a,b}.example/", false),
+        ("{http,https}://h/", false), ("https://h:80[80-81]", false), ("https://[::1]/{a,b}", true),
+        ("https://[::1]:[1-2]/", false), ("https://h/[1-2]", true), ("https://h?{a,b}", true),
+    ])
+    func aUserIsForOneServer(given: String, isClear: Bool) {
+        #expect(FetchTarget.isClear(given, hasUser: true) == isClear && FetchTarget.isClear(given, hasUser: false))
+    }
+
+    @Test func aUserOutOfAPatternIsFound() {
+        let urls = ["https://bob:pw@h/", "https://h/@", "https://h?a@b"]
+        let found = urls.map { FetchTarget(url: $0, given: "", argument: 0, repetition: 0).holdsUser }
+        #expect(found == [true, false, false])
     }
 
     @Test func whatIsIgnoredIsSaidOnce() throws {

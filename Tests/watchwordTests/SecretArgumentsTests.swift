@@ -44,6 +44,19 @@ import WatchwordProtocol
         #expect(!found.left.joined().contains("secret"))
     }
 
+    @Test(arguments: [["--url", "https://a:secret@h/"], ["--url=https://a:secret@h/"]])
+    func takesUserInformationOutOfTheOption(arguments: [String]) {
+        let found = take(["fetch"] + arguments)
+        #expect(found.taken.userInfo("https://h/") != nil && !found.left.joined().contains("secret"))
+        #expect(found.texts.last?.hasSuffix("https://h/") == true && !found.texts.joined().contains("secret"))
+    }
+
+    @Test(arguments: [["-e", "https://a:secret@h/"], ["--referer=https://a:secret@h/"]])
+    func aRefererHasNoLogin(arguments: [String]) {
+        let found = take(arguments + ["https://h/"])
+        #expect(found.taken.userInfos.isEmpty && !found.left.joined().contains("secret"))
+    }
+
     /// What is to be sent may look like anything.
     @Test(arguments: ["-d", "--data-raw", "-H", "-F", "--form-string", "-T", "-o", "-Ld"])
     func whatIsSentIsLeftAsItIs(option: String) {
@@ -77,7 +90,10 @@ import WatchwordProtocol
         (["--proxy-header", "A: secret"], ["--proxy-header", "A: secret"]),
         (["-d", "-u", "-u", "a:secret"], ["-d", "-u", "-u", "taken"]),
         (["-u", "--", "-H", "A: secret"], ["-u", "taken", "-H", "A: secret"]),
-        (["https://h/x?token=secret"], ["https://h/x?token=secret"]),
+        (["https://h/x?token=secret"], ["https://h/x?token=secret"]), (["h/x?token=secret"], ["h/x?token=secret"]),
+        (["--url", "h?secret"], ["--url", "h?secret"]), (["--url=h?secret"], ["--url=h?secret"]),
+        (["--", "-h?secret"], ["--", "-h?secret"]), (["--json", "{secret}"], ["--json", "{secret}"]),
+        (["--json=[secret]"], ["--json=[secret]"]),
         (["--", "https://h/?secret"], ["--", "https://h/?secret"]),
     ]
 
@@ -92,7 +108,7 @@ import WatchwordProtocol
 
     @Test(arguments: [
         ["-d", "@file"], ["--data-binary=@file"], ["-H", "@file"], ["-T", "file"], ["-o", "file?x"], ["-X", "PUT"],
-        ["--", "-d", "word"], ["file?name"],
+        ["--", "-d", "word"], ["-X", "a?b"],
     ])
     func namesStayToBeSeen(arguments: [String]) {
         #expect(take(arguments).left == arguments && take(arguments).texts.joined() == arguments.joined())

@@ -39,6 +39,23 @@ import Testing
         #expect(Verbose.lines("fetch/completed", ["auth": .null]) == [])
     }
 
-    @Test(arguments: ["authorization", "Cookie", "SET-COOKIE", "X-Auth-Token", "X-API-Key", "Client-Secret"])
+    @Test(arguments: [
+        "authorization", "Cookie", "SET-COOKIE", "X-Auth-Token", "X-API-Key", "Client-Secret",
+        "Proxy-Authentication-Info", "X-Auth", "Ocp-Apim-Subscription-Key",
+    ])
     func secretFieldsAreKnown(name: String) { #expect(Verbose.isSecret(name)) }
+
+    @Test func challengesAreShownWithoutTokens() {
+        let headers: JSON = .array([
+            .array(["WWW-Authenticate", "Negotiate YII=, NTLM,Basic realm=\"a b\""]),
+            .array(["Proxy-Authenticate", "ntlm  TlRM"]),
+            .array(["WWW-Authenticate", "Negotiate, Digest nonce=\"x\""]),
+        ])
+        #expect(
+            Verbose.lines("fetch/response", ["status": 401, "reason": "No", "httpVersion": "1.1", "headers": headers])
+                == [
+                    "< HTTP/1.1 401 No", "< WWW-Authenticate: Negotiate [redacted], NTLM,Basic realm=\"a b\"",
+                    "< Proxy-Authenticate: ntlm  [redacted]", "< WWW-Authenticate: Negotiate, Digest nonce=\"x\"", "<",
+                ])
+    }
 }

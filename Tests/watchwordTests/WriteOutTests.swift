@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import JSONText
 import Testing
 import WatchwordProtocol
@@ -40,6 +41,13 @@ import WatchwordProtocol
         #expect(WriteOut("a%{onerror}b%{exitcode} %{errormsg}").text(facts(code: 22)) == "ab22 broken")
         let texts = WriteOut("a%{stderr}b%{nosuch}").texts(facts()).filter { $0.stream == .error }.map(\.text)
         #expect(texts == ["b", "watchword: unknown --write-out variable: 'nosuch'\n"])
+    }
+
+    @Test func ofAFileTheEndsOfLinesAreDropped() throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("watchword-\(UUID().uuidString)")
+        try Data("a\nb\r\nc\rd\u{0B}\u{0C}\u{85}\u{2028}\n".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try WriteOut(argument: "@\(file.path)").text(facts()) == "abcd\u{0B}\u{0C}\u{85}\u{2028}")
     }
 
     @Test func nothingCameIsZeros() {

@@ -61,7 +61,7 @@ ARGUMENTS = [
     ("argument-text", HELPER + "HiddenText.swift", "if isHidden, !(", "if !isHidden, !(", "watchwordTests.SecretArgumentsTests"),
     ("argument-literal", HELPER + "HiddenText.swift", '"--data-raw": literal', '"--data-raw": data',
      "watchwordTests.SecretArgumentsTests"),
-    ("argument-query", HELPER + "SecretArguments.swift", "            HiddenText.hideQuery(of: bytes)\n", "",
+    ("argument-query", HELPER + "SecretArguments.swift", "            HiddenText.hideQuery(of: bytes, isURL: isURL)\n", "",
      "watchwordTests.SecretArgumentsTests"),
     ("argument-joined", HELPER + "SecretArguments.swift", "        if let texts = HiddenText.joined(bytes) { return texts }\n", "",
      "watchwordTests.SecretArgumentsTests"),
@@ -80,6 +80,14 @@ CURL = [
     ("curl-value-of-an-option", HELPER + "SecretArguments.swift",
      "            awaitsValue = areOptions && awaited == nil && dataOption == nil && takesValue(bytes)\n", "",
      "Tests/EndToEnd/test_curl_alike.py"),
+    ("curl-url-dash", HELPER + "Curl/CurlArguments.swift", 'guard !value.hasPrefix("-") else {', 'guard !value.isEmpty else {',
+     "watchwordTests.CurlArgumentsTests"),
+    ("curl-user-for-one-server", HELPER + "FetchTarget.swift", "return !(hasUser && hasPattern)", "return true",
+     "watchwordTests.CurlArgumentsTests"),
+    ("argument-referer", HELPER + "SecretArguments.swift", "if isURL { taken.userInfos", "if !isURL || isURL { taken.userInfos",
+     "watchwordTests.SecretArgumentsTests"),
+    ("curl-verbose-tokens", HELPER + "Report/Verbose.swift", 'return isToken ? "[redacted]" :', 'return isToken && false ? "[redacted]" :',
+     "watchwordTests.VerboseTests"),
 ]
 
 INSTALLATION = [

@@ -50,7 +50,7 @@ struct CurlArguments: Equatable {
                 tokens.append(.other(argument))
             }
         }
-        for token in tokens { append(token) }
+        for token in tokens { try append(token) }
     }
 
     private static func readLong(
@@ -73,6 +73,9 @@ struct CurlArguments: Equatable {
             return
         }
         try check(option)
+        if option.long == "json", HiddenText.isJSON(parts.count > 1 ? parts[1].utf8.first : rest.first?.utf8.first) {
+            throw Refusal(text: "curl's --json DATA: use -d @file -H 'Content-Type: application/json'")
+        }
         if option.takesValue {
             guard let value = parts.count > 1 ? String(parts[1]) : rest.popFirst() else { throw missingValue(option) }
             tokens.append(.option(option, value))
@@ -135,13 +138,17 @@ struct CurlArguments: Equatable {
         Refusal(text: "\(option.name) takes a value; give one")
     }
 
-    private mutating func append(_ token: Token) {
+    private mutating func append(_ token: Token) throws(Refusal) {
         switch token {
         case .other(let text): rewritten.append(text)
         case .flag(let option), .option(let option, _):
             if case .ignored = option.verdict { return ignored.append(option) }
             guard case .option(_, let value) = token else { return rewritten.append("--\(option.long)") }
             if option.long == "url" {
+                // Alone it would be an option.
+                guard !value.hasPrefix("-") else {
+                    throw Refusal(text: "the value of --url begins with a dash: \(DisplayURL.text(value)) is no URL")
+                }
                 rewritten.append(value)
             } else if value.hasPrefix("-") {
                 rewritten.append("--\(option.long)=\(value)")

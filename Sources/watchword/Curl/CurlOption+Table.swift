@@ -3,7 +3,7 @@ extension CurlOption {
     /// Why options are ignored, in groups.
     enum Neglect: String, CaseIterable {
         case connections =
-            "The broker makes its own connections, and keeps them for all programs."
+            "The broker makes its own connections, over IPv4 and IPv6, and keeps them for all programs."
         case versions =
             "The broker and the server agree on the newest version of HTTP that both know."
         case security =
@@ -100,7 +100,9 @@ extension CurlOption {
             .different("Without a password it is asked for at the terminal; the argument is overwritten at once.")),
         CurlOption(
             "verbose", "v", takesValue: false,
-            .different("Logins and cookies are not shown, and neither are the bytes of the body or of TLS.")),
+            .different(
+                "Logins and cookies are not shown, and neither are the bytes of the body or of TLS; the queries of URLs are."
+            )),
         CurlOption(
             "write-out", "w", takesValue: true,
             .different(

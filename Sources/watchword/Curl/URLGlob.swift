@@ -52,7 +52,7 @@ struct URLGlob: Equatable {
     }
 
     /// `[::1]` and the like are addresses, `[]` is text.
-    private static func isAddress(_ rest: Substring) -> Bool {
+    static func isAddress(_ rest: Substring) -> Bool {
         guard let end = rest.firstIndex(of: "]") else { return false }
         let inner = rest[..<end]
         return inner.isEmpty

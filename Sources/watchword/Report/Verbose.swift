@@ -37,7 +37,7 @@ enum Verbose {
     private static func fields(_ params: JSON, _ prefix: String) -> [String] {
         ResponseHead(params).headers.map { field in
             let value = isSecret(field.name) ? redacted(field) : field.value
-            return prefix + shown("\(field.name): \(value)")
+            return prefix + shown("\(field.name): \(isChallenge(field.name) ? withoutTokens(value) : value)")
         }
     }
 
@@ -72,8 +72,25 @@ enum Verbose {
     /// Logins, and what stands for one at many servers.
     static func isSecret(_ name: String) -> Bool {
         let name = name.lowercased()
-        return ["authorization", "proxy-authorization", "cookie", "set-cookie", "authentication-info"].contains(name)
-            || ["token", "secret", "password", "api-key", "apikey", "session"].contains { name.contains($0) }
+        return !isChallenge(name)
+            && ["auth", "cookie", "token", "secret", "password", "key", "session"].contains { name.contains($0) }
+    }
+
+    private static func isChallenge(_ name: String) -> Bool {
+        ["www-authenticate", "proxy-authenticate"].contains(name.lowercased())
+    }
+
+    /// Challenges without the tokens of Negotiate (RFC 4559) and NTLM; all else in them is readable.
+    private static func withoutTokens(_ challenges: String) -> String {
+        let parts = challenges.split(separator: ",", omittingEmptySubsequences: false).map { part in
+            var isToken = false
+            return part.split(separator: " ", omittingEmptySubsequences: false).map { word in
+                guard !word.isEmpty else { return "" }
+                defer { isToken = ["negotiate", "ntlm"].contains(word.lowercased()) }
+                return isToken ? "[redacted]" : String(word)
+            }.joined(separator: " ")
+        }
+        return parts.joined(separator: ",")
     }
 
     private static func redacted(_ field: HeaderField) -> String {

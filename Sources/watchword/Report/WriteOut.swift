@@ -30,7 +30,7 @@ struct WriteOut {
             throw InputFile.failure("the file \(file) is not UTF-8; write the format of -w into it")
         }
         // curl reads lines, and drops their ends.
-        self.init(String(text.filter { !$0.isNewline }))
+        self.init(String(text.filter { !["\n", "\r", "\r\n"].contains($0) }))
     }
 
     init(_ format: String) {
