@@ -13,5 +13,8 @@ my $broker = Watchword->new(
         my ($found) = grep { $_->{user} eq $wanted } @known;
         return $found ? Watchword::stored($found) : 'cancel';
     },
-    resolved => sub { print "resolved $_[0]{outcome} $_[0]{user}\n" });
+    resolved => sub {
+        print "resolved $_[0]{outcome} $_[0]{user}\n";
+        die "it costs a report, and no fetch\n";
+    });
 print 'body ', $broker->fetch($url)->{content};

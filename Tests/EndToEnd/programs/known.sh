@@ -8,5 +8,6 @@ watchword_answer() {
     jq -r '"known " + ([.knownUsers[] | if .domain then "\(.domain)\\\(.user)" else .user end] | join(","))' <<<"$challenge" >&2
     watchword_stored "$(jq -r --arg user "$wanted" '.knownUsers[] | select(.user == $user) | .id' <<<"$challenge")"
 }
-watchword_resolved() { jq -r '"resolved \(.outcome) \(.user)"' >&2; }
-printf 'body %s\n' "$(watchword_fetch "$url")" >&2
+# What it writes is no part of the body, and a failure costs no fetch.
+watchword_resolved() { jq -r '"resolved \(.outcome) \(.user)"'; return 1; }
+printf 'body %s\n' "$(set -e; watchword_fetch "$url")" >&2

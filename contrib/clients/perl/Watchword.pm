@@ -161,11 +161,18 @@ sub _receive {
     my ($method, $params) = @{$message}{qw(method params)};
     return $message if !$method;
     if ($method eq 'auth/challenge') { $self->_reply($message) }
-    elsif ($method eq 'auth/resolved') { $self->{resolved}->($params) if $self->{resolved} }
+    elsif ($method eq 'auth/resolved') { $self->_tell($params) }
     elsif ($method eq 'fetch/headers') { $self->{begun}{ $params->{fetchId} } = $params }
     elsif ($method eq 'fetch/completed') { $self->{completed}{ $params->{fetchId} } = $params }
     elsif (defined $message->{id}) { $self->_send({ id => $message->{id}, error => { code => -32601, message => 'this client does not answer that' } }) }
     return $message;
+}
+
+# What goes wrong in the handler does not end the call that runs.
+sub _tell {
+    my ($self, $end) = @_;
+    local $@;
+    eval { $self->{resolved}->($end) if $self->{resolved}; 1 } or warn "the handler of an answer's end failed: $@";
 }
 
 sub _reply {

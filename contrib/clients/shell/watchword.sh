@@ -10,7 +10,7 @@
 # answer as JSON: {"action":"cancel"}, say. `watchword_credential` makes one of two lines, the user and the password;
 # `watchword_stored` one of the stored logins in .knownUsers, by its id. Unless the script has an own one, watchword_answer asks at
 # the terminal, where the name of a saved login is enough. The function watchword_resolved, if there is one, gets the parameters of
-# auth/resolved, how an answer ended. No secret is ever an argument of a program.
+# auth/resolved, how an answer ended; what it writes goes to standard error. No secret is ever an argument of a program.
 
 watchword_socket() {
     local runtime=/run/user/$UID
@@ -54,7 +54,7 @@ if ! declare -F watchword_answer >/dev/null; then
             "$(_watchword_shown .protectionSpace.realm <<<"$challenge")" >&"$terminal"
         if jq -e '.knownUsers' <<<"$challenge" >/dev/null; then
             printf 'Saved logins: %s. Type one of these names to use it.\n' "$(_watchword_shown \
-                '([.knownUsers[] | (if .domain then "\(.domain)\\\(.user)" else .user end)] | join(", "))' 2000 <<<"$challenge")" >&"$terminal"
+                '([.knownUsers[] | (if .domain then "\(.domain)\\\(.user)" else .user end) | "\"\(.)\""] | join(", "))' 2000 <<<"$challenge")" >&"$terminal"
         fi
         # Without IFS, `read` removes blanks at both ends of what was typed.
         IFS= read -r -u "$terminal" -p 'User: ' user || { echo '{"action":"cancel"}'; return; }
@@ -120,8 +120,8 @@ _watchword_converse() {
     while IFS= read -r line <&"$from_broker"; do
         case $(jq -r 'if .method then .method else "\(if .error then "error" else "result" end) \(.id | tojson)" end' <<<"$line") in
             auth/challenge) _watchword_reply "$line" ;;
-            auth/resolved) if declare -F watchword_resolved >/dev/null; then jq -c .params <<<"$line" | watchword_resolved; fi ;;
-            'error 1' | 'error 2') _watchword_error .error <<<"$line"; return 1 ;;
+            auth/resolved) if declare -F watchword_resolved >/dev/null; then jq -c .params <<<"$line" | watchword_resolved >&2 || :; fi ;;
+            'error 1' | 'error 2' | 'error null') _watchword_error .error <<<"$line"; return 1 ;;
             'result 2') token=$(jq -c .result.attachToken <<<"$line") ;;
             fetch/headers)
                 status=$(jq .params.status <<<"$line")

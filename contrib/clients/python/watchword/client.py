@@ -2,6 +2,7 @@
 import contextlib
 import itertools
 import json
+import logging
 import select
 import socket
 from typing import Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Optional, Set, Tuple, cast
@@ -9,7 +10,7 @@ from typing import Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Opt
 from . import _wire
 from .answers import Answerer, ResolvedHandler, answer_json
 from .errors import BrokerError, ConnectionClosed
-from .messages import Body, Fetched, Message, Named, Started
+from .messages import Body, Fetched, Message, Named, Resolved, Started
 
 
 class Watchword:
@@ -172,8 +173,7 @@ class Watchword:
         if method == "auth/challenge":
             self._reply(message)
         elif method == "auth/resolved":
-            if self._resolved:
-                self._resolved(params)
+            self._tell(params)
         elif method == "fetch/headers":
             self._begun[params["fetchId"]] = params
         elif method == "fetch/completed":
@@ -183,6 +183,14 @@ class Watchword:
             self._send(_wire.unknown_method(message))
         elif method is None and (number := _wire.own_id(message)) in self._waiting:
             self._replies[number] = message
+
+    def _tell(self, end: Resolved) -> None:
+        """What goes wrong in the handler does not end the call that runs."""
+        try:
+            if self._resolved:
+                self._resolved(end)
+        except Exception:
+            logging.getLogger(__name__).warning("the handler of an answer's end failed", exc_info=True)
 
     def _reply(self, message: Message) -> None:
         reply = {"action": "cancel"}
