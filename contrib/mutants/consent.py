@@ -29,7 +29,7 @@ CONSENT = [
     ("consent-file", PROTOCOL + "Values/Subject.swift",
      " && file == other.file\n", "\n", "WatchwordCoreTests.ConsentTests"),
     ("consent-ends-with-the-session", FETCH + "FetchTable+Credentials.swift",
-     "        if origin == nil { memory.grants.endSession() }\n", "", "WatchwordCoreTests.ConsentTests"),
+     "        if origin == nil && since == nil { memory.grants.endSession() }\n", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-not-its-own", "Sources/Broker/Broker+Consent.swift",
      " && $0.peer.pid != asker", " && asker != 0", "BrokerTests.BrokerConsentTests"),
     ("consent-another-program-now", "Sources/Broker/Broker+Consent.swift",

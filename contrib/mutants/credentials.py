@@ -4,7 +4,7 @@ from .paths import CORE, FETCH
 
 CREDENTIALS = [
     ("clearing-refuses-unknown-members", "Sources/WatchwordProtocol/Messages/SmallMessages.swift",
-     'Members(json, only: ["origin"])', "Members(json)", "BrokerTests.BrokerForgettingTests"),
+     'Members(json, only: ["origin", "since"])', "Members(json)", "BrokerTests.BrokerForgettingTests"),
     ("a-pattern-refuses-unknown-members", "Sources/WatchwordProtocol/Values/SpacePattern.swift",
      "only: known + Self.otherMembers, at: path", "only: known + Self.otherMembers + (json?.members ?? []).map(\\.name), at: path",
      "BrokerTests.BrokerForgettingTests"),

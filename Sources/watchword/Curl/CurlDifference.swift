@@ -93,7 +93,8 @@ struct CurlDifference {
             "With several URLs the exit code is that of the last fetch that failed, also if a later one succeeds."),
         CurlDifference("cut-header", "A response that ends within its header section is a failure (code 56)."),
         CurlDifference(
-            "two-lengths", "A response with several Content-Length or Location fields that differ is a failure (code 8)."),
+            "two-lengths",
+            "A response with several Content-Length or Location fields that differ is a failure (code 8)."),
         CurlDifference(
             "messages", "Messages have other words, on standard error as in %{errormsg}."),
         CurlDifference(
