@@ -2,9 +2,13 @@
 
 Their handlers run against the real broker, with two logins in a real keyring; what the server gets is compared byte by byte.
 """
+import contextlib
 import json
 import pathlib
 import shutil
+import socket
+import subprocess
+import threading
 
 import pytest
 
@@ -96,3 +100,27 @@ def test_the_shell_takes_the_name_of_a_saved_login(tmp_path, typed, identifier):
     credential = json.loads((tmp_path / "answer").read_text())["credential"]
     assert credential == (
         {"type": "stored", "id": identifier} if identifier else {"type": "password", "user": typed, "password": "x"})
+
+
+def test_the_shell_ends_at_an_error_without_an_id(tmp_path):
+    """The broker answers so what it could not read."""
+    tmp_path.chmod(0o700)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "sock"))
+    listener.listen()
+    held = []
+
+    def answer():
+        while True:
+            with contextlib.suppress(BrokenPipeError):
+                held.append(listener.accept()[0])
+                # The first one only looks whether somebody listens.
+                if held[-1].recv(1):
+                    error = {"code": -32700, "message": "Parse error", "data": {"kind": "unreadable"}}
+                    held[-1].sendall(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode() + b"\n")
+
+    threading.Thread(target=answer, daemon=True).start()
+    done = subprocess.run(
+        ["/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; watchword_fetch http://h/"], capture_output=True, timeout=20,
+        env={"PATH": "/usr/bin:/bin", "WATCHWORD_SOCKET": str(tmp_path / "sock")}, check=False)
+    assert done.returncode == 1 and b"Parse error (unreadable)" in done.stderr and not done.stdout
