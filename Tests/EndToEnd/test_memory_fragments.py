@@ -18,7 +18,7 @@ from rig.scripted import ScriptedServer, response
 if os.geteuid() != 0:
     pytest.fail("only root may look into another process", pytrace=False)
 
-LENGTHS = [8, 15, 16, 31, 32, 33, 47, 48, 64, 127, 255]
+LENGTHS = [8, 15, 16, 31, 32, 33, 47, 48, 64, 127, 255, 256]
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,8 @@ def test_nothing_is_left_of_what_the_session_forgets(stage, passwords, scanner, 
 def test_nothing_is_left_of_a_login_by_socks(stage, passwords, scanner, way):
     broker = stage.configured(CONFIGURATION)
     with contextlib.closing(ScriptedServer(lambda request: response(200, b"welcome"))) as server:
-        for password in passwords:
+        # Longer ones have no place in a login by SOCKS (RFC 1929).
+        for password in filter(lambda password: len(password) <= 255, passwords):
             with contextlib.closing(Socks5Server({"bob": password})) as socks:
                 given = credential("socks", password)
                 client = stage.client(answer=lambda challenge: {"action": "credential", "credential": given}, broker=broker)
@@ -160,16 +161,35 @@ def test_nothing_is_left_of_a_login_by_socks(stage, passwords, scanner, way):
                 check(broker, scanner)
 
 
-def test_nothing_is_left_of_a_passphrase(stage, certificates, client_nginx, passwords, scanner, tmp_path):
+@pytest.mark.parametrize("scheme", ["basic", "digest-sha-256", "ntlm"])
+@pytest.mark.parametrize("way", ["answer", "own"])
+def test_nothing_is_left_of_a_login_for_a_tunnel(stage, passwords, scanner, scheme, way):
+    """What answers behind the tunnel is no TLS: the fetch fails after the login."""
+    broker = stage.configured(CONFIGURATION)
+    with accepting(CHALLENGES[scheme], True) as proxy:
+        for password in rotated(passwords, scheme, way, "tunnel"):
+            given = credential(scheme, password)
+            client = stage.client(answer=lambda challenge: {"action": "credential", "credential": given}, broker=broker)
+            choice = {"url": proxy.url, **({"credential": given} if way == "own" else {})}
+            count = len(proxy.requests)
+            assert "error" in client.fetch("https://host.invalid/", proxy=choice)
+            assert any(request.header("Proxy-Authorization") for request in proxy.requests[count:])
+            client.close()
+            check(broker, scanner)
+
+
+@pytest.mark.parametrize("form", ["pkcs8", "pkcs12"])
+def test_nothing_is_left_of_a_passphrase(stage, certificates, client_nginx, passwords, scanner, tmp_path, form):
     broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
     server = client_nginx("on", "TLSv1.3")
     for password in passwords:
-        key = tmp_path / f"{len(password)}.key"
-        subprocess.run(["openssl", "pkcs8", "-topk8", "-in", certificates / "client.key", "-out", key, "-passout", "stdin"],
-                       input=password.encode(), check=True, capture_output=True)
+        key = tmp_path / f"{len(password)}.{form}"
+        make = {"pkcs8": ["pkcs8", "-topk8", "-in", certificates / "client.key"],
+                "pkcs12": ["pkcs12", "-export", "-in", certificates / "client.pem", "-inkey", certificates / "client.key"]}[form]
+        subprocess.run(["openssl", *make, "-out", key, "-passout", "stdin"], input=password.encode(), check=True, capture_output=True)
         key.chmod(0o600)
-        own = {"type": "certificate", "certificate": str(certificates / "client.pem"), "privateKey": str(key),
-               "passphrase": password, "persistence": "none"}
+        parts = {"certificate": str(certificates / "client.pem"), "privateKey": str(key)} if form == "pkcs8" else {"certificate": str(key)}
+        own = {"type": "certificate", **parts, "passphrase": password, "persistence": "none"}
         client = stage.client(broker=broker)
         reply = client.fetch(f"{server.url}/page.txt", tls={"certificate": own})
         assert reply.get("result", {}).get("status") == 200, reply
