@@ -118,10 +118,12 @@ _watchword_converse() {
             then {jsonrpc: "2.0", id: 2, method: "fetch/start", params: (.[1] + {url: .[0]})}
             else error("watchword: PARAMS is not one JSON object") end' >&"$to_broker" || return 1
     while IFS= read -r line <&"$from_broker"; do
-        case $(jq -r 'if .method then .method else "\(if .error then "error" else "result" end) \(.id | tojson)" end' <<<"$line") in
+        # What the broker could not read it answers without an id (JSON-RPC 2.0 section 5).
+        case $(jq -r 'if .method then .method elif .id == null and (.error.code? == -32700 or .error.code? == -32600)
+            then "unreadable" else "\(if .error then "error" else "result" end) \(.id | tojson)" end' <<<"$line") in
             auth/challenge) _watchword_reply "$line" ;;
             auth/resolved) if declare -F watchword_resolved >/dev/null; then jq -c .params <<<"$line" | watchword_resolved >&2 || :; fi ;;
-            'error 1' | 'error 2' | 'error null') _watchword_error .error <<<"$line"; return 1 ;;
+            'error 1' | 'error 2' | unreadable) _watchword_error .error <<<"$line"; return 1 ;;
             'result 2') token=$(jq -c .result.attachToken <<<"$line") ;;
             fetch/headers)
                 status=$(jq .params.status <<<"$line")
