@@ -12,7 +12,7 @@ struct CredentialsCommand: ParsableCommand {
             """,
         subcommands: [
             CredentialsListCommand.self, CredentialsStoreCommand.self, CredentialsForgetCommand.self,
-            CredentialsDefaultCommand.self,
+            CredentialsDefaultCommand.self, CredentialsImportCommand.self,
         ])
 }
 
