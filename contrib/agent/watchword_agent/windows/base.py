@@ -29,6 +29,7 @@ class QuestionWindow(Adw.Window):
         self._answered: Optional[Callable[[answers.Answer], None]] = answered
         self._is_calm = False
         self._positive: list[Gtk.Button] = []
+        self._stop: Optional[Gtk.Button] = None
         self._body = Gtk.Box(
             orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_start=24, margin_end=24, margin_bottom=6)
         self._buttons = Gtk.Box(spacing=9, margin_start=24, margin_end=24, margin_top=12, margin_bottom=24)
@@ -129,9 +130,10 @@ class QuestionWindow(Adw.Window):
     def _offer_stopping(self) -> None:
         """For a program whose questions were refused before."""
         if self.question.is_repeated:
-            stop = parts.button(texts.STOP_ASKING, self._stop_asking, "flat")
-            stop.set_tooltip_text(texts.STOP_ASKING_HINT)
-            self.add(stop)
+            self._stop = parts.button(texts.STOP_ASKING, self._stop_asking, "flat")
+            self._stop.set_tooltip_text(texts.STOP_ASKING_HINT)
+            self._stop.set_sensitive(False)
+            self.add(self._stop)
 
     def _stop_asking(self) -> None:
         if self._is_calm:
@@ -186,6 +188,8 @@ class QuestionWindow(Adw.Window):
 
     def _calm(self) -> bool:
         self._is_calm = True
+        if self._stop is not None:
+            self._stop.set_sensitive(True)
         # So that it can be seen what Enter would do, before any key was pressed.
         self.set_focus_visible(True)
         self.changed()
