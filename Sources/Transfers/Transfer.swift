@@ -218,7 +218,7 @@ final class Transfer {
         return .all
     }
 
-    /// What asks for a log-in or leads elsewhere is not the body that the fetch is about.
+    /// The body of a challenge or a redirect is not the one that was asked for.
     var largestBody: Int {
         if flow != nil || isFinal { return request.maxBodyBytes }
         let isInBetween = [401, 407].contains(headers.status) || (300...399).contains(headers.status)

@@ -53,7 +53,7 @@ extension Transfer {
         return .success(response(isFromProxy: hasPlainProxy && headers.status == 407))
     }
 
-    /// Of a response whose body is not handed over with it: nobody else sees its end. What asks for a log-in proves nothing.
+    /// Of a response whose body is not handed over with it: nobody else sees its end. A challenge proves nothing.
     private var wrongProof: TransferFailure? {
         guard isHandedOver || store != nil, ![401, 407].contains(headers.status) else { return nil }
         let fields = headers.fields + headers.trailers

@@ -48,7 +48,7 @@ struct PlaceOptions: ParsableArguments {
         return redirects
     }
 
-    /// curl(1), "--proto": `=` begins anew, `+` and nothing add, `-` takes away; other schemes are not among those that are
+    /// curl(1), "--proto": `=` replaces the list, `+` and nothing add, `-` takes away; other schemes are not among those that are
     /// used anyway.
     static func schemes(_ text: String?) -> Set<String> {
         var schemes: Set<String> = ["http", "https"]

@@ -51,7 +51,7 @@ PLANTED_FILES = [
      "FoundFile(facts).isTrusted(by: facts.st_uid)", "Tests/EndToEnd/test_helper_planted.py"),
     ("planted-pipe", HELPER + "Transfer/SpecialFile.swift", "!file.isTrusted(by: geteuid())", "!file.isTrusted(by: file.owner)",
      "watchwordTests.FoundFileTests"),
-    ("import-percent-encoding", HELPER + "Credentials/CredentialFile.swift", "isValid = false", "isValid = index > 0",
+    ("import-percent-encoding", "Sources/WatchwordProtocol/Values/Secret+PercentDecoding.swift", "isValid = false", "isValid = index > 0",
      "watchwordTests.CredentialFileTests"),
     ("import-of-a-default", HELPER + "Credentials/CredentialFile.swift",
      "let machine = word.keyword == .machine ? words.next()?.text ?? \"\" : nil", "let machine = word.keyword == .machine ? words.next()?.text ?? \"\" : \"h\"",

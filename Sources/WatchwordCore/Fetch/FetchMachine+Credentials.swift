@@ -26,7 +26,7 @@ struct Candidate: Sendable, Equatable {
 /// Where credentials come from, and what becomes of them: semantics rules 15 to 19 and 23 to 25.
 extension FetchMachine {
     /// What came with the fetch is for the origin, or the proxy, that it was given for (semantics rule 23).
-    private func isMeant(_ challenger: Challenger) -> Bool {
+    func isMeant(_ challenger: Challenger) -> Bool {
         switch (challenger, plan.proxy) {
         case (.server(let origin), _): origin == plan.url.origin
         case (.proxy(let endpoint), .named(let named)): endpoint == named
@@ -314,87 +314,6 @@ extension FetchMachine {
             memory.keyring.mayStore(from: attempt.source, now: now), mayKeepForGood(attempt.source)
         {
             memory.add(.store(attempt.credential, SpacePattern(attempt.space)))
-        }
-    }
-
-    // MARK: The challenge
-
-    func challenge(
-        for question: Question, at respondent: Respondent, problem: Challenge.AnswerProblem?,
-        _ memory: CredentialMemory
-    ) -> Challenge? {
-        guard let space = space(of: question) else { return nil }
-        let challenger = Challenger(space)
-        let record = target(challenger)
-        let failureResponse = question.response.map {
-            Challenge.FailureResponse(status: $0.status, headers: $0.headers)
-        }
-        var offers: [Offer] = []
-        if case .login(let list, _) = question.kind { offers = list.offers }
-        var challenge = Challenge(
-            protectionSpace: space, offers: offers,
-            proposedCredential: proposedCredential(for: question, challenger, memory),
-            previousFailureCount: record.failures,
-            persistenceAllowed: persistenceAllowed(in: space, at: respondent, memory),
-            failureResponse: failureResponse, error: problem ?? question.problem,
-            url: hop.url.text, method: hop.method)
-        challenge.knownUsers = question.known.map(\.shown)
-        challenge.state = question.state
-        challenge.isDowngrade =
-            question.withholdsStored || question.asked.map { isDowngrade($0, challenger, memory) } ?? false
-        switch question.kind {
-        case .login: break
-        case .serverTrust(let facts): challenge.connection = .serverTrust(facts)
-        case .clientCertificate(let request):
-            challenge.connection = .clientCertificate(distinguishedNames: request.distinguishedNames)
-        }
-        return challenge
-    }
-
-    /// What has not been tried; else what was refused last, so that a window can be filled in; else the user whom the URL
-    /// names.
-    private func proposedCredential(
-        for question: Question, _ challenger: Challenger, _ memory: CredentialMemory
-    ) -> ProposedCredential? {
-        if case .clientCertificate = question.kind, proposesCertificate(memory) {
-            return ProposedCredential(user: nil, hasPassword: true, source: .session)
-        }
-        guard case .login = question.kind else { return nil }
-        if let proposed = question.proposed {
-            return ProposedCredential(
-                user: proposed.credential.shownUser, hasPassword: proposed.credential.form != .tickets,
-                source: proposed.source)
-        }
-        // Another scheme, or another realm, gets the name at most: `proposed` has to be an answer to what is asked now.
-        guard let asked = question.asked, asked.takesPassword else { return nil }
-        if let refused = target(challenger).lastRefused, refused.credential.form == .password {
-            return ProposedCredential(
-                user: refused.credential.user, hasPassword: refused.space == asked.protectionSpace(at: challenger),
-                source: refused.source)
-        }
-        guard isMeant(challenger), !challenger.isProxy, let userInfo = plan.userInfo else { return nil }
-        return ProposedCredential(user: userInfo.user, hasPassword: false, source: .url)
-    }
-
-    private func persistenceAllowed(
-        in space: ProtectionSpace, at respondent: Respondent, _ memory: CredentialMemory
-    ) -> [Persistence] {
-        let allowed = persistenceAllowed(in: space, memory)
-        return mayKeepForGood(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
-    }
-
-    private func persistenceAllowed(in space: ProtectionSpace, _ memory: CredentialMemory) -> [Persistence] {
-        if space.authenticationMethod == .serverTrust {
-            return mayRememberTrust(memory) ? [.none, .forSession, .permanent] : [.none]
-        }
-        guard mayUseStorage(for: space, memory) else { return [.none] }
-        switch space.authenticationMethod {
-        case .other, .negotiate, .serverTrust: return [.none]
-        case .bearer, .clientCertificate: return [.none, .forSession]
-        // An item of the keyring without a realm is for every realm.
-        case .httpBasic where space.lacksRealm: return [.none, .forSession]
-        case .httpBasic, .httpDigest, .ntlm:
-            return memory.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
         }
     }
 }

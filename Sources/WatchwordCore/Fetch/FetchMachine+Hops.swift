@@ -81,7 +81,7 @@ extension FetchMachine {
         request.maxBytesPerSecond = plan.maxBytesPerSecond
         request.lowSpeed = plan.lowSpeed
         request.proxy = proxyRequest(environment, &memory)
-        // A proxy that forwards it writes the request line anew: the server sees the origin form, whatever the proxy is given.
+        // A proxy that forwards it rewrites the request line: the server sees the origin form, whatever the proxy is given.
         let target = DigestRequest(
             method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? [])
         request.authorization = outgoing.server?.authorization(

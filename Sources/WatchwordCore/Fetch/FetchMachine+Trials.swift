@@ -46,7 +46,7 @@ extension FetchMachine {
         if time.isUsedUp(at: environment.now, inWaitSince: since) { return timedOut(&memory) }
         if environment.now >= time.end(ofWaitSince: since) {
             let text =
-                "\(challenger(of: paused).text) asks for a log-in, and the question about it, which another fetch has put, was not settled in \(Limits.turnWait)."
+                "\(challenger(of: paused).text) asks for a login, and the question that another fetch has put about it was not answered in \(Limits.turnWait)."
             return fail(FetchFailure(.challengeTimedOut, text), &memory)
         }
         guard case .trial = place, let end = memory.turns.patienceEnd(of: id), environment.now >= end else {

@@ -25,39 +25,10 @@ public struct UserInfo: Sendable, Equatable {
 
     /// `nil` for control characters, plain or encoded, for `\` and `@`, and for a `%` without two digits.
     private static func decoded(_ text: Slice<UnsafeRawBufferPointer>) -> Secret? {
-        var isValid = true
-        let secret = Secret(capacity: text.count) { destination in
-            var count = 0
-            var index = text.startIndex
-            while index < text.endIndex {
-                var byte = text[index]
-                index += 1
-                if byte == UInt8(ascii: "%") {
-                    guard index + 1 < text.endIndex, let high = hexValue(text[index]),
-                        let low = hexValue(text[index + 1])
-                    else {
-                        isValid = false
-                        return count
-                    }
-                    byte = high << 4 | low
-                    index += 2
-                } else if byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "@") {
-                    isValid = false
-                }
-                if byte < 0x20 || byte == 0x7F { isValid = false }
-                destination[count] = byte
-                count += 1
-            }
-            return count
-        }
-        return isValid ? secret : nil
-    }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte.asciiLowercased {
-        case 0x30...0x39: byte - 0x30
-        case 0x61...0x66: byte.asciiLowercased - 0x61 + 10
-        default: nil
-        }
+        guard !text.contains(where: { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "@") }),
+            let secret = Secret(percentDecoding: text),
+            !secret.withUnsafeBytes({ $0.contains { $0 < 0x20 || $0 == 0x7F } })
+        else { return nil }
+        return secret
     }
 }

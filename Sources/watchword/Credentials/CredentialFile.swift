@@ -96,8 +96,9 @@ struct CredentialFile {
                 continue
             }
             let halves = userInfo.withUnsafeBytes { text -> (user: Secret?, password: Secret?) in
-                guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return (Self.decoded(text[...]), nil) }
-                return (Self.decoded(text[..<colon]), Self.decoded(text[(colon + 1)...]))
+                let colon = text.firstIndex(of: UInt8(ascii: ":"))
+                let password = colon.flatMap { Secret(percentDecoding: text[($0 + 1)...]) }
+                return (Secret(percentDecoding: text[..<(colon ?? text.endIndex)]), password)
             }
             let user = halves.user?.withUnsafeBytes { String(validating: $0, as: UTF8.self) } ?? nil
             guard let user, !user.isEmpty, let password = halves.password, !password.isEmpty else {
@@ -117,41 +118,6 @@ struct CredentialFile {
         }
         let path = url[slash...]
         return path == "/" ? nil : ExactText(path)
-    }
-
-    /// Undoes percent-encoding (RFC 3986 section 2.1); `nil` for a `%` without two digits.
-    private static func decoded(_ text: Slice<UnsafeRawBufferPointer>) -> Secret? {
-        var isValid = true
-        let secret = Secret(capacity: text.count) { block in
-            var (count, index) = (0, text.startIndex)
-            while index < text.endIndex {
-                var byte = text[index]
-                index += 1
-                if byte == UInt8(ascii: "%") {
-                    guard index + 1 < text.endIndex, let high = Self.digit(text[index]),
-                        let low = Self.digit(text[index + 1])
-                    else {
-                        isValid = false
-                        break
-                    }
-                    byte = high << 4 | low
-                    index += 2
-                }
-                block[count] = byte
-                count += 1
-            }
-            return count
-        }
-        return isValid ? secret : nil
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }
 

@@ -1,0 +1,36 @@
+extension Secret {
+    /// Undoes percent-encoding (RFC 3986 section 2.1). The caller keeps, and wipes, `text`. `nil` for a `%` without two digits.
+    public init?(percentDecoding text: Slice<UnsafeRawBufferPointer>) {
+        var isValid = true
+        self.init(capacity: text.count) { block in
+            var (count, index) = (0, text.startIndex)
+            while index < text.endIndex {
+                var byte = text[index]
+                index += 1
+                if byte == UInt8(ascii: "%") {
+                    guard index + 1 < text.endIndex, let high = Self.hexValue(text[index]),
+                        let low = Self.hexValue(text[index + 1])
+                    else {
+                        isValid = false
+                        return count
+                    }
+                    byte = high << 4 | low
+                    index += 2
+                }
+                block[count] = byte
+                count += 1
+            }
+            return count
+        }
+        guard isValid else { return nil }
+    }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
