@@ -35,6 +35,24 @@ enum SpaceText {
         }
     }
 
+    /// A sentence about a weak challenge (RFC 7617 section 2, RFC 2069); `nil` for any other.
+    static func weaknessNote(_ params: JSON) -> String? {
+        let space = params["protectionSpace"]
+        let offer = params["offers"]?.elements?.first {
+            $0["authenticationMethod"]?.string == space?["authenticationMethod"]?.string
+                && $0["realm"]?.string == space?["realm"]?.string
+        }
+        let weaknesses = (offer?["weak"]?.elements ?? []).compactMap { $0.string.flatMap(Offer.Weakness.init) }
+        let notes = weaknesses.compactMap { weakness -> String? in
+            switch weakness {
+            case .noRealm: "The server does not say which area the login is for (no realm)."
+            case .noQop: "The server uses an old form of Digest (RFC 2069), whose proofs can be replayed."
+            case .unquotedRealm: nil
+            }
+        }
+        return notes.first.map { "\($0) Saved logins are not used for it." }
+    }
+
     /// `nil` when no realm is named.
     static func realm(_ params: JSON) -> String? { params["protectionSpace"]?["realm"]?.string?.shortened }
 }

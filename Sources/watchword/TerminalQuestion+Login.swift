@@ -68,7 +68,9 @@ extension TerminalQuestion {
             lines.append("  The \(SpaceText.isProxy(params) ? "proxy" : "server") says: \(realm)")
         }
         lines.append("  Scheme: \(SpaceText.scheme(params) ?? "unknown"). \(Self.safety(params))")
-        if params["downgrade"]?.boolean == true {
+        if let note = SpaceText.weaknessNote(params) {
+            lines.append("  \(note)")
+        } else if params["downgrade"]?.boolean == true {
             lines.append("  It has accepted a stronger scheme before: somebody may be in between.")
         }
         if let note = Self.knownUsersNote(params) { lines.append("  \(note)") }

@@ -42,6 +42,16 @@ def pinentry_here(tmp_path, monkeypatch):
     return pinentry.Pinentry(None)
 
 
+@pytest.mark.parametrize("weak, said", [
+    (["noRealm"], "no realm"), (["unquotedRealm", "noQop"], "can be replayed"), (["unquotedRealm"], None), ([], None)])
+def test_what_is_weak_about_a_challenge_is_said(weak, said):
+    space = message("auth.challenge/credential")["params"]["protectionSpace"]
+    offer = {"scheme": "X", "authenticationMethod": space["authenticationMethod"], "realm": space["realm"], "weak": weak}
+    other = {**offer, "realm": "another", "weak": ["noRealm"]}
+    text = texts.downgrade(question("auth.challenge/credential", offers=[other, offer]))
+    assert said in text and "Saved logins are not used" in text if said else text is None
+
+
 def test_a_host_is_shown_whole_and_only_paths_are_shortened():
     assert escaping.host(LONG_HOST) == LONG_HOST and len(LONG_HOST) == 253
     shown = escaping.url(f"https://bob:pw@{LONG_HOST}:8443/" + "x" * 4000 + "?last")

@@ -51,6 +51,8 @@ PLANTED_FILES = [
      "FoundFile(facts).isTrusted(by: facts.st_uid)", "Tests/EndToEnd/test_helper_planted.py"),
     ("planted-pipe", HELPER + "Transfer/SpecialFile.swift", "!file.isTrusted(by: geteuid())", "!file.isTrusted(by: file.owner)",
      "watchwordTests.FoundFileTests"),
+    ("weakness-of-the-offer-in-question", HELPER + "SpaceText.swift",
+     "                && $0[\"realm\"]?.string == space?[\"realm\"]?.string\n", "", "watchwordTests.WeaknessNoteTests"),
     ("import-percent-encoding", "Sources/WatchwordProtocol/Values/Secret+PercentDecoding.swift", "isValid = false", "isValid = index > 0",
      "watchwordTests.CredentialFileTests"),
     ("import-of-a-default", HELPER + "Credentials/CredentialFile.swift",

@@ -90,6 +90,8 @@ class Question:
     known_users: tuple[KnownUser, ...] = ()
     persistence: tuple[str, ...] = ()
     is_downgrade: bool = False
+    #: What is weak about the challenge itself, as the offer that it is about says.
+    weaknesses: tuple[str, ...] = ()
     issuers: tuple[str, ...] = ()
     chain: tuple[Certificate, ...] = ()
     trust_problems: tuple[str, ...] = ()
@@ -147,11 +149,19 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         failures=failures if isinstance(failures, int) and failures > 0 else 0, problem=error.get("kind"),
         proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
         known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), is_downgrade=params.get("downgrade") is True,
+        weaknesses=_weaknesses(params, space),
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
         trust_problems=_texts(trust, "problems"))
     if question.kind is Kind.TRUST and not question.chain:
         raise NotUnderstood("a question about a certificate that shows none")
     return question
+
+
+def _weaknesses(params: Message, space: Message) -> tuple[str, ...]:
+    for offer in params.get("offers") or []:
+        if isinstance(offer, dict) and all(offer.get(name) == space.get(name) for name in ("authenticationMethod", "realm")):
+            return _texts(offer, "weak")
+    return ()
 
 
 def _kind(accepts: tuple[str, ...], trust: Message) -> Kind:

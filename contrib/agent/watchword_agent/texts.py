@@ -22,6 +22,10 @@ _SCHEMES = {
     "negotiate": "Negotiate: Kerberos",
     "clientCertificate": "Client certificate: the private key stays here",
 }
+_WEAKNESSES = {
+    "noRealm": "The server does not say which area the login is for (no realm).",
+    "noQop": "The server uses an old form of Digest (RFC 2069), whose proofs can be replayed.",
+}
 _PROBLEMS = {
     "credentialAlreadyRefused": "That log-in has been refused before.",
     "nothingProposed": "There is no stored password to use.",
@@ -130,6 +134,9 @@ def failures(question: Question) -> Optional[str]:
 
 def downgrade(question: Question) -> Optional[str]:
     """Why a person should hesitate."""
+    for weakness in question.weaknesses:
+        if weakness in _WEAKNESSES:
+            return f"{_WEAKNESSES[weakness]} Saved logins are not used for it."
     if not question.is_downgrade:
         return None
     return "This server has accepted a safer way to log in before. Somebody on the network may be in between."
