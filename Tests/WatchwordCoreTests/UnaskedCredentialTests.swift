@@ -60,9 +60,11 @@ import WatchwordProtocol
             $0.credential = login("bob", "wrong")
             $0.preemption = .always
         }
-        let asked = try (0..<3).map { number in
-            try run.fetch("https://h/private/\(number)") {
+        // Without storage they share no queue, but the account still counts their tries.
+        let asked = try (1...3).map { number in
+            try run.fetch("https://h/private/\(number)", client: number) {
                 $0.credential = login("bob", "wrong")
+                $0.useStorage = false
                 $0.interaction = .none
             }
         }

@@ -58,7 +58,7 @@ import WatchwordProtocol
             #x
             https://carol:pw@i/repo.git
             https://nobody@j
-            http://a:%zz@k
+            http://a:x%zz@k
             nothing
             """
         let file = read(text, .git)

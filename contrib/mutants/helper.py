@@ -89,7 +89,7 @@ CURL = [
      "Tests/EndToEnd/test_curl_alike.py"),
     ("curl-url-dash", HELPER + "Curl/CurlArguments.swift", 'guard !value.hasPrefix("-") else {', 'guard !value.isEmpty else {',
      "watchwordTests.CurlArgumentsTests"),
-    ("curl-user-for-one-server", HELPER + "FetchTarget.swift", "return !(hasUser && hasPattern)", "return true",
+    ("curl-user-for-one-server", HELPER + "FetchTarget.swift", "return !(hasUser && hasPattern)", "return !(hasUser && hasPattern) || hasUser",
      "watchwordTests.CurlArgumentsTests"),
     ("argument-referer", HELPER + "SecretArguments.swift", "if isURL { taken.userInfos", "if !isURL || isURL { taken.userInfos",
      "watchwordTests.SecretArgumentsTests"),
