@@ -9,11 +9,8 @@ import WatchwordProtocol
     private let stage = Stage(hasKeyring: true)
     private let permanent = bobsAnswer.replacing(#""pw""#, with: #""pw","persistence":"permanent""#)
 
-    @Test(arguments: [
-        ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h"}}"#), ("session/clear", "{}"),
-        ("broker/lock", "{}"),
-    ])
-    func aWriteThatWasUnderWayIsGivenUp(method: String, params: String) {
+    /// A client whose accepted login is on its way into the keyring.
+    private func clientWhoseWriteIsUnderWay() -> StageClient {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -21,6 +18,15 @@ import WatchwordProtocol
         stage.keyring.stall()
         stage.transfers.respond(200)
         _ = client.hear()
+        return client
+    }
+
+    @Test(arguments: [
+        ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h"}}"#), ("session/clear", "{}"),
+        ("broker/lock", "{}"),
+    ])
+    func aWriteThatWasUnderWayIsGivenUp(method: String, params: String) {
+        let client = clientWhoseWriteIsUnderWay()
         #expect(stage.keyring.waitingCount == 1)
         _ = client.call(method, params)
         stage.keyring.end(.success([]))
@@ -77,13 +83,7 @@ import WatchwordProtocol
     }
 
     @Test func whatIsForgottenElsewhereChangesNothing() {
-        let client = stage.connect(.request)
-        _ = client.fetch()
-        stage.transfers.challenge()
-        _ = client.answer(client.hear()[0], permanent)
-        stage.keyring.stall()
-        stage.transfers.respond(200)
-        _ = client.hear()
+        let client = clientWhoseWriteIsUnderWay()
         _ = client.call("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"elsewhere"}}"#)
         stage.keyring.end(.success([]))
         _ = client.hear()

@@ -30,6 +30,17 @@ import WatchwordProtocol
         }
     }
 
+    /// A login for http://kept that another program has stored, and an agent that shows one question at a time.
+    private func stageWithStoredLogin() -> (Stage, desk: StageClient) {
+        let stage = Stage { $0.sharing = .ask }
+        let desk = stage.connect(nil, pid: 1)
+        _ = desk.call("agent/register", #"{"name":"desk","asksConfirm":true,"maxPending":1}"#)
+        let store =
+            #"{"protectionSpace":{"protocol":"http","host":"kept"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
+        _ = stage.connect(.request, subject: Subject(.exe, "/usr/bin/other")).call("credential/store", store)
+        return (stage, desk)
+    }
+
     @Test func anAgentGetsOneAfterTheOther() {
         let desk = agent()
         ask(3, of: stage.connect(nil))
@@ -117,12 +128,7 @@ import WatchwordProtocol
     }
 
     @Test func consentCountsToo() {
-        let stage = Stage { $0.sharing = .ask }
-        let desk = stage.connect(nil, pid: 1)
-        _ = desk.call("agent/register", #"{"name":"desk","asksConfirm":true,"maxPending":1}"#)
-        let store =
-            #"{"protectionSpace":{"protocol":"http","host":"kept"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
-        _ = stage.connect(.request, subject: Subject(.exe, "/usr/bin/other")).call("credential/store", store)
+        let (stage, desk) = stageWithStoredLogin()
         let client = stage.connect(nil, pid: 2)
         _ = client.fetch("http://new/", id: 1)
         stage.transfers.challenge()
@@ -189,12 +195,7 @@ import WatchwordProtocol
     }
 
     @Test func aQueuedConsentIsBoundToo() async {
-        let stage = Stage { $0.sharing = .ask }
-        let desk = stage.connect(nil, pid: 1)
-        _ = desk.call("agent/register", #"{"name":"desk","asksConfirm":true,"maxPending":1}"#)
-        let store =
-            #"{"protectionSpace":{"protocol":"http","host":"kept"},"credential":{"type":"password","user":"bob","password":"pw"}}"#
-        _ = stage.connect(.request, subject: Subject(.exe, "/usr/bin/other")).call("credential/store", store)
+        let (stage, desk) = stageWithStoredLogin()
         let client = stage.connect(nil, pid: 2)
         _ = client.fetch("http://new/", id: 1)
         stage.transfers.challenge()
@@ -206,6 +207,7 @@ import WatchwordProtocol
         await stage.settle { !stage.broker.hasConfirmations }
         #expect(client.hear().replies.map(\.kind) == ["timedOut"])
         #expect(!stage.broker.hasConfirmations)
+        withExtendedLifetime(desk) {}
     }
 
     // MARK: What was said meanwhile
