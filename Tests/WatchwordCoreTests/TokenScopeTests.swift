@@ -58,6 +58,20 @@ import WatchwordProtocol
         #expect(sent == [nil, first[0], first[1], "Bearer b", nil, "Bearer a", nil, "Bearer b", nil, "Bearer b"])
     }
 
+    /// A token that was accepted before and after its scope was named is still one.
+    @Test func rule16OneTokenWithAndWithoutAScopeIsSentUnasked() throws {
+        var session = SessionCache()
+        for scope in [nil, "a"] {
+            var run = try run("v2/x", session) { $0.preemption = .never }
+            run.respond(401, wants(scope))
+            if run.isAsking { run.answer(token("T")) }
+            run.respond(200)
+            session = run.session
+        }
+        #expect(session.count == 2)
+        #expect(try run("v2/x", session).authorizations == ["Bearer T"])
+    }
+
     @Test func rule29ItIsNoRefusalAndTheSameTokenIsNotSentAgain() throws {
         var run = try run("x")
         run.respond(401, wants(nil))

@@ -148,7 +148,7 @@ public struct SessionCache: Sendable {
             let isOnly = candidates.count == 1 && given.isEmpty
             let equals = isOnly ? [] : candidates.filter { $0.credential.scope == scope }
             guard isOnly || isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
-            isAmbiguous = length == best?.length
+            isAmbiguous = best.map { length == $0.length && !entry.credential.isSame(as: $0.entry.credential) } ?? false
             best = (entry, length)
         }
         if isAmbiguous { return nil }
