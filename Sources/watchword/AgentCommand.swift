@@ -84,9 +84,9 @@ private final class AgentDesk {
     /// After a refusal: whether the program is to be asked about no more. Not after the first one.
     private func wantsNoMore(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> Bool {
         guard !refused.insert(RequesterText.subject(challenge.params)).inserted else { return false }
-        terminal.show("Stop all questions of \(RequesterText.subject(challenge.params))? ")
         let line = terminal.readLine(
-            "y/N: ", echo: true, interrupt: interrupt, broker: challenge.descriptor,
+            "Stop all questions of \(RequesterText.subject(challenge.params))? y/N: ", echo: true,
+            interrupt: interrupt, broker: challenge.descriptor,
             isStillOpen: { challenge.isStillOpen }, watches: { challenge.watches })
         guard case .text(let text) = line else { return false }
         let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()

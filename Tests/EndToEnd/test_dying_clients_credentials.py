@@ -105,6 +105,7 @@ def test_a_deadline_sends_nothing(stage):
     client.call("auth/subscribe", {"mode": "everything"})
     assert client.fetch(server.url)["result"]["status"] == 401
     assert server.authorizations == [None]
+    audit.wait_for(lambda: "challengeUnanswered" in audit.kinds(broker))
     unanswered = [event for event in audit.events(broker) if event["kind"] == "challengeUnanswered"]
     assert [(event["by"], event["reason"]) for event in unanswered] == [("client", "deadline")]
     # An answer is an answer: what is stored is then sent.

@@ -110,7 +110,7 @@ def test_the_questions_of_a_program_are_stopped_after_the_second_refusal(stage, 
     second = desk.client.start("fetch/run", {"url": server.url + "/second"})
     desk.terminal.expect("User: ")
     desk.terminal.type("\x04")
-    desk.terminal.expect("Stop all questions of ")
+    desk.terminal.expect("? y/N: ")
     desk.terminal.type("y\n")
     assert desk.client.wait(second)["error"]["data"]["kind"] == "challengeCancelled"
     third = desk.client.fetch(server.url + "/third")["result"]

@@ -43,6 +43,8 @@ def manager():
 def desk(manager):
     """The sockets listen, as `systemctl --user enable --now watchword.socket` leaves them; no broker runs."""
     manager.do("enable", "--now", "watchword.socket")
+    # It is wanted by the other, which does not wait for it.
+    manager.wait_for(lambda: manager.value("watchword-restricted.socket", "ActiveState") == "active")
     yield manager
     manager.do("disable", "--now", "watchword.socket", "watchword.service")
     manager.systemctl("reset-failed")
