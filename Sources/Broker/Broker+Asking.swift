@@ -8,7 +8,8 @@ extension Broker {
     /// Rule 15: the subscribed client first.
     func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let owner = fetch.owner, let connection = connections[owner.connection],
-            fetch.delivery == .result || connection.isSubscribed
+            challenge.isForHandler
+                ? !connection.hasInputEnded : fetch.delivery == .result || connection.isSubscribed
         else { return perform(table.notAsked(fetch.id, because: .unsubscribed, environment)) }
         guard mayAsk(for: fetch) else { return }
         let challengeID = RandomText.make128Bits()
@@ -65,7 +66,7 @@ extension Broker {
     ) {
         let params = params(challengeID, question.challenge, of: fetch)
         recordQuestion(question.challenge, for: fetch, to: connection, at: question.place.word)
-        if question.place == .client(connection.id), fetch.delivery == .notification {
+        if question.delivery(in: fetch) == .notification {
             connection.challenges.add(params, request: nil)
             connection.notify(.authPending, params.json)
         } else {
@@ -75,10 +76,12 @@ extension Broker {
 
     private func params(_ challengeID: String, _ challenge: Challenge, of fetch: RunningFetch) -> AuthChallengeParams {
         let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
-        return AuthChallengeParams(
+        var params = AuthChallengeParams(
             challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
             requester: requester ?? Requester(name: nil, pid: 0, subject: Subject(.unknown, "")),
             deadlineMs: options.challengeDeadline.wholeMilliseconds)
+        params.handledRequest = challenge.isForHandler ? fetch.owner?.requestID : nil
+        return params
     }
 
     // MARK: Taking questions back
@@ -176,10 +179,10 @@ extension Broker {
     /// The connection has said its last word, or is no agent or subscriber any longer: others are asked, or nobody.
     func settleQuestions(
         of connection: ClientConnection, because reason: NoAnswer,
-        where isMeant: (OpenQuestion.Place) -> Bool = { _ in true }
+        where isMeant: (OpenQuestion) -> Bool = { _ in true }
     ) {
         for id in connection.challenges.all.map(\.challengeID) + connection.queue.waiting {
-            guard let question = questions[id], isMeant(question.place) else { continue }
+            guard let question = questions[id], isMeant(question) else { continue }
             passOn(id, because: reason)
         }
     }

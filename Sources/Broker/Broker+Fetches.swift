@@ -30,7 +30,7 @@ extension Broker {
         guard let fetch = fetches[id] else { return }
         switch order.command {
         case .transfer(let request): start(request, for: fetch)
-        case .ask(let challenge, .client): askClient(challenge, for: fetch)
+        case .ask(let challenge, .handler), .ask(let challenge, .client): askClient(challenge, for: fetch)
         case .ask(let challenge, .agents): askAgents(challenge, for: fetch)
         case .confirm(let request): confirm(request, for: fetch)
         case .consult(let consultation): consult(consultation, for: fetch)

@@ -57,7 +57,7 @@ extension Broker {
         if let fetch = fetchOfAgentQuestion(id) { table.delivered(fetch, environment) }
         setDeadline(startDeadline(of: id, limit: options.challengeDeadline), of: id)
         if let question = questions[id], let fetch = fetches[question.fetch] {
-            if question.place == .client(connection.id), fetch.delivery == .result {
+            if question.delivery(in: fetch) == .result {
                 park(fetch, question.challenge, id, of: connection)
             } else {
                 deliver(id, question, of: fetch, to: connection)

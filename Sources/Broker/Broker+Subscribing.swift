@@ -14,8 +14,8 @@ extension Broker {
     /// Fetches that were started before go on without asking here.
     func unsubscribe(_ connection: ClientConnection) -> JSON {
         connection.subscription = nil
-        settleQuestions(of: connection, because: .unregistered) { place in
-            if case .client = place { true } else { false }
+        settleQuestions(of: connection, because: .unregistered) { question in
+            if case .client = question.place { !question.challenge.isForHandler } else { false }
         }
         settleConsultations(of: connection)
         return [:]
@@ -42,8 +42,8 @@ extension Broker {
         guard let agent = connection.agent else { throw RPCError(.invalidRequest, "this connection is no agent") }
         connection.agent = nil
         log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
-        settleQuestions(of: connection, because: .unregistered) { place in
-            if case .agent = place { true } else { false }
+        settleQuestions(of: connection, because: .unregistered) { question in
+            if case .agent = question.place { true } else { false }
         }
         settleConfirmations(of: connection)
         noteRoom(at: connection)

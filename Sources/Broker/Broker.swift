@@ -157,8 +157,8 @@ public actor Broker {
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)
-        settleQuestions(of: connection, because: .disconnected) { place in
-            if case .agent = place { true } else { false }
+        settleQuestions(of: connection, because: .disconnected) { question in
+            if case .agent = question.place { true } else { false }
         }
         settleConfirmations(of: connection)
         table.forgetClient(id.tag, connection.peer.subject)

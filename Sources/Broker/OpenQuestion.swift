@@ -25,6 +25,12 @@ struct OpenQuestion {
     var deadline: Task<Void, Never>?
     /// Agents that have had it, and have no answer.
     var passedOn: Set<ConnectionID> = []
+
+    /// How it comes to where it is now.
+    func delivery(in fetch: RunningFetch) -> ChallengeDelivery {
+        guard case .client = place else { return .request }
+        return challenge.isForHandler ? fetch.params.handler?.delivery ?? .request : fetch.delivery
+    }
 }
 
 extension ConnectionID {

@@ -187,9 +187,9 @@ def test_no_secret_is_an_argument_of_a_program_of_the_shell(bash, site, tmp_path
             f"#!/bin/bash\nprintf '%s\\0' \"$0\" \"$@\" >>{tmp_path}/arguments\nexec /usr/bin/{name} \"$@\"\n")
         (tools / name).chmod(0o755)
     url = site.url.replace("://", f"://alice:{site.password}@")
+    (tmp_path / "url").write_text(url + "/page\n")
     terminal = bash(f"""PATH={tools}:$PATH; watchword_answer() {{ watchword_credential <{tmp_path}/login; }}
         read -r url <{tmp_path}/url; watchword_fetch "$url"; echo code $?""")
-    (tmp_path / "url").write_text(url + "/page\n")
     terminal.expect("code 0")
     assert terminal.end() == 0
     arguments = (tmp_path / "arguments").read_bytes()

@@ -93,9 +93,9 @@ struct MachineRun {
                 lookUps += 1
                 take(table.found(.success(keyring ?? []), for: id, environment))
             case .transfer(let request): requests.append(request)
-            case .ask(let challenge, .client):
+            case .ask(let challenge, .client), .ask(let challenge, .handler):
                 challenges.append(challenge)
-                respondents.append(.client)
+                respondents.append(challenge.isForHandler ? .handler : .client)
             case .ask(let challenge, .agents):
                 respondents.append(.agents)
                 guard asksAgents else { return take(table.notAsked(id, because: .noAgent, environment)) }

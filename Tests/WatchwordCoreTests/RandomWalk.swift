@@ -176,6 +176,9 @@ struct RandomWalk {
         let subscription = Subscription(
             delivery: .request, mode: chance(1, in: 3) ? .everything : .classic, asksCanAuthenticate: consults,
             asksUseStorage: consults)
+        if params.interaction == .ownClient, chance(1, in: 4) {
+            params.handler = Subscription(delivery: .request, mode: chance(1, in: 2) ? .everything : .classic)
+        }
         guard let plan = try? FetchPlan(params, subscription: chance(1, in: 5) ? nil : subscription) else { return }
         let subject = Self.subjects[client]
         let id = table.add(plan, of: ClientTag(value: client), subject)

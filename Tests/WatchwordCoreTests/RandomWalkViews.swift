@@ -60,6 +60,7 @@ extension FetchTable.Command {
     var name: String {
         switch self {
         case .transfer: "transfer"
+        case .ask(_, .handler): "ask the handler"
         case .ask(_, .client): "ask the client"
         case .ask(_, .agents): "ask the agents"
         case .consult: "consult"

@@ -9,19 +9,15 @@ from .connections import ADDRESSES, BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAG
 from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
+from .handlers import HANDLERS
+from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 from .logins import LOGINS
 from .waiting import WAITING
-from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
     "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
     "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
     "credentials": CREDENTIALS, "display": DISPLAY, "planted-files": PLANTED_FILES, "installation": INSTALLATION,
-    "ntlm": NTLM, "addresses": ADDRESSES,
-    "credentials": CREDENTIALS,
-    "ntlm": NTLM,
-    "credentials": CREDENTIALS, "display": DISPLAY,
-    "planted-files": PLANTED_FILES, "installation": INSTALLATION, "arguments": ARGUMENTS, "curl": CURL,
-    "logins": LOGINS,
+    "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS, "curl": CURL, "logins": LOGINS, "handlers": HANDLERS,
 }

@@ -156,7 +156,7 @@ CHALLENGES = [
     ("unasked-and-weaker", FETCH + "FetchMachine+Unasked.swift",
      "            !isDowngrade(challenge, server, memory, .server), ", "            ", "WatchwordCoreTests.UnaskedCredentialTests"),
     ("everything-decides-first", FETCH + "FetchMachine+Credentials.swift",
-     "!(plan.asksFirst && plan.subscription?.covers(entry.space) == true)", "plan.maxRedirects >= 0",
+     "!asksFirst(in: entry.space),", "plan.maxRedirects >= 0,",
      "WatchwordCoreTests.UnaskedCredentialTests"),
     ("stale-limit", FETCH + "Attempt.swift",
      "staleAnswers < Limits.staleNonces else", "staleAnswers < Limits.staleNonces + 5 else",

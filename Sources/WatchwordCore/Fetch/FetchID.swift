@@ -33,10 +33,12 @@ public struct ProgramTag: Hashable, Sendable {
 
 /// Who can be asked about a challenge, in this order (semantics rule 15).
 public enum Respondent: Sendable, Hashable, CaseIterable {
+    /// The handler that came with the fetch.
+    case handler
     /// The client whose fetch it is.
     case client
     /// The agents of the desktop, one after the other.
     case agents
 
-    var source: CredentialSource { self == .client ? .client : .agent }
+    var source: CredentialSource { self == .agents ? .agent : .client }
 }

@@ -57,12 +57,12 @@ extension FetchMachine {
             return ask(question, respondent, problem: .credentialOfWrongType, &memory)
         case .reject:
             noteRejection(of: question)
-            release(.rejected(by: respondent), slot(of: question), &memory)
+            release(.rejected(by: respondent), answeredBy: respondent, slot(of: question), &memory)
             var question = question
             question.declined.noteRejection()
             return choose(question, environment, &memory)
         case .proceed, .cancel, .useDefault:
-            release(.proceed, slot(of: question), &memory)
+            release(.proceed, answeredBy: respondent, slot(of: question), &memory)
             return proceed(question, environment, &memory)
         }
     }
@@ -122,7 +122,17 @@ extension FetchMachine {
 
     // MARK: Whether and whom
 
+    /// Rule 5: whether whoever is asked next gets every challenge at once, before anything that is stored is sent.
+    func asksFirst(in space: ProtectionSpace, after passed: PassedRespondents = []) -> Bool {
+        let handlers = [(Respondent.handler, plan.handler), (.client, plan.subscription)]
+        let next = handlers.first { respondent, handler in
+            handler?.covers(space) == true && !passed.contains(respondent)
+        }
+        return next?.1?.mode == .everything
+    }
+
     func nextRespondent(for question: Question, in space: ProtectionSpace) -> Respondent? {
+        if let handler = plan.handler, handler.covers(space), !question.declined.contains(.handler) { return .handler }
         guard plan.interaction != .none, canAuthenticate(in: space) else { return nil }
         if plan.subscription?.covers(space) == true, !question.declined.contains(.client) { return .client }
         return question.declined.contains(.agents) ? nil : .agents
@@ -230,6 +240,14 @@ extension FetchMachine {
     mutating func release(_ outcome: SpaceTurns.Outcome, _ slot: TurnSlot, _ memory: inout CredentialMemory) {
         guard let key = heldTurns.removeValue(forKey: slot) else { return }
         memory.turns.release(key, by: id, outcome)
+    }
+
+    /// What the handler of a fetch decides holds for that fetch alone.
+    mutating func release(
+        _ outcome: SpaceTurns.Outcome, answeredBy respondent: Respondent, _ slot: TurnSlot,
+        _ memory: inout CredentialMemory
+    ) {
+        release(respondent == .handler ? .passed(declined: []) : outcome, slot, &memory)
     }
 
     mutating func releaseAll(_ memory: inout CredentialMemory) {

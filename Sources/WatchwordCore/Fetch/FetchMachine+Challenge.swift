@@ -23,6 +23,7 @@ extension FetchMachine {
             url: hop.url.text, method: hop.method)
         challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state
+        challenge.isForHandler = respondent == .handler
         challenge.isDowngrade =
             question.withholdsStored || question.asked.map { isDowngrade($0, challenger, memory) } ?? false
         switch question.kind {

@@ -35,9 +35,8 @@ extension FetchMachine {
             return consult(consultation, then: .question(question))
         }
         learnRefusals(for: asked, in: space, deferred: nil, memory)
-        let asksFirst = plan.asksFirst && plan.subscription?.covers(space) == true
         let isAskedFirst =
-            isAbandoned || asksFirst && !question.declined.contains(.client)
+            isAbandoned || asksFirst(in: space, after: question.declined)
             || target(offers.challenger).asksBeforeWeaker
         if !isAskedFirst, let step = tryWhatIsAtHand(asked, space, question, environment, &memory) { return step }
         return find(asked, space, question, isAskedFirst: isAskedFirst, environment, &memory)

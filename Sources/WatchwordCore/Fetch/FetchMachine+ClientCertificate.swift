@@ -14,9 +14,7 @@ extension FetchMachine {
             return consult(consultation, then: .question(question))
         }
         let known = rememberedCertificate(memory)
-        if let known, !isAbandoned,
-            !isAskedFirst(about: .clientCertificate) || question.declined.contains(.client)
-        {
+        if let known, !isAbandoned, !asksFirst(in: space, after: question.declined) {
             return confirmCertificate(home: known.home, question, environment, &memory)
                 ?? show(known.certificate, .session, question, environment, &memory)
         }
@@ -33,7 +31,8 @@ extension FetchMachine {
         _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .credential(let credential) = answer else {
-            release(answer == .reject ? .rejected(by: respondent) : .proceed, .connection, &memory)
+            release(
+                answer == .reject ? .rejected(by: respondent) : .proceed, answeredBy: respondent, .connection, &memory)
             return goOnWithoutCertificate(question, environment, &memory)
         }
         if credential == .proposed {

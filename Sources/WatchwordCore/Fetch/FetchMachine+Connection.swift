@@ -22,8 +22,8 @@ extension FetchMachine {
         if before.trust?.fetch == id { outgoing.trust = before.trust }
         if before.certificate.isOfFetch {
             outgoing.certificate = before.certificate
-        } else if !isAskedFirst(about: .clientCertificate), let known = rememberedCertificate(memory),
-            isCertificateConsented(home: known.home, memory, now)
+        } else if !asksFirst(in: server.space(realm: nil, .clientCertificate)),
+            let known = rememberedCertificate(memory), isCertificateConsented(home: known.home, memory, now)
         {
             outgoing.certificate = .certificate(known.certificate, .session)
         }
@@ -73,11 +73,6 @@ extension FetchMachine {
     private var hasOwnCertificate: Bool { plan.certificate != nil && hop.url.origin == plan.url.origin }
 
     private var mayShowCertificates: Bool { plan.methods?.contains(.clientCertificate) ?? true }
-
-    /// Rule 5.
-    func isAskedFirst(about method: AuthenticationMethod) -> Bool {
-        plan.asksFirst && plan.subscription?.covers(server.space(realm: nil, method)) == true
-    }
 
     /// As far as the server has said it in this fetch.
     var certificateRequest: ClientCertificateRequest {

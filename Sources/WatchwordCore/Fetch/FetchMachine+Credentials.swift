@@ -78,7 +78,7 @@ extension FetchMachine {
         }
         guard let entry = found, mightUseStorage(for: entry.space, memory),
             // Where the client decides what is sent, it is asked about the challenge first.
-            !(plan.asksFirst && plan.subscription?.covers(entry.space) == true),
+            !asksFirst(in: entry.space),
             access.subject == nil || isConsented(preemptiveAttempt(entry, memory), memory, environment.now),
             plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),

@@ -80,7 +80,8 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .credential(let credential) = answer else {
-            release(answer == .reject ? .rejected(by: respondent) : .proceed, .connection, &memory)
+            release(
+                answer == .reject ? .rejected(by: respondent) : .proceed, answeredBy: respondent, .connection, &memory)
             if answer == .reject { return distrust(question, facts, environment, &memory) }
             return verifyNormally(question, facts, environment, &memory)
         }

@@ -181,7 +181,7 @@ struct FetchMachine: Sendable {
         if answer != .useDefault { question.declined.noteAnswer() }
         switch (answer, question.kind) {
         case (.cancel, _):
-            release(.cancelled(by: respondent), slot(of: question), &memory)
+            release(.cancelled(by: respondent), answeredBy: respondent, slot(of: question), &memory)
             return fail(.challengeCancelled(at: challenger(of: question)), &memory)
         case (.useDefault, _):
             question.declined.noteDefault(of: respondent)

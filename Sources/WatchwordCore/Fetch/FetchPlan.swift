@@ -31,6 +31,8 @@ public struct FetchPlan: Sendable, Equatable {
     /// Shown to the origin of `url` when it asks.
     public var certificate: CertificateCredential?
     public var interaction: Interaction
+    /// Of this fetch alone; asked before its client's subscription.
+    public var handler: Subscription?
     /// What its client said about challenges; `nil` when it did not subscribe.
     public var subscription: Subscription?
     public var useStorage: Bool
@@ -81,6 +83,7 @@ public struct FetchPlan: Sendable, Equatable {
         pinnedKey = params.tls.pin.flatMap { Hexadecimal.bytes($0.spkiSha256) }
         certificate = params.tls.certificate
         interaction = params.interaction
+        handler = params.handler
         self.subscription = params.interaction == .ownClient ? subscription : nil
         useStorage = params.useStorage
         preemption = params.preemption
@@ -103,9 +106,6 @@ public struct FetchPlan: Sendable, Equatable {
         guard let text, let password = try UserInfo(text).password else { return nil }
         return LoginCredential(user: try UserInfo(text).user, password: password, persistence: .none)
     }
-
-    /// Rule 5: every challenge goes to the client at once, and it is asked neither `canAuthenticate` nor `useStorage`.
-    var asksFirst: Bool { subscription?.mode == .everything }
 
     /// Who is named as the user: nobody else's credential serves this fetch at its own origin.
     var namedUser: Account? { credential?.shownAccount ?? userInfo.map { Account(user: $0.user) } }

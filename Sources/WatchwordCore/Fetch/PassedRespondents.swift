@@ -50,6 +50,15 @@ struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
         hasAnswer = hasAnswer || other.hasAnswer
     }
 
+    /// The part that holds for other fetches of the same client: the handler was of this fetch alone.
+    var forOtherFetches: PassedRespondents {
+        var others = self
+        others.declined.remove(.handler)
+        others.silent.remove(.handler)
+        others.unasked[.handler] = nil
+        return others
+    }
+
     /// The part that holds for the fetches of another client: the agents need not be asked twice, where they were asked or
     /// there are none. That nobody answered for this client says nothing about what the other may use.
     var forOtherClients: PassedRespondents {

@@ -191,7 +191,7 @@ struct SpaceTurns: Sendable {
         case .passed(let declined):
             for index in line.waiters.indices {
                 let isSame = line.waiters[index].client.tag == client.tag
-                line.waiters[index].declined.formUnion(isSame ? declined : declined.forOtherClients)
+                line.waiters[index].declined.formUnion(isSame ? declined.forOtherFetches : declined.forOtherClients)
             }
         }
         guard let next = line.waiters.first else {

@@ -32,6 +32,8 @@ public struct AuthChallengeParams: Sendable, Equatable {
     public var fetchID: String
     public var challenge: Challenge
     public var requester: Requester
+    /// The request of the fetch, where the challenge is for the handler that came with it.
+    public var handledRequest: RequestID?
     /// From now until the broker goes on without an answer.
     public var deadlineMs: Int
 
@@ -46,6 +48,7 @@ public struct AuthChallengeParams: Sendable, Equatable {
     public var json: JSON {
         JSON.object(["challengeId": .string(challengeID), "fetchId": .string(fetchID)])
             .adding(contentsOf: challenge.json)
+            .adding(contentsOf: handledRequest.map { ["handler": "fetch", "requestId": $0.json] } ?? [:])
             .adding(["requester": requester.json, "deadlineMs": .integer(deadlineMs)])
     }
 }

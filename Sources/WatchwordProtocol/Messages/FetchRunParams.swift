@@ -38,6 +38,8 @@ public struct FetchRunParams: Sendable, Equatable {
     public var interaction = Interaction.ownClient
     public var useStorage = true
     public var preemption = Preemption.session
+    /// Answers the challenges of this fetch, before the connection's subscription; only with the interaction `self`.
+    public var handler: Subscription?
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
     /// Time on the network, and waiting for other fetches, in all; the own questions do not count.
@@ -106,6 +108,10 @@ extension FetchRunParams {
         useStorage = try auth.boolean("useStorage") ?? useStorage
         preemption = try Preemption(auth) ?? preemption
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
+        handler = try auth.object("handler").map { given throws(InvalidParams) in try Subscription(handler: given) }
+        guard handler == nil || interaction == .ownClient else {
+            throw auth.wrong("handler", "absent where the interaction is \(interaction.rawValue)")
+        }
     }
 
     /// A list of pairs, or an object.
@@ -145,7 +151,7 @@ extension FetchRunParams {
             "credential": credential?.json, "proxy": proxy.json, "tls": tls == TLSParams() ? nil : tls.json,
             "auth": .object([
                 "interaction": .string(interaction.rawValue), "useStorage": .boolean(useStorage),
-                "preemptive": preemption.json,
+                "preemptive": preemption.json, "handler": handler?.handlerJSON,
                 "methods": methods.map { .array($0.map { .string($0.rawValue) }) },
             ]),
             "timeoutMs": timeoutMs.map { .integer($0) }, "maxInlineBodyBytes": .integer(maxInlineBodyBytes),

@@ -45,6 +45,28 @@ public struct AuthSubscribeParams: Sendable, Equatable {
     }
 }
 
+extension Subscription {
+    /// `auth.handler` of a fetch: which challenges of this fetch it answers, and how.
+    init(handler members: Members) throws(InvalidParams) {
+        try members.refuseMembers(otherThan: ["delivery", "methods", "mode"])
+        let delivery = try members.choice("delivery", as: ChallengeDelivery.self) ?? .request
+        guard [.request, .notification].contains(delivery) else {
+            throw members.wrong("delivery", "one of: request, notification")
+        }
+        self.init(
+            delivery: delivery, methods: try members.choices("methods", as: AuthenticationMethod.self),
+            mode: try members.choice("mode", as: ChallengeMode.self) ?? .classic)
+    }
+
+    /// As `auth.handler` of a fetch.
+    var handlerJSON: JSON {
+        .object([
+            "delivery": .string(delivery.rawValue),
+            "methods": methods.map { .array($0.map { .string($0.rawValue) }) }, "mode": .string(mode.rawValue),
+        ])
+    }
+}
+
 /// `agent/register`: a program of the desktop that asks people.
 public struct AgentRegisterParams: Sendable, Equatable {
     public var name: String

@@ -97,6 +97,8 @@ public struct Challenge: Sendable, Equatable {
     public var connection: ConnectionFacts?
     /// What the last answer has left to be given back with the next round; `nil` outside a scheme of several rounds.
     public var state: ExactText?
+    /// It goes to the handler of the fetch, and not to the subscription of its connection.
+    public var isForHandler = false
     /// The server has accepted a stronger scheme in this realm before: what is stored was not used.
     public var isDowngrade = false
     /// Failed attempts of this fetch at this target, over all schemes.

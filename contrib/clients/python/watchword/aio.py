@@ -11,6 +11,7 @@ import json
 from typing import Any, AsyncIterable, AsyncIterator, Awaitable, Callable, Dict, List, Optional, Set, Tuple, Union, cast
 
 from . import _trust, _wire
+from ._handlers import Handlers
 from .answers import Answer, ResolvedHandler, answer_json
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed
 from .messages import Body, Challenge, Fetched, Message, Named, Resolved, Started
@@ -27,7 +28,7 @@ class AsyncWatchword:
             self, answer: Optional[AsyncAnswerer] = None, path: Optional[str] = None, name: str = "python",
             resolved: Optional[ResolvedHandler] = None):
         self.path = _wire.socket_path(path)
-        self._answer, self._name, self._resolved = answer, name, resolved
+        self._handlers, self._name, self._resolved = Handlers(answer), name, resolved
         self._ids = itertools.count(1)
         self._replies: Dict[int, "asyncio.Future[Message]"] = {}
         # Of fetches that were begun with `start`, by name: their heads and their ends.
@@ -43,7 +44,7 @@ class AsyncWatchword:
         reader, self._writer = await self._open()
         self._receiver = asyncio.ensure_future(self._receive_all(reader))
         try:
-            await self.call("initialize", **_wire.initialize_params(self._name, self._answer is not None))
+            await self.call("initialize", **_wire.initialize_params(self._name, self._handlers.of_all is not None))
         except BaseException:
             await self.close()
             raise
@@ -167,9 +168,10 @@ class AsyncWatchword:
         number = next(self._ids)
         self._replies[number] = asyncio.get_running_loop().create_future()
         try:
-            self._send(_wire.request(number, method, params))
+            self._send(_wire.request(number, method, self._handlers.take(number, params)))
             return _wire.result_of(await self._replies[number])
         except asyncio.CancelledError:
+            self._handlers.end(number)
             with contextlib.suppress(ConnectionClosed):
                 self._send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}})
             raise
@@ -201,6 +203,7 @@ class AsyncWatchword:
         elif method == "fetch/headers":
             self._settle(self._begun, params)
         elif method == "fetch/completed":
+            self._handlers.complete(params["fetchId"])
             self._settle(self._completed, params)
         elif method is not None and "id" in message:
             self._send(_wire.unknown_method(message))
@@ -216,7 +219,9 @@ class AsyncWatchword:
             asyncio.get_running_loop().call_exception_handler(context)
 
     def _take_reply(self, message: Message) -> None:
-        waiting, result = self._replies.get(_wire.own_id(message) or 0), message.get("result") or {}
+        number = _wire.own_id(message) or 0
+        waiting, result = self._replies.get(number), message.get("result") or {}
+        self._handlers.end(number, result)
         is_wanted = waiting is not None and not waiting.done()
         if "attachToken" in result and is_wanted:
             # What is told of it may be in the same bytes as this, and comes before the caller runs again.
@@ -237,12 +242,13 @@ class AsyncWatchword:
     async def _reply(self, message: Message) -> None:
         reply: Dict[str, Any] = {"action": "cancel"}
         try:
-            if self._answer is None:
+            handler = self._handlers.of(message["params"])
+            if handler is None:
                 reply = {"action": "default"}
-            elif inspect.iscoroutinefunction(self._answer):
-                reply = answer_json(await self._answer(message["params"]))
+            elif inspect.iscoroutinefunction(handler):
+                reply = answer_json(await handler(message["params"]))
             else:
-                answer = await asyncio.to_thread(self._answer, message["params"])
+                answer = await asyncio.to_thread(handler, message["params"])
                 reply = answer_json(await answer if isinstance(answer, Awaitable) else answer)
         except Exception as error:
             context = {"message": "the answer to a challenge failed, and the fetch is cancelled", "exception": error}

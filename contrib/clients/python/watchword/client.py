@@ -8,6 +8,7 @@ import socket
 from typing import Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Optional, Set, Tuple, cast
 
 from . import _wire
+from ._handlers import Handlers
 from .answers import Answerer, ResolvedHandler, answer_json
 from .errors import BrokerError, ConnectionClosed
 from .messages import Body, Fetched, Message, Named, Resolved, Started
@@ -26,7 +27,7 @@ class Watchword:
         self._socket = _wire.connect(self.path)
         self._buffer, self._searched = bytearray(), 0
         self._ids = itertools.count(1)
-        self._answer, self._resolved = answer, resolved
+        self._handlers, self._resolved = Handlers(answer), resolved
         self._waiting: Set[int] = set()
         self._replies: Dict[int, Message] = {}
         # Of fetches that were begun with `start`, by name.
@@ -53,7 +54,8 @@ class Watchword:
     def fetch(self, url: str, data: Optional[_wire.Data] = None, **params: Any) -> Fetched:
         """The response, whatever its status: `status`, `headers`, `body` and more, as `fetch/run` returns them.
 
-        `data` is the request's body: bytes, text, a file, or an iterable of bytes. `params` are those of `fetch/run`.
+        `data` is the request's body: bytes, text, a file, or an iterable of bytes. `params` are those of `fetch/run`, and
+        `handler`, a function that answers the challenges of this fetch: where it returns `DEFAULT`, `answer` is asked.
         """
         params, large = _wire.prepare(data, params)
         if large is None:
@@ -151,13 +153,14 @@ class Watchword:
         """Any method of the protocol."""
         number = next(self._ids)
         self._waiting.add(number)
-        self._send(_wire.request(number, method, params))
+        self._send(_wire.request(number, method, self._handlers.take(number, params)))
         try:
             while number not in self._replies:
                 self._receive()
         except ConnectionClosed:
             raise
         except BaseException:
+            self._handlers.end(number)
             self._send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}})
             raise
         finally:
@@ -178,10 +181,12 @@ class Watchword:
             self._begun[params["fetchId"]] = params
         elif method == "fetch/completed":
             self._end_upload(params["fetchId"])
+            self._handlers.complete(params["fetchId"])
             self._completed[params["fetchId"]] = params
         elif method is not None and "id" in message:
             self._send(_wire.unknown_method(message))
         elif method is None and (number := _wire.own_id(message)) in self._waiting:
+            self._handlers.end(number, message.get("result"))
             self._replies[number] = message
 
     def _tell(self, end: Resolved) -> None:
@@ -195,7 +200,8 @@ class Watchword:
     def _reply(self, message: Message) -> None:
         reply = {"action": "cancel"}
         try:
-            reply = answer_json(self._answer(message["params"])) if self._answer else {"action": "default"}
+            answer = self._handlers.of(message["params"])
+            reply = answer_json(answer(message["params"])) if answer else {"action": "default"}
         finally:
             self._send({"jsonrpc": "2.0", "id": message["id"], "result": reply})
 

@@ -1,0 +1,147 @@
+"""A handler for a single fetch, beside the subscription of its connection: who is asked, in which order, and what is sent."""
+import asyncio
+import socket
+import threading
+
+import pytest
+
+from rig.bodies import eventually
+from rig.client import password_answer
+from rig.clients import site  # noqa: F401
+from rig.scripted import basic_server
+
+from watchword import DEFAULT, Watchword
+from watchword.aio import AsyncWatchword
+
+
+def handled(challenge):
+    return challenge.get("handler")
+
+
+@pytest.fixture
+def place(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    return server, password
+
+
+def test_the_order_is_handler_connection_agent(stage, place):
+    server, password = place
+    asked = []
+
+    def answer(who, reply):
+        def ask(challenge):
+            asked.append((who, challenge.get("handler"), challenge.get("requestId")))
+            return reply
+        return ask
+
+    agent = stage.client(answer=answer("agent", password_answer("bob", password)))
+    agent.call("agent/register", {"name": "desk"})
+    client = stage.client(answer=answer("client", {"action": "default"}))
+    call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {}}})
+    assert client.wait(call)["result"]["auth"]["source"] == "agent"
+    assert asked == [("client", "fetch", call), ("client", None, None), ("agent", None, None)]
+
+
+def test_it_needs_no_subscription_and_may_be_told_by_a_notification(stage, place):
+    server, password = place
+    client = stage.client(delivery="none")
+    call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {"delivery": "notification"}}})
+    while (message := client.notifications.get(timeout=20))["method"] != "auth/pending":
+        pass
+    assert message["params"]["requestId"] == call and message["params"]["handler"] == "fetch"
+    client.call("auth/respond", {"challengeId": message["params"]["challengeId"], "answer": password_answer("bob", password)})
+    assert client.wait(call)["result"]["status"] == 200
+    assert client.fetch(server.url + "/")["result"]["status"] == 200, "from the session"
+
+
+def test_what_is_stored_waits_for_its_yes(stage, place):
+    server, password = place
+    client = stage.client(answer=lambda challenge: {"action": "default" if handled(challenge) else "continue"})
+    space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
+    stored = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
+    client.call("credential/store", {"protectionSpace": space, "credential": stored})
+    silent = stage.client()
+    call = silent.start("fetch/run", {"url": server.url, "auth": {"handler": {"mode": "everything"}}})
+    asked = silent.challenges.get(timeout=20)
+    assert asked["params"]["proposedCredential"]["source"] == "session" and server.authorizations == [None]
+    # It dies: nothing that is stored is sent (semantics rule 26).
+    silent.close()
+    observer = stage.client()
+    eventually(lambda: not observer.call("fetch/list")["result"]["fetches"], "it is still there")
+    assert server.authorizations == [None]
+    assert client.fetch(server.url, auth={"handler": {"mode": "everything"}})["result"]["status"] == 200
+
+
+def test_who_cannot_answer_any_more_is_not_asked_and_sends_nothing(stage):
+    """It has shut down its writing side before the server challenges."""
+    gate, password = threading.Event(), stage.secret()
+    inner = basic_server("bob", password).handler
+    server = stage.server(lambda request: gate.wait(20) and inner(request))
+    client = stage.client()
+    space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
+    stored = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
+    client.call("credential/store", {"protectionSpace": space, "credential": stored})
+    call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {"mode": "everything"}}})
+    eventually(lambda: server.requests, "no request")
+    client.socket.shutdown(socket.SHUT_WR)
+    # The broker has heard of it before it hears this.
+    assert "result" in stage.client().call("ping")
+    gate.set()
+    assert client.wait(call)["result"]["status"] == 401
+    assert server.authorizations == [None] and client.challenges.empty()
+
+
+def test_a_client_that_ends_its_subscription_keeps_the_handler(stage, place):
+    server, password = place
+    client = stage.client()
+    call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {}}})
+    asked = client.challenges.get(timeout=20)
+    client.call("auth/unsubscribe")
+    client.reply(asked, password_answer("bob", password))
+    assert client.wait(call)["result"]["status"] == 200
+
+
+@pytest.mark.parametrize("auth, member", [
+    ({"handler": {"delivery": "result"}}, "delivery"), ({"handler": {"hosts": ["h"]}}, "hosts"),
+    ({"handler": {}, "interaction": "agent"}, "handler"), ({"handler": True}, "handler")])
+def test_what_is_no_handler_is_refused(stage, auth, member):
+    failure = stage.client().fetch("http://127.0.0.1:1/", auth=auth)["error"]
+    assert failure["data"]["kind"] == "invalidParams" and member in str(failure["data"])
+
+
+def test_python(site):
+    asked = []
+    with Watchword(answer=lambda challenge: asked.append("all"), path=site.broker_path) as broker:
+        assert broker.fetch(site.url + "/page", handler=lambda challenge: ("bob", site.password))["status"] == 200
+        broker.call("session/clear")
+        assert broker.fetch(site.url + "/page", handler=lambda challenge: DEFAULT)["status"] == 401 and asked == ["all"]
+        begun = broker.start(site.url + "/page", handler=lambda challenge: ("bob", site.password))
+        assert b"".join(broker.read(begun)) and broker.finish(begun)["status"] == 200
+        assert asked == ["all"] and not broker._handlers._of_request
+
+
+def test_python_with_many_at_once(site):
+    """Each fetch is asked about at its own handler."""
+    async def run():
+        asked = {}
+
+        def handler(number):
+            async def ask(challenge):
+                asked.setdefault(number, []).append(challenge["url"])
+                return ("bob", site.password) if number % 2 else DEFAULT
+            return ask
+
+        async with AsyncWatchword(path=site.broker_path) as broker:
+            found = await asyncio.gather(*(
+                broker.fetch(f"{site.url}/page?{number}", handler=handler(number), auth={"useStorage": False}) for number in range(6)))
+            begun = await broker.start(f"{site.url}/page?7", handler=handler(7), auth={"useStorage": False})
+            body = b"".join([part async for part in broker.read(begun)])
+            await broker.finish(begun)
+            assert body and not broker._handlers._of_request
+        return [one["status"] for one in found], asked
+
+    statuses, asked = asyncio.run(run())
+    assert all(url.endswith(f"?{number}") for number, urls in asked.items() for url in urls)
+    assert all(statuses[number] == 200 for number in (1, 3, 5))

@@ -1,0 +1,123 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// A handler for a single fetch, beside the subscription of its connection: it is asked first, and speaks for its fetch alone.
+@Suite struct FetchHandlerTests {
+    private func run(
+        _ handler: Subscription = Subscription(delivery: .request), isSubscribed: Bool = true,
+        subscription: Subscription = Subscription(delivery: .request), session: SessionCache = SessionCache(),
+        keyring: [KeyringItem]? = nil
+    ) throws -> MachineRun {
+        var run = try MachineRun(
+            session: session, isSubscribed: isSubscribed, subscription: subscription, keyring: keyring
+        ) { $0.handler = handler }
+        run.asksAgents = true
+        run.start()
+        run.challengeBasic()
+        return run
+    }
+
+    @Test func theOrderIsHandlerConnectionAgents() throws {
+        var run = try run()
+        run.answer(.useDefault)
+        run.answer(.useDefault)
+        run.answer(.useDefault)
+        #expect(run.respondents == [.handler, .client, .agents])
+        #expect(run.challenges.map(\.isForHandler) == [true, false, false])
+        #expect(run.result?.response.status == 401)
+    }
+
+    @Test func itNeedsNoSubscription() throws {
+        var run = try run(isSubscribed: false)
+        #expect(run.respondents == [.handler])
+        run.answer(user: "bob", "pw")
+        run.respond(200)
+        #expect(run.authorizations == [nil, basic("bob", "pw")])
+        #expect(run.result?.authentication?.source == .client)
+    }
+
+    @Test(arguments: [ChallengeAnswer.proceed, .cancel])
+    func itsDecisionIsTheLastWordOnItsFetch(answer: ChallengeAnswer) throws {
+        var run = try run()
+        run.answer(answer)
+        #expect(run.respondents == [.handler])
+        #expect(!run.isAsking)
+    }
+
+    @Test func whatItIsNotForGoesToTheConnection() throws {
+        let run = try run(Subscription(delivery: .request, methods: [.httpDigest]))
+        #expect(run.respondents == [.client])
+    }
+
+    @Test func inItsModeEverythingNothingStoredIsSentUnlessItPasses() throws {
+        let stored = [item("1", exact("bob"), "stored")]
+        let everything = Subscription(delivery: .request, mode: .everything)
+        var run = try run(everything, keyring: stored)
+        #expect(run.authorizations == [nil])
+        #expect(run.challenges[0].proposedCredential?.user == "bob")
+        run.answer(.useDefault)
+        #expect(run.authorizations == [nil, basic("bob", "stored")])
+        let classic = try self.run(subscription: everything, keyring: stored)
+        #expect(classic.authorizations == [nil, basic("bob", "stored")])
+    }
+
+    @Test func inItsModeEverythingNothingIsSentUnasked() throws {
+        var first = try run()
+        first.answer(user: "bob", "pw")
+        first.respond(200)
+        let second = try run(Subscription(delivery: .request, mode: .everything), session: first.session)
+        #expect(second.authorizations == [nil])
+        #expect(second.respondents == [.handler])
+    }
+
+    @Test func afterItsSilenceOnlyAnAnswerSendsAnything() throws {
+        let everything = Subscription(delivery: .request, mode: .everything)
+        var run = try run(everything, keyring: [item("1", exact("bob"), "stored")])
+        run.unanswered()
+        #expect(run.respondents == [.handler, .client])
+        run.unanswered()
+        run.answer(.proceed)
+        #expect(run.authorizations == [nil])
+    }
+
+    @Test func aClientThatIsNotAskedAboutConnectionsIsNotAskedAfterIt() throws {
+        var run = TableRun()
+        let fetch = try run.fetch("https://h/") { $0.handler = Subscription(delivery: .request) }
+        run.fail(fetch, .certificate(.clientCertificateRequired))
+        #expect(run.question(fetch)?.isForHandler == true)
+        run.answer(fetch, .useDefault)
+        #expect(run.challenges.count == 1 && run.asking.isEmpty)
+    }
+
+    @Test(arguments: [ChallengeAnswer.proceed, .cancel, .reject])
+    func whatItDecidesHoldsForNoOtherFetch(answer: ChallengeAnswer) throws {
+        var run = TableRun()
+        let own = try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) }
+        let other = try run.fetch(client: 1)
+        for id in [own, other] { run.challenge(id) }
+        #expect(run.asking == [own])
+        run.answer(own, answer)
+        #expect(run.question(other)?.isForHandler == false)
+    }
+
+    @Test func thatItPassedHoldsForNoOtherFetch() throws {
+        var run = TableRun()
+        let ids = try (1...2).map { _ in try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) } }
+        for id in ids { run.challenge(id) }
+        for _ in [Respondent.handler, .client, .agents] { run.answer(ids[0], .useDefault) }
+        #expect(run.question(ids[1])?.isForHandler == true)
+    }
+
+    @Test func itsCredentialServesWhoWaitsForIt() throws {
+        var run = TableRun()
+        let own = try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) }
+        let other = try run.fetch(client: 1)
+        for id in [own, other] { run.challenge(id) }
+        run.answer(own, user: "bob", "pw")
+        run.serve(password: "pw")
+        #expect(run.results.values.map(\.response.status) == [200, 200])
+        #expect(run.challenges.count == 1)
+    }
+}
