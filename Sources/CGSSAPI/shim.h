@@ -52,13 +52,15 @@ static OM_uint32 watchword_gss_acquire_kerberos_only(OM_uint32 *minor, gss_cred_
     return major;
 }
 
-// One step of a SPNEGO login. `input` is NULL at first.
+// One step of a SPNEGO login. `input` is NULL at first, `binding` where the channel has none.
 static OM_uint32 watchword_gss_step(
     OM_uint32 *minor, gss_cred_id_t credential, gss_ctx_id_t *context, gss_name_t name, int delegates,
-    gss_buffer_t input, gss_buffer_t output) {
+    gss_buffer_t binding, gss_buffer_t input, gss_buffer_t output) {
+    struct gss_channel_bindings_struct channel = {0};
+    if (binding != NULL) channel.application_data = *binding;
     return gss_init_sec_context(
         minor, credential, context, name, &watchword_gss_spnego, GSS_C_MUTUAL_FLAG | (delegates ? GSS_C_DELEG_FLAG : 0),
-        0, GSS_C_NO_CHANNEL_BINDINGS, input, NULL, output, NULL, NULL);
+        0, binding != NULL ? &channel : GSS_C_NO_CHANNEL_BINDINGS, input, NULL, output, NULL, NULL);
 }
 
 #endif

@@ -18,14 +18,22 @@ final class NegotiateLogin: @unchecked Sendable {
     private var isComplete = false
 
     /// Blocks while it asks the KDC, which may take minutes when none answers.
+    /// - Parameter serverEndPoint: see `ServerEndPoint`; `nil` where there is nothing to be bound to.
     /// - Throws: `TransferFailure` with cause `noTicket`.
-    init(host: String, delegates: Bool) throws(TransferFailure) {
+    init(host: String, delegates: Bool, serverEndPoint: [UInt8]?) throws(TransferFailure) {
         let service = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         var minor: OM_uint32 = 0
         try Self.check(watchword_gss_import_service(&minor, service, &name), minor, service)
         try Self.check(watchword_gss_acquire_kerberos_only(&minor, &credential), minor, service)
         var token = gss_buffer_desc()
-        let major = watchword_gss_step(&minor, credential, &context, name, delegates ? 1 : 0, nil, &token)
+        var binding = serverEndPoint.map(ServerEndPoint.applicationData) ?? []
+        let major = binding.withUnsafeMutableBytes { bytes in
+            var channel = gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
+            return withUnsafeMutablePointer(to: &channel) { channel in
+                watchword_gss_step(
+                    &minor, credential, &context, name, delegates ? 1 : 0, bytes.isEmpty ? nil : channel, nil, &token)
+            }
+        }
         defer { Self.release(&token) }
         try Self.check(major, minor, service)
         isComplete = major == GSS_S_COMPLETE
@@ -51,7 +59,7 @@ final class NegotiateLogin: @unchecked Sendable {
             var input = gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
             var output = gss_buffer_desc()
             var minor: OM_uint32 = 0
-            let major = watchword_gss_step(&minor, credential, &context, name, 0, &input, &output)
+            let major = watchword_gss_step(&minor, credential, &context, name, 0, nil, &input, &output)
             Self.release(&output)
             isComplete = major == GSS_S_COMPLETE
             return isComplete

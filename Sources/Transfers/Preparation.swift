@@ -19,7 +19,8 @@ struct Prepared: Sendable {
             for handshake in request.handshakes where handshake.scheme == .negotiate {
                 let isOrigin = handshake.target == .origin
                 let host = isOrigin ? request.url.origin.host.string : request.proxy?.host
-                let login = try NegotiateLogin(host: host ?? "", delegates: handshake.delegates)
+                let login = try NegotiateLogin(
+                    host: host ?? "", delegates: handshake.delegates, serverEndPoint: handshake.serverEndPoint)
                 if isOrigin { prepared.login = login } else { prepared.proxyLogin = login }
             }
             return prepared

@@ -26,6 +26,8 @@ final class Transfer {
     let login: NegotiateLogin?
     /// Of the connection to the origin, when it is a protected one.
     private(set) var originTLS: TLSRecord?
+    /// See `TransferResponse.serverEndPoint`.
+    private(set) var serverEndPoint: [UInt8]?
     private(set) var proxyTLS: TLSRecord?
 
     private(set) var headers = ResponseHeaders()
@@ -323,6 +325,7 @@ final class Transfer {
         {
             originTLS = record
         }
+        if headers.asksForTicket { serverEndPoint = ServerEndPoint.hash(on: easy) }
         guard !isUnrequestedSwitch, framingProblem == nil else {
             stopped = .malformedResponse
             return false

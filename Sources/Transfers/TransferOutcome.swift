@@ -77,6 +77,7 @@ extension Transfer {
         response.isFromProxy = isFromProxy
         response.clientCertificateRequest = originTLS?.certificateRequest
         response.clientCertificate = certificate?.content
+        response.serverEndPoint = serverEndPoint
         response.usedKeptConnection = easy.number(CURLINFO_NUM_CONNECTS) == 0
         return response
     }

@@ -247,6 +247,24 @@ import WatchwordProtocol
         #expect(run.asksAbout(fetch) == .httpBasic)
     }
 
+    @Test func aTicketIsBoundToTheCertificateOfWhoeverAsked() throws {
+        var run = try run(proxy: wayOut)
+        let fetch = try run.fetch("https://h/")
+        run.receive(fetch, 401, [HeaderField("WWW-Authenticate", "Negotiate")]) { $0.serverEndPoint = [1, 2, 3] }
+        #expect(run.last(fetch)?.handshake?.serverEndPoint == [1, 2, 3])
+    }
+
+    /// What a proxy passes on is not about the proxy's certificate.
+    @Test func aTicketForAProxyIsBoundToNothing() throws {
+        var run = try run(proxy: try ProxyEndpoint("http://p:3128"))
+        let fetch = try run.fetch("http://i/")
+        run.receive(fetch, 407, [HeaderField("Proxy-Authenticate", "Negotiate")]) {
+            ($0.isFromProxy, $0.serverEndPoint) = (true, [1, 2, 3])
+        }
+        #expect(run.last(fetch)?.handshake?.target == .proxy)
+        #expect(run.last(fetch)?.handshake?.serverEndPoint == nil)
+    }
+
     @Test func refusedTicketsAreNoReasonForAWeakerSchemeEither() throws {
         var run = try run()
         let stored = try run.fetch("https://h/a/")

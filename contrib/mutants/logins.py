@@ -3,6 +3,16 @@
 from .paths import CORE, DAEMON_BROKER, FETCH, TRANSFERS
 
 LOGINS = [
+    ("ticket-bound", "Sources/WatchwordCore/Fetch/FetchMachine+Choosing.swift",
+     "if space.proxyType == nil { attempt.serverEndPoint = question.response?.serverEndPoint }\n",
+     "attempt.serverEndPoint = nil\n", "WatchwordCoreTests.HandshakeFetchTests"),
+    ("ticket-for-a-proxy-unbound", "Sources/WatchwordCore/Fetch/FetchMachine+Choosing.swift",
+     "if space.proxyType == nil { attempt.serverEndPoint", "if !space.host.isEmpty { attempt.serverEndPoint",
+     "WatchwordCoreTests.HandshakeFetchTests"),
+    ("ticket-names-the-channel", "Sources/Transfers/NegotiateLogin.swift", "bytes.isEmpty ? nil : channel, nil", "nil, nil",
+     "Tests/EndToEnd/test_channel_binding.py"),
+    ("broken-hash-replaced", "Sources/Transfers/ServerEndPoint.swift", "algorithm == NID_md5 || algorithm == NID_sha1",
+     "algorithm == NID_md5", "TransfersTests.ServerEndPointTests"),
     ("trial-aged", FETCH + "Attempt.swift",
      "provenAt.map { now - $0 < Limits.acceptanceAge } ?? false", "provenAt.map { now >= $0 } ?? false",
      "WatchwordCoreTests.AgedCredentialTests"),

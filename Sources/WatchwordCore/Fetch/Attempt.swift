@@ -18,6 +18,8 @@ struct Attempt: Sendable, Equatable {
     var staleAnswers = 0
     /// What the server's proof will be about, where the last request said it in Digest.
     var digestExchange: DigestExchange?
+    /// Of the connection that challenged: what a ticket is bound to.
+    var serverEndPoint: [UInt8]?
     /// The server has taken it in this fetch.
     var isAccepted = false
     /// See `Candidate.provenAt`.
@@ -142,7 +144,8 @@ extension Attempt {
             return Handshake(scheme: .ntlm, target: target, user: user, domain: domain, password: credential.secret)
         case .negotiate:
             let delegates = target == .origin && challenger.matches(rules.delegationHosts)
-            return Handshake(scheme: .negotiate, target: target, delegates: delegates)
+            return Handshake(
+                scheme: .negotiate, target: target, delegates: delegates, serverEndPoint: serverEndPoint)
         default:
             return nil
         }

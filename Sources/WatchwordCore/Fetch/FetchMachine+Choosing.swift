@@ -177,7 +177,9 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         if let step = confirm(candidate, in: space, question, environment, &memory) { return step }
-        outgoing[space.proxyType == nil ? .server : .proxy] = Attempt(asked, space, candidate)
+        var attempt = Attempt(asked, space, candidate)
+        if space.proxyType == nil { attempt.serverEndPoint = question.response?.serverEndPoint }
+        outgoing[space.proxyType == nil ? .server : .proxy] = attempt
         if asked.isHandshake { handshakeQuestion = question }
         return transfer(environment, &memory)
     }

@@ -55,12 +55,15 @@ public struct Handshake: Sendable, Equatable {
     public var password: Secret?
     /// Negotiate: the server gets a ticket with which it can act for the user.
     public var delegates: Bool
+    /// Negotiate: what the ticket is bound to; see `TransferResponse`.
+    public var serverEndPoint: [UInt8]?
 
     public init(
         scheme: Scheme, target: Target, user: ExactText = "", domain: ExactText = "", password: Secret? = nil,
-        delegates: Bool = false
+        delegates: Bool = false, serverEndPoint: [UInt8]? = nil
     ) {
         self.delegates = delegates
+        self.serverEndPoint = serverEndPoint
         self.scheme = scheme
         self.target = target
         self.user = user

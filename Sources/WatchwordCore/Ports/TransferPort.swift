@@ -91,6 +91,9 @@ public struct TransferResponse: Sendable, Equatable {
     public var clientCertificateRequest: ClientCertificateRequest?
     /// The certificate that this connection was ready to show.
     public var clientCertificate: CertificateContent?
+    /// Of a 401 with Negotiate over TLS: the hash of the server's certificate, with which a login is bound to this channel
+    /// (`tls-server-end-point`, RFC 5929 section 4).
+    public var serverEndPoint: [UInt8]?
     /// It came over a connection that an earlier transfer had made, and logged in where its identity says so.
     public var usedKeptConnection = false
     /// Of a request whose body comes through a socket: whether it can be sent again.

@@ -51,6 +51,10 @@ class Pair:
         """SHA-256, in lower-case hexadecimal."""
         return self.certificate.fingerprint(hashes.SHA256()).hex()
 
+    @property
+    def der(self):
+        return self.certificate.public_bytes(serialization.Encoding.DER)
+
     def write(self, folder, stem):
         """STEM.pem and STEM.key"""
         folder = pathlib.Path(folder)
@@ -73,7 +77,8 @@ class Authority(Pair):
             .sign(signer.key, hashes.SHA256()))
         super().__init__(key, certificate)
 
-    def issue(self, common_name="localhost", names=("localhost", "127.0.0.1"), start=-1, end=1, bits=None, client=False, must_staple=False):
+    def issue(self, common_name="localhost", names=("localhost", "127.0.0.1"), start=-1, end=1, bits=None, client=False, must_staple=False,
+              digest=hashes.SHA256()):
         """A leaf, valid from `start` to `end` in days from now."""
         key = new_key(bits)
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
@@ -86,7 +91,7 @@ class Authority(Pair):
             builder = builder.add_extension(x509.SubjectAlternativeName([general_name(one) for one in names]), critical=False)
         if must_staple:
             builder = builder.add_extension(x509.TLSFeature([x509.TLSFeatureType.status_request]), critical=False)
-        return Pair(key, builder.sign(self.key, hashes.SHA256()))
+        return Pair(key, builder.sign(self.key, digest))
 
     def status(self, leaf, revoked=False):
         """An OCSP response, DER."""

@@ -4,6 +4,8 @@ import pathlib
 import socket
 import ssl
 
+from cryptography.hazmat.primitives import hashes
+
 from .authority import Authority, self_signed
 from .scripted import ScriptedServer, response
 from .servers import Server, find, free_port
@@ -20,7 +22,7 @@ class Certificates:
     """
 
     KINDS = ["good", "other-good", "self-signed", "expired", "not-yet-valid", "wrong-name", "unknown-issuer", "weak-key",
-             "incomplete-chain", "revoked", "stapled"]
+             "incomplete-chain", "revoked", "stapled", "sha384"]
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -31,6 +33,7 @@ class Certificates:
             "not-yet-valid": issue(start=2, end=9), "wrong-name": issue("elsewhere.test", ["elsewhere.test"]),
             "unknown-issuer": self.stranger.issue(), "weak-key": issue(bits=1024), "incomplete-chain": middle.issue(),
             "revoked": issue(), "stapled": issue(must_staple=True),
+            "sha384": issue(digest=hashes.SHA384()),
             "client": issue("Alice Client", client=True, bits=2048), "other-client": issue("Bob Client", client=True),
             "stranger": self.stranger.issue("Stranger Client", client=True),
             "expired-client": issue("Late Client", client=True, start=-9, end=-2)}

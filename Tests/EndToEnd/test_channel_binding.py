@@ -1,0 +1,72 @@
+"""Negotiate over TLS is bound to the server's certificate (`tls-server-end-point`): a server checks it with another project's
+GSS-API, and a login that somebody passes on to another server is of no use there."""
+import base64
+import hashlib
+
+import gssapi
+import pytest
+
+from rig.scripted import response
+
+KERBEROS = '[schemes]\nnegotiate = ["localhost"]\n'
+ASKS = response(401, b"please log in", "WWW-Authenticate: Negotiate")
+
+
+class Service:
+    """Accepts logins that are bound to the certificate `der`; `seen` is what became of each."""
+
+    def __init__(self, realm, der, function):
+        self.credentials = gssapi.Credentials(usage="accept", store={"keytab": f"FILE:{realm.keytab}"})
+        name = b"tls-server-end-point:" + hashlib.new(function, der).digest()
+        self.binding, self.seen = gssapi.raw.ChannelBindings(application_data=name), []
+
+    def __call__(self, request):
+        if request.authorization is None:
+            return ASKS
+        token = base64.b64decode(request.authorization.removeprefix("Negotiate "))
+        try:
+            login = gssapi.raw.accept_sec_context(token, self.credentials, channel_bindings=self.binding)
+        except gssapi.exceptions.BadChannelBindingsError:
+            self.seen.append("bound to something else")
+            return ASKS
+        self.seen.append(gssapi.raw.display_name(login.initiator_name, False).name.decode())
+        return response(200, b"welcome", f"WWW-Authenticate: Negotiate {base64.b64encode(login.token).decode()}")
+
+
+@pytest.fixture
+def accepting(monkeypatch, realm, certificates):
+    for name in ["KRB5_CONFIG", "KRB5RCACHENAME"]:
+        monkeypatch.setenv(name, realm.service_environment[name])
+    return lambda kind, function="sha256": Service(realm, certificates.pairs[kind].der, function)
+
+
+@pytest.fixture
+def client(stage, realm, kerberos_users, certificates):
+    stage.configured(KERBEROS, "--ca-file", str(certificates / "ca.pem"), environment=realm.log_in("alice", kerberos_users["alice"]))
+    return stage.client(answer=lambda challenge: {"action": "continue"})
+
+
+@pytest.mark.parametrize("kind, function", [("good", "sha256"), ("sha384", "sha384")])
+def test_a_login_is_bound_to_the_certificate_of_the_server(client, accepting, tls_server, kind, function):
+    service = accepting(kind, function)
+    server = tls_server(kind, service)
+    for number in range(3):
+        result = client.fetch(f"{server.url}/{number}")["result"]
+        assert result["status"] == 200 and result["auth"]["source"] == "ambient"
+    assert service.seen == ["alice@WATCHWORD.TEST"] * 3
+
+
+def test_a_login_that_is_passed_on_is_of_no_use(client, accepting, tls_server):
+    """Somebody with another certificate for the name, who hands the login to the real server."""
+    service = accepting("good")
+    server = tls_server("other-good", service)
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert service.seen == ["bound to something else"]
+
+
+def test_without_tls_there_is_nothing_to_bind_to(stage, client, accepting):
+    """MIT's acceptor takes what is bound to nothing, unless it is told otherwise."""
+    service = accepting("good")
+    server = stage.server(service)
+    assert client.fetch(f"http://localhost:{server.port}/")["result"]["status"] == 200
+    assert service.seen == ["alice@WATCHWORD.TEST"]
