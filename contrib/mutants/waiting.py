@@ -9,7 +9,7 @@ WAITING = [
      "{ (declined, unasked, hasAnswer) = ([], [:], true) }", "{ self = [] }",
      "WatchwordCoreTests.UnansweredTests"),
     ("silence-is-inherited-by-the-same-client-only", "Sources/WatchwordCore/Turns/SpaceTurns.swift",
-     "isSame ? declined.forOtherFetches : declined.forOtherClients", "declined.forOtherFetches", "WatchwordCoreTests.UnansweredTests"),
+     "isSame ? declined.forOtherFetches : declined.forOtherClients", "isSame ? declined.forOtherFetches : declined.forOtherFetches", "WatchwordCoreTests.UnansweredTests"),
     ("silence-about-storage", FETCH + "FetchMachine+Unanswered.swift",
      "        storageAnswer = false\n", "        if case .useStorage = consultation { storageAnswer = false }\n",
      "WatchwordCoreTests.UnansweredTests"),
