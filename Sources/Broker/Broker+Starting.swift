@@ -47,6 +47,10 @@ extension Broker {
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")
         }
+        guard params.handler == nil || subscription?.delivery != .result else {
+            throw InvalidParams(
+                "params.auth.handler goes with the deliveries request and notification of the connection")
+        }
         plan.mayNameFiles = !connection.isConfined
         plan.isRestricted = connection.peer.entrance == .restricted
         do throws(FetchFailure) {

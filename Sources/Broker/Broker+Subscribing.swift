@@ -17,6 +17,7 @@ extension Broker {
         settleQuestions(of: connection, because: .unregistered) { question in
             if case .client = question.place { !question.challenge.isForHandler } else { false }
         }
+        noteRoom(at: connection)
         settleConsultations(of: connection)
         return [:]
     }

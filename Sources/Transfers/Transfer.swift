@@ -28,6 +28,8 @@ final class Transfer {
     private(set) var originTLS: TLSRecord?
     /// See `TransferResponse.serverEndPoint`.
     private(set) var serverEndPoint: [UInt8]?
+    /// The certificate of a connection that the login is not for.
+    private(set) var changedChannel: [UInt8]??
     private(set) var proxyTLS: TLSRecord?
 
     private(set) var headers = ResponseHeaders()
@@ -128,7 +130,7 @@ final class Transfer {
                 guard let context else { return CURLE_SSL_CONNECT_ERROR }
                 return Transfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
             }, owner)
-        if !gate.isOpen {
+        if !gate.isOpen || request.boundEndPoint != nil {
             try easy.set(
                 request: { owner, address, _, port, _ in
                     let isAdmitted = Transfer.at(owner).maySend(to: address, port: port)
@@ -308,7 +310,11 @@ final class Transfer {
     }
 
     private func maySend(to address: UnsafePointer<CChar>?, port: Int32) -> Bool {
-        gate.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port))
+        guard gate.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port)) else { return false }
+        guard let bound = request.boundEndPoint else { return true }
+        let shown = ServerEndPoint.hash(on: easy)
+        if shown != bound { changedChannel = .some(shown) }
+        return shown == bound
     }
 
     private func record(header line: UnsafeRawBufferPointer) -> Bool {
@@ -325,7 +331,7 @@ final class Transfer {
         {
             originTLS = record
         }
-        if headers.asksForTicket { serverEndPoint = ServerEndPoint.hash(on: easy) }
+        if headers.isComplete, headers.status == 401 { serverEndPoint = ServerEndPoint.hash(on: easy) }
         guard !isUnrequestedSwitch, framingProblem == nil else {
             stopped = .malformedResponse
             return false

@@ -17,6 +17,7 @@ extension Transfer {
 
     private func result(_ code: CURLcode) -> TransferPort.Outcome {
         if let stopped { return .failure(stoppedFailure(stopped)) }
+        if let changedChannel { return .failure(channelChanged(changedChannel)) }
         if code != CURLE_OK, let failure = gate.failure(for: request) { return .failure(failure) }
         if let end = code == CURLE_OK || isRefusedTunnel ? ntlm.endOfTransfer : ntlm.end {
             if let failure = TransferFailure(end, for: request) { return .failure(failure) }
@@ -159,6 +160,13 @@ extension Transfer {
             .timedOut,
             "The transfer with \(request.url.origin.text) went slower than \(limit.bytesPerSecond) bytes per second for \(limit.seconds) seconds."
         )
+    }
+
+    private func channelChanged(_ serverEndPoint: [UInt8]?) -> TransferFailure {
+        TransferFailure(
+            .tlsFailed,
+            "\(request.url.origin.text) shows another certificate on each connection, and a Kerberos login is good for one. Ask whoever runs it, or look at what is between you and the server.",
+            cause: .channelChanged(serverEndPoint: serverEndPoint))
     }
 
     private func stoppedFailure(_ kind: TransferFailure.Kind) -> TransferFailure {

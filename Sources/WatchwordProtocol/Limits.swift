@@ -82,6 +82,8 @@ public enum Limits {
     public static let authenticationRounds = 20
     /// Digest `stale=true` in a row that are answered; libcurl alone would go on for ever.
     public static let staleNonces = 2
+    /// Of a ticket to another certificate, because the connection shows another one than the last.
+    public static let channelChanges = 3
     /// Challenges in one response; more are not read.
     public static let challengesPerResponse = 32
     /// The authentication fields of one response together.

@@ -2,6 +2,7 @@
 GSS-API, and a login that somebody passes on to another server is of no use there."""
 import base64
 import hashlib
+import itertools
 
 import gssapi
 import pytest
@@ -61,6 +62,46 @@ def test_a_login_that_is_passed_on_is_of_no_use(client, accepting, tls_server):
     service = accepting("good")
     server = tls_server("other-good", service)
     assert client.fetch(server.url)["result"]["status"] == 401
+    assert service.seen == ["bound to something else"]
+
+
+@pytest.mark.parametrize("bound, status, seen", [
+    ("other-good", 200, ["alice@WATCHWORD.TEST"]), ("good", 401, ["bound to something else"])])
+def test_another_certificate_on_the_second_connection(client, accepting, tls_server, bound, status, seen):
+    """Of a farm, whose server checks its own; of somebody in between, who lets only the first connection through."""
+    service = accepting(bound)
+
+    def handle(request):
+        server.leaf = "other-good"
+        return service(request)
+
+    server = tls_server("good", handle)
+    assert client.fetch(server.url)["result"]["status"] == status
+    assert service.seen == seen
+
+
+def test_a_farm_that_changes_for_ever_is_given_up(client, accepting, tls_server):
+    service = accepting("good")
+    server = tls_server("good", service)
+    shown = itertools.cycle(["other-good", "good"])
+    context = server._context
+
+    def changing():
+        server.leaf = next(shown)
+        return context()
+
+    server._context = changing
+    failure = client.fetch(server.url)
+    assert failure["error"]["data"]["kind"] == "cannotConnect" and "another certificate" in failure["error"]["message"], failure
+    assert service.seen == []
+
+
+@pytest.mark.parametrize("field", ['Basic realm="x", Negotiate', "NTLM, Negotiate", ", Negotiate"])
+def test_the_way_in_which_it_is_asked_for_switches_nothing_off(client, accepting, tls_server, field):
+    service = accepting("good")
+    asks = response(401, b"please log in", f"WWW-Authenticate: {field}")
+    server = tls_server("other-good", lambda request: service(request) if request.authorization else asks)
+    client.fetch(server.url)
     assert service.seen == ["bound to something else"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.clients import site  # noqa: F401
-from rig.scripted import basic_server
+from rig.scripted import basic_server, response
 
 from watchword import DEFAULT, Watchword
 from watchword.aio import AsyncWatchword
@@ -93,6 +93,44 @@ def test_who_cannot_answer_any_more_is_not_asked_and_sends_nothing(stage):
     assert server.authorizations == [None] and client.challenges.empty()
 
 
+def test_each_handler_is_asked_whatever_the_connection_decides(stage, place):
+    """Two fetches of one client into one space: the subscription has the question, and the one with a handler waits."""
+    server, password = place
+    client = stage.client()
+    first = client.start("fetch/run", {"url": server.url + "/1"})
+    asked = client.challenges.get(timeout=20)
+    second = client.start("fetch/run", {"url": server.url + "/2", "auth": {"handler": {}}})
+    eventually(lambda: client.call("server/status")["result"]["fetches"]["waiting"] == 1, "it does not wait")
+    client.reply(asked, {"action": "continue"})
+    assert client.wait(first)["result"]["status"] == 401
+    own = client.challenges.get(timeout=20)
+    assert own["params"]["requestId"] == second
+    client.reply(own, password_answer("bob", password))
+    assert client.wait(second)["result"]["status"] == 200
+
+
+def test_the_next_round_of_a_scheme_is_for_whoever_made_the_last_one(stage):
+    def handle(request):
+        if request.authorization == "Steps two":
+            return response(200, b"welcome")
+        return response(401, b"", f"WWW-Authenticate: Steps {'second' if request.authorization else 'first'}")
+
+    asked = []
+
+    def answer(challenge):
+        asked.append((challenge.get("handler"), challenge.get("state")))
+        step, state = ("two", None) if challenge.get("state") else ("one", "after-one")
+        credential = {"type": "header", "scheme": "Steps", "value": step, **({"state": state} if state else {})}
+        return {"action": "credential", "credential": credential}
+
+    server = stage.server(handle)
+    for delivery in ["request", "none"]:
+        client = stage.client(answer=answer, delivery=delivery)
+        found = client.fetch(server.url, auth={"handler": {}})
+        assert found["result"]["status"] == 200, found
+    assert asked == [("fetch", None), ("fetch", "after-one")] * 2
+
+
 def test_a_client_that_ends_its_subscription_keeps_the_handler(stage, place):
     server, password = place
     client = stage.client()
@@ -105,10 +143,15 @@ def test_a_client_that_ends_its_subscription_keeps_the_handler(stage, place):
 
 @pytest.mark.parametrize("auth, member", [
     ({"handler": {"delivery": "result"}}, "delivery"), ({"handler": {"hosts": ["h"]}}, "hosts"),
-    ({"handler": {}, "interaction": "agent"}, "handler"), ({"handler": True}, "handler")])
+    ({"handler": {"methods": "all"}}, "methods"), ({"handler": {}, "interaction": "agent"}, "handler"), ({"handler": True}, "handler")])
 def test_what_is_no_handler_is_refused(stage, auth, member):
     failure = stage.client().fetch("http://127.0.0.1:1/", auth=auth)["error"]
     assert failure["data"]["kind"] == "invalidParams" and member in str(failure["data"])
+
+
+def test_it_does_not_go_with_questions_as_results(stage):
+    failure = stage.client(delivery="result").fetch("http://127.0.0.1:1/", auth={"handler": {}})["error"]
+    assert failure["data"]["kind"] == "invalidParams" and "deliveries" in str(failure["data"])
 
 
 def test_python(site):

@@ -59,8 +59,6 @@ import WatchwordProtocol
         #expect(run.challenges[0].proposedCredential?.user == "bob")
         run.answer(.useDefault)
         #expect(run.authorizations == [nil, basic("bob", "stored")])
-        let classic = try self.run(subscription: everything, keyring: stored)
-        #expect(classic.authorizations == [nil, basic("bob", "stored")])
     }
 
     @Test func inItsModeEverythingNothingIsSentUnasked() throws {
@@ -82,9 +80,52 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
+    @Test func inTheModeClassicItHasToNameWhatIsAboutConnections() throws {
+        var run = TableRun()
+        let fetch = try run.fetch("https://h/", subscription: nil) { $0.handler = Subscription(delivery: .request) }
+        run.fail(fetch, .certificate(.clientCertificateRequired))
+        #expect(run.challenges.map(\.respondent) == [.agents])
+    }
+
+    @Test func aSubscriptionThatDecidesFirstDoesSoBehindAHandlerToo() throws {
+        let everything = Subscription(delivery: .request, mode: .everything)
+        var run = try run(subscription: everything, keyring: [item("1", exact("bob"), "stored")])
+        #expect(run.authorizations == [nil] && run.respondents == [.handler])
+        run.answer(.useDefault)
+        #expect(run.authorizations == [nil] && run.respondents == [.handler, .client])
+        run.answer(.useDefault)
+        #expect(run.authorizations == [nil, basic("bob", "stored")])
+    }
+
+    @Test(arguments: [ChallengeAnswer.proceed, .cancel, .reject])
+    func whatOthersDecideIsNotDecidedForIt(answer: ChallengeAnswer) throws {
+        var run = TableRun()
+        let other = try run.fetch(client: 1)
+        let own = try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) }
+        for id in [other, own] { run.challenge(id) }
+        #expect(run.asking == [other] && run.isWaiting(own))
+        run.answer(other, answer)
+        if answer == .reject { run.answer(other, .proceed) }
+        #expect(run.question(own)?.isForHandler == true)
+    }
+
+    @Test func aCertificateThatOthersAcceptIsItsToJudge() throws {
+        var run = TableRun()
+        let other = try run.fetch("https://h/", client: 1, subscription: pinning)
+        let own = try run.fetch("https://h/", client: 1, subscription: pinning) {
+            $0.handler = Subscription(delivery: .request, mode: .everything)
+        }
+        for id in [other, own] { run.fail(id, .untrusted(1)) }
+        #expect(run.asking == [other])
+        run.answer(other, trust(1))
+        #expect(run.question(own)?.isForHandler == true)
+    }
+
     @Test func aClientThatIsNotAskedAboutConnectionsIsNotAskedAfterIt() throws {
         var run = TableRun()
-        let fetch = try run.fetch("https://h/") { $0.handler = Subscription(delivery: .request) }
+        let fetch = try run.fetch("https://h/") {
+            $0.handler = Subscription(delivery: .request, methods: [.clientCertificate])
+        }
         run.fail(fetch, .certificate(.clientCertificateRequired))
         #expect(run.question(fetch)?.isForHandler == true)
         run.answer(fetch, .useDefault)

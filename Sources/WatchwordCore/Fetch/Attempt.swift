@@ -26,6 +26,10 @@ struct Attempt: Sendable, Equatable {
     var provenAt: Duration?
     /// See `Candidate.mark`.
     var mark: ForgetLog.Mark?
+    /// See `Candidate.respondent`.
+    var respondent: Respondent?
+    /// How often it was bound to another certificate.
+    var rebindings = 0
     /// Its use is in the account.
     var isNoted = false
 
@@ -38,6 +42,7 @@ struct Attempt: Sendable, Equatable {
         home = candidate.home
         provenAt = candidate.provenAt
         mark = candidate.mark
+        respondent = candidate.respondent
     }
 
     /// Whether other fetches may send it at the same time (semantics rule 22).

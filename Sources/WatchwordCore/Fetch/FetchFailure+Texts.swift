@@ -45,7 +45,7 @@ extension TransferFailure.Cause {
             .clientKeyMismatch, .tokenPINNotTried, .clientCertificateRefused, .clientCertificateRequired:
             .clientCertificateRejected
         // It may work later, unchanged: after a kinit, or when the KDC answers.
-        case .noTicket: .cannotConnect
+        case .noTicket, .channelChanged: .cannotConnect
         case .serverProofWrong: .serverNotAuthentic
         case .charactersUnsupported: .invalidAnswer
         case .ntlmChallengeUnusable, .ntlmNotContinued: .notSupported

@@ -29,13 +29,9 @@ extension FetchMachine {
         var question = question
         question.ask(next)
         if case .header(_, let state) = attempt.credential.form { question.state = state }
-        let respondent: Respondent? =
-            switch attempt.source {
-            case .client: .client
-            case .agent: .agents
-            default: nextRespondent(for: question, in: attempt.space)
-            }
-        guard let respondent else { return giveUp(question, environment, &memory) }
+        guard let respondent = attempt.respondent ?? nextRespondent(for: question, in: attempt.space) else {
+            return giveUp(question, environment, &memory)
+        }
         return ask(question, respondent, problem: nil, &memory)
     }
 
@@ -99,6 +95,7 @@ extension FetchMachine {
         var candidate = Candidate(credential: credential, source: respondent.source, home: access.home)
         candidate.mark = question.mark
         candidate.isAnswer = true
+        candidate.respondent = respondent
         return attempt(candidate, for: asked, in: space, question, environment, &memory)
     }
 
@@ -122,17 +119,34 @@ extension FetchMachine {
 
     // MARK: Whether and whom
 
-    /// Rule 5: whether whoever is asked next gets every challenge at once, before anything that is stored is sent.
+    /// Rule 5: whether somebody who has not passed gets every challenge at once, before anything that is stored is sent.
     func asksFirst(in space: ProtectionSpace, after passed: PassedRespondents = []) -> Bool {
         let handlers = [(Respondent.handler, plan.handler), (.client, plan.subscription)]
-        let next = handlers.first { respondent, handler in
-            handler?.covers(space) == true && !passed.contains(respondent)
+        return handlers.contains { respondent, handler in
+            handler?.mode == .everything && handler?.covers(space) == true && !passed.contains(respondent)
         }
-        return next?.1?.mode == .everything
+    }
+
+    /// Whether the fetch's own handler is asked next: what others have decided is not decided for it.
+    func isForHandler(_ question: Question) -> Bool {
+        space(of: question).flatMap { nextRespondent(for: question, in: $0) } == .handler
+    }
+
+    /// Whether the handler is asked also where others have found something: about certificates always, about logins in the
+    /// mode `everything`.
+    func isAsked(about found: SpaceTurns.Found, _ question: Question) -> Bool {
+        guard case .login = found else { return true }
+        return plan.handler?.mode == .everything
+    }
+
+    /// Rule 3: in the mode `classic` it has to say that it answers about connections, by naming the method.
+    private func handlerCovers(_ space: ProtectionSpace) -> Bool {
+        guard let handler = plan.handler, handler.covers(space) else { return false }
+        return TurnSlot(space) != .connection || handler.mode == .everything || handler.methods != nil
     }
 
     func nextRespondent(for question: Question, in space: ProtectionSpace) -> Respondent? {
-        if let handler = plan.handler, handler.covers(space), !question.declined.contains(.handler) { return .handler }
+        if handlerCovers(space), !question.declined.contains(.handler) { return .handler }
         guard plan.interaction != .none, canAuthenticate(in: space) else { return nil }
         if plan.subscription?.covers(space) == true, !question.declined.contains(.client) { return .client }
         return question.declined.contains(.agents) ? nil : .agents

@@ -159,6 +159,9 @@ extension FetchMachine {
             return challenged(Question(.login(offers, .proxy), outcome), offers, .proxy, environment, &memory)
         case .noTicket, .charactersUnsupported:
             return technicalFailure(nil, environment, &memory)
+        case .channelChanged(let serverEndPoint):
+            return bindAgain(serverEndPoint, environment, &memory)
+                ?? technicalFailure(FetchFailure(failure), environment, &memory)
         case .ntlmChallengeUnusable, .ntlmNotContinued:
             return technicalFailure(FetchFailure(failure), environment, &memory)
         default:
@@ -172,6 +175,20 @@ extension FetchMachine {
         rounds += 1
         guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(server, &memory) }
         return choose(question, environment, &memory)
+    }
+
+    /// One of several servers behind the name, or somebody in between: to that one a ticket that names its own certificate is of
+    /// no use anywhere else.
+    private mutating func bindAgain(
+        _ serverEndPoint: [UInt8]?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep? {
+        guard var attempt = outgoing.server, attempt.challenge == .negotiate, let serverEndPoint,
+            attempt.rebindings < Limits.channelChanges
+        else { return nil }
+        attempt.rebindings += 1
+        attempt.serverEndPoint = serverEndPoint
+        outgoing.server = attempt
+        return transfer(environment, &memory)
     }
 
     /// Rule 8 of the order of schemes (security rules, 6.7): a login that could not even be made leads to a question, and never

@@ -12,6 +12,8 @@ struct Candidate: Sendable, Equatable {
     var provenAt: Duration?
     /// Somebody has answered with it.
     var isAnswer = false
+    /// Who has brought it, where it did not come from what is stored.
+    var respondent: Respondent?
     /// When the login with it began, among what was forgotten by hand; `nil` before.
     var mark: ForgetLog.Mark?
 

@@ -42,7 +42,8 @@ extension FetchMachine {
         if plan.interaction == .none { return .interaction }
         let cause =
             question.declined.unasked[.agents] ?? (question.declined.contains(.agents) ? .noAgent : .canAuthenticate)
-        return cause == .noAgent && question.declined.unasked[.client] == .unsubscribed ? .unsubscribed : cause
+        let isUnsubscribed = [.handler, .client].contains { question.declined.unasked[$0] == .unsubscribed }
+        return cause == .noAgent && isUnsubscribed ? .unsubscribed : cause
     }
 
     /// Nobody answers the last `consult`: nothing that is stored is used, and nobody is asked about the space.

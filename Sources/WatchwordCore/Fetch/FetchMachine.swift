@@ -248,8 +248,12 @@ struct FetchMachine: Sendable {
         case .turn, .lookAgain, .taken:
             return choose(question, environment, &memory)
         case .accepted(let found, let isShared):
+            if isForHandler(question), isAsked(about: found, question) { return choose(question, environment, &memory) }
             question.mark = nil
             return follow(found, isShared: isShared, question, environment, &memory)
+        case .proceed where isForHandler(question), .cancelled where isForHandler(question),
+            .rejected where isForHandler(question):
+            return choose(question, environment, &memory)
         case .proceed:
             question.declined.noteAnswer()
             return proceed(question, environment, &memory)

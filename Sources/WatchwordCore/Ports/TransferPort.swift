@@ -155,6 +155,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case addressDenied
         /// Negotiate: there is no Kerberos ticket for the service, and none can be had. Nothing was sent.
         case noTicket
+        /// The ticket names another certificate than the connection shows, which has this hash. Nothing was sent.
+        case channelChanged(serverEndPoint: [UInt8]?)
         /// Negotiate: the answer to the ticket is not from the service that the ticket is for. Digest: the proof at the end of
         /// the response is wrong.
         case serverProofWrong

@@ -17,7 +17,9 @@ class Handlers(Generic[T]):
         if handler is None:
             return params
         self._of_request[number] = handler
-        return {**params, "auth": {**params.get("auth", {}), "handler": {}}}
+        auth = params.get("auth") or {}
+        # `auth/pending` is not heard here.
+        return {**params, "auth": {**auth, "handler": {**(auth.get("handler") or {}), "delivery": "request"}}}
 
     def end(self, number: int, result: Any = None) -> None:
         """The request has its reply: only a fetch that it has begun in steps goes on."""
@@ -30,4 +32,5 @@ class Handlers(Generic[T]):
         self.end(self._requests.pop(fetch, 0))
 
     def of(self, challenge: Dict[str, Any]) -> Optional[T]:
-        return self._of_request.get(challenge["requestId"]) if challenge.get("handler") == "fetch" else self.of_all
+        """Raises `LookupError` for a fetch that nobody here waits for any more."""
+        return self._of_request[challenge["requestId"]] if challenge.get("handler") == "fetch" else self.of_all

@@ -170,10 +170,11 @@ class AsyncWatchword:
         try:
             self._send(_wire.request(number, method, self._handlers.take(number, params)))
             return _wire.result_of(await self._replies[number])
-        except asyncio.CancelledError:
+        except BaseException as error:
             self._handlers.end(number)
-            with contextlib.suppress(ConnectionClosed):
-                self._send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}})
+            if isinstance(error, asyncio.CancelledError):
+                with contextlib.suppress(ConnectionClosed):
+                    self._send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}})
             raise
         finally:
             self._replies.pop(number)

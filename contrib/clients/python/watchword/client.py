@@ -153,8 +153,8 @@ class Watchword:
         """Any method of the protocol."""
         number = next(self._ids)
         self._waiting.add(number)
-        self._send(_wire.request(number, method, self._handlers.take(number, params)))
         try:
+            self._send(_wire.request(number, method, self._handlers.take(number, params)))
             while number not in self._replies:
                 self._receive()
         except ConnectionClosed:
@@ -200,10 +200,16 @@ class Watchword:
     def _reply(self, message: Message) -> None:
         reply = {"action": "cancel"}
         try:
-            answer = self._handlers.of(message["params"])
-            reply = answer_json(answer(message["params"])) if answer else {"action": "default"}
+            reply = self._answer(message["params"])
         finally:
             self._send({"jsonrpc": "2.0", "id": message["id"], "result": reply})
+
+    def _answer(self, challenge: Any) -> Dict[str, Any]:
+        try:
+            handler = self._handlers.of(challenge)
+        except LookupError:
+            return {"action": "cancel"}
+        return answer_json(handler(challenge)) if handler else {"action": "default"}
 
     def _next_line(self) -> bytes:
         while (end := self._buffer.find(b"\n", self._searched)) < 0:
