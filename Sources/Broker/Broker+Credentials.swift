@@ -21,19 +21,21 @@ extension Broker {
     ) -> JSON {
         let session = table.sessionCredentials(of: id.tag, now: clock.now).map { credential in
             CredentialDescription(
-                id: .session(credential.number), pattern: credential.space, user: credential.user,
+                id: .session(credential.number), kind: credential.isToken ? .token : .password,
+                pattern: credential.space, user: credential.user,
                 domain: credential.domain, path: credential.path, expiresAt: credential.expiresAt,
                 persistence: .forSession, source: .session, isDefault: credential.isDefault,
                 lastUsed: credential.lastUse)
         }
         let stored = ((try? items.get()) ?? []).map { item in
             CredentialDescription(
-                id: .keyring(item.id), pattern: item.pattern, user: item.account.user,
+                id: .keyring(item.id), kind: .password, pattern: item.pattern, user: item.account.user,
                 domain: item.account.domain, path: item.path, expiresAt: item.expiresAt, persistence: .permanent,
                 source: .keyring, isDefault: item.isDefault,
                 lastUsed: nil)
         }
-        let all = (session + stored).filter { description in pattern?.contains(description.pattern) ?? true }
+        let decided = table.connectionDecisions(of: id.tag, now: clock.now)
+        let all = (session + decided + stored).filter { description in pattern?.contains(description.pattern) ?? true }
         return ["credentials": .array(all.map(\.json)), "keyring": keyringStatus()]
     }
 
@@ -88,6 +90,11 @@ extension Broker {
                     })
             }
             return nil
+        case .id(let id):
+            let (count, orders) = table.forget(decision: id, of: connection.id.tag)
+            perform(orders, connection.cause)
+            guard count > 0 else { throw unknown(id) }
+            return ["removed": .integer(count)]
         case .pattern(let pattern):
             let (count, orders) = table.forget(number: nil, pattern: pattern, of: connection.id.tag)
             let cause = connection.cause
@@ -114,6 +121,7 @@ extension Broker {
             }
             perform(orders, connection.cause)
             return [:]
+        case .trust, .certificate: throw unknown(params.id)
         case .keyring(let name):
             let id = connection.id
             markDefault(name, connection.cause) { broker, result in broker.connections[id]?.complete(call, result) }

@@ -138,11 +138,11 @@ def test_the_list_is_a_table(stage, shell):
     store(shell, "dave", stage.secret(), site="HTTP://[::1]/x?y")
     done = shell.run("credentials", "list")
     lines = done.stdout.decode().splitlines()
-    assert lines[0].split() == ["ID", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT"]
-    assert [line.split()[:6] for line in lines[1:]] == [
-        ["session:1", "bob", SITE, "Staff", "Basic", "session"],
-        ["session:2", "carol", SITE + ":8443", "会社", "Digest", "session"],
-        ["session:3", "dave", "http://[::1]", "(any)", "(any)", "session"],
+    assert lines[0].split() == ["ID", "TYPE", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT", "CERTIFICATE"]
+    assert [line.split()[:7] for line in lines[1:]] == [
+        ["session:1", "password", "bob", SITE, "Staff", "Basic", "session"],
+        ["session:2", "password", "carol", SITE + ":8443", "会社", "Digest", "session"],
+        ["session:3", "password", "dave", "http://[::1]", "(any)", "(any)", "session"],
     ]
     # Two wide characters take the room of four.
     columns = [lines[1].index("Basic"), lines[2].index("Digest") + 2, lines[3].rindex("(any)")]

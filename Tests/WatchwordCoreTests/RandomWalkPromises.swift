@@ -145,7 +145,10 @@ extension RandomWalk {
     private mutating func checkStored(_ pattern: SpacePattern, after command: FetchTable.Command?) {
         guard case .transfer(let request)? = command else { return }
         let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
-        let isException = request.trustedKey != nil && problems(at: place) != [] && pattern.proxyType == nil
+        // The exception itself is kept, where somebody has said so.
+        let isException =
+            request.trustedKey != nil && problems(at: place) != [] && pattern.proxyType == nil
+            && pattern.authenticationMethod != .serverTrust
         if request.proxy?.host == "q" || isException { problem = "what was led somewhere is stored" }
     }
 

@@ -3,6 +3,23 @@
 from .paths import CLIENTS, CORE, DAEMON_BROKER, FETCH, PROTOCOL, TRANSFERS, SOCKET
 
 CONNECTIONS = [
+    ("forgotten-decisions-close-connections", FETCH + "FetchTable+Decisions.swift",
+     "            memory.identities.forget(where: decision.isBehind)\n", "", "WatchwordCoreTests.InventoryTests"),
+    ("forgotten-decisions-of-open-questions", FETCH + "FetchTable+Decisions.swift",
+     "            memory.forgets.note(.credentials(decision.space, user: nil))\n", "", "WatchwordCoreTests.InventoryTests"),
+    ("forgotten-decisions-for-good", FETCH + "FetchTable+Decisions.swift",
+     "if meant.contains(where: \\.isPermanent) {", "if meant.isEmpty {", "WatchwordCoreTests.InventoryTests"),
+    ("forgotten-trust-under-way", FETCH + "FetchMachine+ServerTrust.swift",
+     "trust.fetch == nil { outgoing.trust = rememberedTrust(memory) }", "trust.fetch == nil, hop.url.path.isEmpty { outgoing.trust = nil }",
+     "WatchwordCoreTests.InventoryTests"),
+    ("forgotten-certificate-under-way", FETCH + "FetchMachine+ServerTrust.swift",
+     "!isCertificateConsented(home: $0.home, memory, now) }) ?? true", "!isCertificateConsented(home: $0.home, memory, now) }) ?? false",
+     "WatchwordCoreTests.InventoryTests"),
+    ("inventory-of-others", FETCH + "FetchTable+Decisions.swift",
+     "memory.decisions.all.filter { sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) }\n", "memory.decisions.all\n",
+     "WatchwordCoreTests.InventoryTests"),
+    ("inventory-without-pin", CORE + "Connection/ConnectionDecision.swift",
+     '!$0.starts(with: "pin-".utf8)', '!$0.starts(with: "pin-source".utf8)', "WatchwordCoreTests.InventoryTests"),
     ("trust-fingerprint", FETCH + "FetchMachine+ServerTrust.swift",
      "Hexadecimal.bytes(trust.spkiSha256) == leaf else", "Hexadecimal.bytes(trust.spkiSha256) != nil else",
      "WatchwordCoreTests.ServerTrustFetchTests"),

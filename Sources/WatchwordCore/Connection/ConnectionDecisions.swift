@@ -27,6 +27,7 @@ public struct TrustedKey: Sendable, Hashable {
 /// Bounded: the oldest goes first.
 struct ConnectionDecisions: Sendable {
     private struct Exception: Sendable {
+        let number: Int
         let key: TrustedKey
         /// In whose part it is; `nil` for that of all.
         let owner: Partition?
@@ -35,6 +36,7 @@ struct ConnectionDecisions: Sendable {
     }
 
     private struct Shown: Sendable {
+        let number: Int
         let origin: Origin
         let owner: Partition?
         let certificate: CertificateCredential
@@ -44,6 +46,7 @@ struct ConnectionDecisions: Sendable {
 
     private var exceptions: [Exception] = []
     private var certificates: [Shown] = []
+    private var lastNumber = 0
 
     var isEmpty: Bool { certificates.isEmpty && !exceptions.contains { !$0.isPermanent } }
 
@@ -59,7 +62,10 @@ struct ConnectionDecisions: Sendable {
         exceptions.removeAll {
             $0.key.origin == key.origin && ($0.isPermanent ? isPermanent : isPermanent || $0.owner == owner)
         }
-        exceptions.append(Exception(key: key, owner: isPermanent ? nil : owner, isPermanent: isPermanent, since: now))
+        lastNumber += 1
+        exceptions.append(
+            Exception(
+                number: lastNumber, key: key, owner: isPermanent ? nil : owner, isPermanent: isPermanent, since: now))
         if exceptions.count > Limits.rememberedDecisions {
             let ofOne = exceptions.firstIndex { !$0.isPermanent && $0.owner != nil }
             exceptions.remove(at: ofOne ?? exceptions.firstIndex { !$0.isPermanent } ?? 0)
@@ -82,28 +88,55 @@ struct ConnectionDecisions: Sendable {
         certificates.first { $0.origin == origin && $0.owner == owner }?.certificate
     }
 
+    /// Returns whether that is news.
+    @discardableResult
     mutating func remember(
         _ certificate: CertificateCredential, at origin: Origin, owner: Partition?, now: Duration
-    ) {
+    ) -> Bool {
         let known = certificates.firstIndex { $0.origin == origin && $0.owner == owner }
         if let known, certificates[known].certificate.isSame(as: certificate),
             certificates[known].certificate.acceptedContent == certificate.acceptedContent
         {
             certificates[known].lastUse = now
-            return
+            return false
         }
         if let known { certificates.remove(at: known) }
+        lastNumber += 1
         certificates.append(
-            Shown(origin: origin, owner: owner, certificate: certificate, since: now, lastUse: now))
+            Shown(
+                number: lastNumber, origin: origin, owner: owner, certificate: certificate, since: now, lastUse: now))
         if certificates.count > Limits.rememberedDecisions {
             // What programs have for themselves goes before what all have.
             certificates.remove(at: certificates.firstIndex { $0.owner != nil } ?? 0)
         }
+        return true
     }
 
-    /// If it is still this one.
-    mutating func forget(_ certificate: CertificateCredential, at origin: Origin) {
+    /// If it is still this one. Returns whether it was there.
+    @discardableResult
+    mutating func forget(_ certificate: CertificateCredential, at origin: Origin) -> Bool {
+        let count = certificates.count
         certificates.removeAll { $0.origin == origin && $0.certificate.isSame(as: certificate) }
+        return certificates.count < count
+    }
+
+    // MARK: By hand
+
+    /// Everything that is remembered, in the order in which it came.
+    var all: [ConnectionDecision] {
+        let trusted = exceptions.map {
+            ConnectionDecision(number: $0.number, owner: $0.owner, what: .trust($0.key, isPermanent: $0.isPermanent))
+        }
+        let shown = certificates.map {
+            ConnectionDecision(
+                number: $0.number, owner: $0.owner, what: .certificate($0.certificate, $0.origin), lastUse: $0.lastUse)
+        }
+        return (trusted + shown).sorted { $0.number < $1.number }
+    }
+
+    mutating func forget(_ decision: ConnectionDecision) {
+        exceptions.removeAll { $0.number == decision.number }
+        certificates.removeAll { $0.number == decision.number }
     }
 
     // MARK: The end of them

@@ -81,8 +81,11 @@ extension FetchMachine {
         if problem == .certificateRefused {
             note(.certificateRefused, server.space(realm: nil, .clientCertificate), nil, source, nil, &memory)
         }
-        judge(server.space(realm: nil, .clientCertificate), nil, isAccepted: false, &memory)
-        memory.decisions.forget(certificate, at: hop.url.origin)
+        let space = server.space(realm: nil, .clientCertificate)
+        judge(space, nil, isAccepted: false, &memory)
+        if memory.decisions.forget(certificate, at: hop.url.origin) {
+            memory.add(.changed(CredentialChange(.forgotten, space)))
+        }
         memory.identities.forget { $0.certificate?.isSame(as: certificate) == true }
         // What the file holds now has not been refused.
         if problem != .certificateChanged { targets[server, default: TargetRecord()].noteRefusal(of: certificate) }

@@ -101,7 +101,9 @@ extension FetchMachine {
             if source != .session { judge(space, nil, isAccepted: true, &memory) }
             let isCurrent = outgoing.certificateMark.map { memory.forgets.isCurrent($0, for: space) } ?? false
             if isCurrent, certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
-                memory.decisions.remember(certificate, at: hop.url.origin, owner: access.homeOfCertificates, now: now)
+                let isNews = memory.decisions.remember(
+                    certificate, at: hop.url.origin, owner: access.homeOfCertificates, now: now)
+                if isNews { memory.add(.changed(CredentialChange(.stored, space))) }
             }
             release(
                 isCurrent ? .accepted(.certificate(certificate, source)) : .passed(declined: []), .connection, &memory)
@@ -122,6 +124,7 @@ extension FetchMachine {
         let known = memory.decisions.trustedKey(at: key.origin, owner: access.home)
         if let known, known.spkiSha256 == key.spkiSha256, known.isPermanent || !isPermanent { return }
         memory.decisions.trust(key, isPermanent: isPermanent, owner: access.home, now: now)
+        memory.add(.changed(CredentialChange(.stored, server.space(realm: nil, .serverTrust))))
         if isPermanent || known?.isPermanent == true { memory.add(.keepTrust(memory.decisions.permanentKeys)) }
     }
 

@@ -50,6 +50,7 @@ extension FetchMachine {
         _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         if memory.decisions.forgetTrust(at: hop.url.origin) {
+            memory.add(.changed(CredentialChange(.forgotten, server.space(realm: nil, .serverTrust))))
             memory.add(.keepTrust(memory.decisions.permanentKeys))
         }
         return transfer(environment, &memory)
@@ -147,10 +148,12 @@ extension FetchMachine {
             outgoing[side] = nil
             memory.turns.endTrial(by: id, in: attempt.space)
         }
+        // What is remembered may have been forgotten by hand meanwhile.
+        if let trust = outgoing.trust, trust.fetch == nil { outgoing.trust = rememberedTrust(memory) }
         let space = server.space(realm: nil, .clientCertificate)
         if case .certificate(_, .session) = outgoing.certificate,
             !mayUseStorage(for: space, memory)
-                || rememberedCertificate(memory).map({ !isCertificateConsented(home: $0.home, memory, now) }) ?? false
+                || rememberedCertificate(memory).map({ !isCertificateConsented(home: $0.home, memory, now) }) ?? true
         {
             outgoing.certificate = .undecided
         }

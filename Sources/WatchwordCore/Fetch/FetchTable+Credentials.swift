@@ -6,6 +6,7 @@ extension FetchTable {
     public struct SessionCredential: Sendable, Equatable {
         /// Names it for as long as the broker runs.
         public var number: Int
+        public var isToken: Bool
         public var space: SpacePattern
         /// `nil` for a token.
         public var user: ExactText?
@@ -31,9 +32,10 @@ extension FetchTable {
     public var isLocked: Bool { memory.isLocked }
 
     public func sessionCredentials(of client: ClientTag, now: Duration) -> [SessionCredential] {
-        memory.session.listing(now: now).filter { sharing.lets(client, manage: $0) }.map { listing in
+        memory.session.listing(now: now).filter { sharing.lets(client, manage: $0.owner) }.map { listing in
             SessionCredential(
-                number: listing.number, space: listing.space, user: listing.user, domain: listing.domain,
+                number: listing.number, isToken: listing.isToken, space: listing.space, user: listing.user,
+                domain: listing.domain,
                 path: listing.path, expiresAt: listing.expiresAt, isDefault: listing.isDefault,
                 lastUse: listing.lastUse.map { now - $0 })
         }
@@ -62,25 +64,30 @@ extension FetchTable {
         memory.session.supersede(with: credential, for: pattern, owner: owner(client))
     }
 
-    /// Forgets credentials of the session: one, or all that are for `pattern`. Returns how many.
+    /// Forgets credentials of the session: one, or all that are for `pattern`, and what else is remembered for its spaces.
+    /// Returns how many.
     public mutating func forget(
         number: Int?, pattern: SpacePattern?, of client: ClientTag
     ) -> (count: Int, orders: [Order]) {
         var forgotten: [SessionListing] = []
         let sharing = sharing
         let count = memory.session.forget { listing in
-            guard sharing.lets(client, manage: listing) else { return false }
+            guard sharing.lets(client, manage: listing.owner) else { return false }
             let isMeant = number.map { $0 == listing.number } ?? pattern.map { $0.contains(listing.space) } ?? false
             if isMeant { forgotten.append(listing) }
             return isMeant
         }
-        if let pattern { memory.forgets.note(.credentials(pattern, user: nil)) }
+        var decided = 0
+        if let pattern {
+            memory.forgets.note(.credentials(pattern, user: nil))
+            decided = forgetDecisions(of: client) { pattern.contains($0.space) }
+        }
         for listing in forgotten {
             memory.forgets.note(.credentials(listing.space, user: listing.user))
             memory.add(
                 .changed(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
         }
-        return (count, takeOrders())
+        return (count + decided, takeOrders())
     }
 
     /// Somebody forgets an item of the keyring, now or in a moment: of these spaces, or of any where that is `nil`.
@@ -98,7 +105,9 @@ extension FetchTable {
 
     /// `nil` when there is no such credential in the session.
     public mutating func setDefault(number: Int, of client: ClientTag, now: Duration) -> [Order]? {
-        let listing = memory.session.listing(now: now).first { $0.number == number && sharing.lets(client, manage: $0) }
+        let listing = memory.session.listing(now: now).first {
+            $0.number == number && sharing.lets(client, manage: $0.owner)
+        }
         guard let listing, let isChange = memory.session.prefer(number, now: now) else { return nil }
         if isChange {
             memory.add(
@@ -203,10 +212,11 @@ public struct ForgetMark: Sendable {
 
 extension FetchTable.Sharing {
     /// By hand a user manages what all programs have brought, those in sandboxes too.
-    fileprivate func lets(_ client: ClientTag, manage listing: SessionListing) -> Bool {
-        switch listing.owner {
-        case .client(let owner): self == .client && owner == client
-        case .subject, .nameless, nil: self != .client
+    /// - Parameter isForAll: whether it is used for every client, whatever is shared.
+    func lets(_ client: ClientTag, manage owner: Partition?, isForAll: Bool = false) -> Bool {
+        switch owner {
+        case .client(let owner): owner == client
+        case .subject, .nameless, nil: isForAll || self != .client
         }
     }
 }

@@ -76,6 +76,7 @@ struct GivenCredential: Sendable {
 /// What the session cache says of an entry: everything but the secret.
 struct SessionListing: Sendable, Equatable {
     let number: Int
+    let isToken: Bool
     let space: SpacePattern
     let user: ExactText?
     let domain: ExactText?
@@ -89,6 +90,7 @@ struct SessionListing: Sendable, Equatable {
 
     init(_ entry: SessionEntry) {
         number = entry.number
+        isToken = entry.credential.form == .token
         space = SpacePattern(entry.space)
         user = entry.credential.shownUser
         domain = entry.credential.account.domain
@@ -102,6 +104,7 @@ struct SessionListing: Sendable, Equatable {
 
     init(_ given: GivenCredential) {
         number = given.number
+        isToken = given.credential.form == .token
         space = given.pattern
         user = given.credential.shownUser
         domain = given.credential.account.domain

@@ -86,80 +86,14 @@ public struct CredentialReference: Sendable, Equatable {
         guard let id = CredentialID(try members.required("id", members.string("id"))) else {
             throw members.wrong("id", "an id of credential/list")
         }
+        switch id {
+        case .session, .keyring: break
+        case .trust, .certificate: throw members.wrong("id", "that of a password or a token")
+        }
         self.id = id
     }
 
     public init(id: CredentialID) { self.id = id }
 
     public var json: JSON { ["id": .string(id.text)] }
-}
-
-/// Names a stored credential: `session:7`, or `keyring:` and the keyring's own name.
-public enum CredentialID: Sendable, Hashable {
-    case session(Int)
-    case keyring(String)
-
-    public init?(_ text: String) {
-        if text.hasPrefix("session:"), let number = Int(text.dropFirst(8)) {
-            self = .session(number)
-        } else if text.hasPrefix("keyring:/"), text.utf8.count <= 512 {
-            self = .keyring(String(text.dropFirst(8)))
-        } else {
-            return nil
-        }
-    }
-
-    public var text: String {
-        switch self {
-        case .session(let number): "session:\(number)"
-        case .keyring(let name): "keyring:\(name)"
-        }
-    }
-}
-
-/// One line of `credential/list`: everything but the secret.
-public struct CredentialDescription: Sendable, Equatable {
-    public var id: CredentialID
-    public var pattern: SpacePattern
-    /// `nil` for a token.
-    public var user: ExactText?
-    /// The Windows domain, where one was given apart from the user.
-    public var domain: ExactText?
-    /// What is good for this path and below only; `nil` for the whole server.
-    public var path: ExactText?
-    /// Since 1970.
-    public var expiresAt: Duration?
-    public var persistence: Persistence
-    public var source: CredentialSource
-    public var isDefault: Bool
-    /// How long ago it was used last; `nil` when the broker does not know.
-    public var lastUsed: Duration?
-
-    public init(
-        id: CredentialID, pattern: SpacePattern, user: ExactText?, domain: ExactText?, path: ExactText? = nil,
-        expiresAt: Duration? = nil, persistence: Persistence,
-        source: CredentialSource, isDefault: Bool, lastUsed: Duration?
-    ) {
-        self.id = id
-        self.pattern = pattern
-        self.user = user
-        self.domain = domain
-        self.path = path
-        self.expiresAt = expiresAt
-        self.persistence = persistence
-        self.source = source
-        self.isDefault = isDefault
-        self.lastUsed = lastUsed
-    }
-
-    public var json: JSON {
-        .object([
-            "id": .string(id.text), "protectionSpace": pattern.json, "user": user?.json ?? .null,
-            "domain": domain?.json, "path": path?.json,
-            "expiresAt": expiresAt.map { .string(UTCTime.text($0.wholeMilliseconds)) },
-            "persistence": .string(persistence.rawValue),
-            "source": .string(source.rawValue),
-            "isDefault": .boolean(isDefault), "lastUsedMs": lastUsed.map { .integer($0.wholeMilliseconds) },
-        ])
-    }
 }

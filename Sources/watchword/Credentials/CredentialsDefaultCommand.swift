@@ -17,7 +17,12 @@ struct CredentialsDefaultCommand: ParsableCommand {
     @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
-    func validate() throws { _ = try CredentialID(argument: id) }
+    func validate() throws {
+        switch try CredentialID(argument: id) {
+        case .session, .keyring: break
+        case .trust, .certificate: throw ValidationError("ID is that of a password or a token: others have no default.")
+        }
+    }
 
     func run() throws {
         let params = CredentialReference(id: try CredentialID(argument: id))

@@ -8,6 +8,7 @@ struct CredentialsForgetCommand: ParsableCommand {
         discussion: """
             Examples:
               watchword credentials forget session:7
+              watchword credentials forget trust:2
               watchword credentials forget --site https://intranet.example --realm Staff
             """)
 

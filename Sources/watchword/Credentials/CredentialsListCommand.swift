@@ -29,18 +29,31 @@ struct CredentialsListCommand: ParsableCommand {
         KeyringText.noteAbsence(result["keyring"])
     }
 
-    private static let heading = ["ID", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT"]
+    private static let heading = ["ID", "TYPE", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT", "CERTIFICATE"]
 
     private static func row(_ credential: JSON) -> [String] {
-        [
-            id(credential["id"]?.string ?? ""), user(credential).shortened,
-            SpaceText.site(credential) + (credential["path"]?.string ?? "").shortened,
-            SpaceText.realm(credential) ?? "(any)", SpaceText.scheme(credential) ?? "(any)",
+        let isLogin = ["password", "token"].contains(credential["type"]?.string)
+        return [
+            id(credential["id"]?.string ?? ""), (credential["type"]?.string ?? "").shortened,
+            user(credential).shortened, SpaceText.site(credential) + (credential["path"]?.string ?? "").shortened,
+            isLogin ? SpaceText.realm(credential) ?? "(any)" : "",
+            isLogin ? SpaceText.scheme(credential) ?? "(any)" : "",
             kept(credential).shortened, credential["isDefault"]?.boolean == true ? "yes" : "",
+            certificate(credential),
         ]
     }
 
+    /// That of the server by the hash of its key, our own by where it is.
+    private static func certificate(_ credential: JSON) -> String {
+        switch credential["type"]?.string {
+        case "trust": "key SHA-256 \((credential["spkiSha256"]?.string ?? "").shortened)"
+        case "certificate": credential["certificate"]?.string?.shortened ?? "(PEM)"
+        default: ""
+        }
+    }
+
     private static func kept(_ credential: JSON) -> String {
+        if credential["type"]?.string == "trust", credential["persistence"]?.string == "permanent" { return "for good" }
         let source = credential["source"]?.string ?? ""
         return credential["expiresAt"]?.string.map { "\(source) until \($0)" } ?? source
     }

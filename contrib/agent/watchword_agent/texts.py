@@ -1,7 +1,7 @@
 """What is said about a question, in words: no widgets. Everything that others have written is escaped and, but for hosts, short."""
 import datetime
 import ipaddress
-from typing import Optional
+from typing import Any, Optional
 
 from . import escaping
 from .escaping import PATH_LIMIT, ordinal, quoted, shown
@@ -261,6 +261,23 @@ def user(question: Question) -> str:
 def stored_place(source: str) -> str:
     """Where a saved login is kept."""
     return {"keyring": "in the keyring", "session": "until you log out"}.get(source, shown(source))
+
+
+def kept(one: dict[str, Any]) -> str:
+    """What an entry of the broker's list is."""
+    if one.get("type") == "trust":
+        return "an accepted certificate of the server"
+    if one.get("type") == "certificate":
+        source = one.get("certificate")
+        return f"your certificate {quoted(source, 60)}" if source else "your certificate"
+    return quoted(one["user"]) if one.get("user") else "a token"
+
+
+def kept_place(one: dict[str, Any]) -> str:
+    """Where an entry of the broker's list is kept."""
+    if one.get("type") == "trust" and one.get("persistence") == "permanent":
+        return "for good"
+    return stored_place(one.get("source", ""))
 
 
 def known_user(known: KnownUser) -> str:

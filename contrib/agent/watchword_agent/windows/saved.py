@@ -81,20 +81,21 @@ class SavedWindow(Adw.Window):
 
     def _saved_row(self, one: Message) -> Adw.ActionRow:
         place, space = recent.site(one), one["protectionSpace"]
-        user = quoted(one["user"]) if one.get("user") else "a token"
+        user = texts.kept(one)
         said = f" · the server says {quoted(space['realm'], 40)}" if space.get("realm") else ""
-        row = _row(place, f"{user}, kept {texts.stored_place(one.get('source', ''))}{said}")
+        row = _row(place, f"{user}, kept {texts.kept_place(one)}{said}")
         button = Gtk.Button(icon_name="user-trash-symbolic", valign=Gtk.Align.CENTER, tooltip_text="Forget")
         button.add_css_class("flat")
         parts.name(button, f"Forget {user} at {place}")
-        button.connect("clicked", lambda _: self._confirm(one["id"], place, user))
+        heading = "Forget This Certificate?" if one.get("type") in ("trust", "certificate") else "Forget This Log-In?"
+        button.connect("clicked", lambda _: self._confirm(one["id"], heading, place, user))
         row.add_suffix(button)
         return row
 
-    def _confirm(self, identifier: str, place: str, user: str) -> None:
+    def _confirm(self, identifier: str, heading: str, place: str, user: str) -> None:
         """Asked first: what the keyring has forgotten, nobody brings back."""
         dialog = Adw.MessageDialog(
-            transient_for=self, modal=True, heading="Forget This Log-In?",
+            transient_for=self, modal=True, heading=heading,
             body=f"{user} at {place}. You will be asked for it again.")
         dialog.add_response("cancel", "_Cancel")
         dialog.add_response("forget", "_Forget")

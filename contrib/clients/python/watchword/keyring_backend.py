@@ -83,7 +83,9 @@ class WatchwordKeyring(backend.KeyringBackend):
             raise errors.KeyringLocked(str(error)) from error
         except WatchwordError as error:
             raise errors.KeyringError(str(error)) from error
-        return [credential for credential in listed if username in (None, credential["user"])]
+        return [
+            credential for credential in listed
+            if credential.get("type") == "password" and username in (None, credential["user"])]
 
     def _call(self, method: str, **params: Any) -> Any:
         with Watchword(path=self._path, name="keyring") as broker:

@@ -1,0 +1,91 @@
+internal import WatchwordProtocol
+
+/// One of the decisions that are remembered about connections, as people manage it by hand.
+struct ConnectionDecision: Sendable {
+    enum Subject: Sendable {
+        case trust(TrustedKey, isPermanent: Bool)
+        case certificate(CertificateCredential, Origin)
+    }
+
+    /// Names it for as long as the broker runs.
+    let number: Int
+    /// In whose part it is; `nil` for that of all.
+    let owner: Partition?
+    let what: Subject
+    /// `nil` where that is not known.
+    var lastUse: Duration?
+
+    var id: CredentialID {
+        switch what {
+        case .trust: .trust(number)
+        case .certificate: .certificate(number)
+        }
+    }
+
+    var space: SpacePattern {
+        switch what {
+        case .trust(let key, _): SpacePattern(key.origin, .serverTrust)
+        case .certificate(_, let origin): SpacePattern(origin, .clientCertificate)
+        }
+    }
+
+    var isPermanent: Bool {
+        if case .trust(_, isPermanent: true) = what { true } else { false }
+    }
+
+    /// Whether a connection rests on it.
+    func isBehind(_ marks: ConnectionMarks) -> Bool {
+        switch what {
+        case .trust(let key, _): marks.origin == key.origin && marks.trust?.spkiSha256 == key.spkiSha256
+        case .certificate(let certificate, let origin):
+            marks.origin == origin && marks.certificate?.isSame(as: certificate) == true
+        }
+    }
+
+    func description(now: Duration) -> CredentialDescription {
+        let kind: CredentialDescription.Kind =
+            switch what {
+            case .trust(let key, _): .trust(spkiSha256: key.spkiSha256)
+            case .certificate(let certificate, _): .certificate(source: certificate.shownSource)
+            }
+        return CredentialDescription(
+            id: id, kind: kind, pattern: space, persistence: isPermanent ? .permanent : .forSession, source: .session,
+            lastUsed: lastUse.map { now - $0 })
+    }
+}
+
+extension CredentialChange {
+    /// Of what is remembered about the connections to a server.
+    init(_ kind: Kind, _ space: ProtectionSpace) { self.init(kind, SpacePattern(space), user: nil, source: .session) }
+}
+
+extension SpacePattern {
+    fileprivate init(_ origin: Origin, _ method: AuthenticationMethod) {
+        self.init(
+            scheme: origin.scheme.rawValue, host: origin.host, port: origin.port, authenticationMethod: method)
+    }
+}
+
+extension CertificateCredential {
+    private static let longestShownSource = 4096
+
+    /// The path, or the URI without what unlocks the token; `nil` for PEM, which may hold the key, and for what is too long.
+    var shownSource: String? {
+        certificate.withUnsafeBytes { bytes in
+            guard bytes.count <= Self.longestShownSource else { return nil }
+            if bytes.first == UInt8(ascii: "/") { return String(validating: bytes, as: UTF8.self) }
+            return bytes.starts(with: "pkcs11:".utf8) ? Self.uriWithoutPIN(bytes) : nil
+        }
+    }
+
+    /// RFC 7512 section 2.4: `pin-value` and `pin-source` stand among the query attributes.
+    private static func uriWithoutPIN(_ bytes: UnsafeRawBufferPointer) -> String? {
+        let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+        let attributes = bytes[mark...].dropFirst().split(separator: UInt8(ascii: "&")).filter {
+            !$0.starts(with: "pin-".utf8)
+        }
+        let separator = attributes.isEmpty ? [] : [UInt8(ascii: "?")]
+        return String(
+            validating: bytes[..<mark] + separator + attributes.joined(separator: [UInt8(ascii: "&")]), as: UTF8.self)
+    }
+}
