@@ -121,6 +121,10 @@ extension Broker {
     /// To everybody who has introduced himself: windows that show what is stored are drawn anew.
     func announce(_ change: CredentialChange, _ cause: Cause) {
         record(change, cause)
+        tell(change)
+    }
+
+    private func tell(_ change: CredentialChange) {
         var params = JSON.object([
             "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
             "user": change.user?.json,
@@ -128,6 +132,24 @@ extension Broker {
         if let space = change.space { params = params.adding(["protectionSpace": space.json]) }
         for connection in connections.values where connection.isInitialized && !connection.isConfined {
             connection.notify(.credentialChanged, params)
+        }
+    }
+
+    /// From now on, also what other programs change in the keyring is told. It is no doing of the broker, and not in its account.
+    public nonisolated func watchKeyring() {
+        keyring?.observe { [weak self, loop] change in
+            guard let self else { return }
+            loop.post { self.assumeIsolated { $0.changedByOthers(change) } }
+        }
+    }
+
+    private func changedByOthers(_ change: KeyringChange) {
+        guard options.isKeyringEnabled, !isClosing else { return }
+        switch change {
+        case .stored(let item):
+            guard let stored = StoredItem(item) else { return }
+            tell(CredentialChange(.stored, stored.pattern, user: stored.account.user, source: .keyring))
+        case .removed: tell(CredentialChange(.forgotten, nil, user: nil, source: .keyring))
         }
     }
 

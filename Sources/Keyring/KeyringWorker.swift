@@ -8,14 +8,23 @@ internal import WatchwordCore
 final class KeyringWorker {
     private let busAddress: String?
     private let context: OpaquePointer
+    private let observer: KeyringObserver
     private var session: ServiceSession?
 
     /// - Parameters:
     ///   - busAddress: where the message bus is; `nil` looks into the environment at every connecting.
     ///   - context: the thread's main context, which outlives the worker.
-    init(busAddress: String?, context: OpaquePointer) {
+    ///   - observer: who hears what other programs change, as long as a session is alive.
+    init(busAddress: String?, context: OpaquePointer, observer: KeyringObserver) {
         self.busAddress = busAddress
         self.context = context
+        self.observer = observer
+    }
+
+    /// Looks at the signals of the session, if it is alive still.
+    func reportChanges(_ call: KeyringCall, _ report: (KeyringChange) -> Void) {
+        guard session != nil else { return }
+        _ = try? perform(call) { session, call throws(KeyringFailure) in try session.reportChanges(call, report) }
     }
 
     /// Does `work` with a session that is alive.
@@ -36,8 +45,11 @@ final class KeyringWorker {
     private func liveSession(_ call: KeyringCall) throws(KeyringFailure) -> ServiceSession {
         if let session, session.isAlive(call) { return session }
         close()
-        let session = try ServiceSession(busAddress: busAddress, context: context, call)
+        let session = try ServiceSession(
+            busAddress: busAddress, context: context, onSignal: { [observer] in observer.schedule() }, call)
         self.session = session
+        // Which items there are.
+        observer.schedule()
         return session
     }
 

@@ -11,7 +11,8 @@ public import WatchwordProtocol
 ///
 /// Completions run on that thread, on one of Dispatch, or in `shutDown`. They are to be short: the next call waits for them.
 public final class SecretServiceKeyring: KeyringPort, Sendable {
-    private let thread = KeyringThread()
+    private let thread: KeyringThread
+    private let observer: KeyringObserver
     private let limit: Mutex<Duration>
     private var callLimit: Duration { limit.withLock { $0 } }
     private let windowLimit: Duration
@@ -28,7 +29,10 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     ) {
         limit = Mutex(callLimit)
         self.windowLimit = windowLimit
-        thread.start { KeyringWorker(busAddress: busAddress, context: $0) }
+        let thread = KeyringThread()
+        let observer = KeyringObserver(thread)
+        (self.thread, self.observer) = (thread, observer)
+        thread.start { KeyringWorker(busAddress: busAddress, context: $0, observer: observer) }
     }
 
     /// Ends what runs and what waits with `.cancelled`, and returns when the thread is gone. Further calls end in the same way.
@@ -51,13 +55,23 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     ) {
         let windowLimit = windowLimit
         begin(completion) { session, call throws(KeyringFailure) in
-            try session.store(secret, attributes: attributes, label: label, call) { call.restart(limit: windowLimit) }
+            try session.changing { () throws(KeyringFailure) in
+                try session.store(secret, attributes: attributes, label: label, call) {
+                    call.restart(limit: windowLimit)
+                }
+            } item: {
+                ($0, true)
+            }
         }
     }
 
     public func remove(_ id: String, ifSecretIs expected: Secret?, completion: @escaping Completion<Bool>) {
         begin(completion) { session, call throws(KeyringFailure) in
-            try session.remove(id, ifSecretIs: expected, call)
+            try session.changing { () throws(KeyringFailure) in
+                try session.remove(id, ifSecretIs: expected, call)
+            } item: {
+                $0 ? (id, false) : nil
+            }
         }
     }
 
@@ -65,7 +79,11 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
         _ attributes: [ExactText: ExactText], of id: String, completion: @escaping Completion<Void>
     ) {
         begin(completion) { session, call throws(KeyringFailure) in
-            try session.setAttributes(attributes, of: id, call)
+            try session.changing { () throws(KeyringFailure) in
+                try session.setAttributes(attributes, of: id, call)
+            } item: {
+                (id, true)
+            }
         }
     }
 
@@ -76,6 +94,8 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
             try session.unlock(call) { call.restart(limit: ContinuousClock.now.duration(to: end)) }
         }
     }
+
+    public func observe(_ report: @escaping @Sendable (KeyringChange) -> Void) { observer.set(report) }
 
     public func check(completion: @escaping Completion<Void>) {
         begin(completion) { session, call throws(KeyringFailure) in try session.check(call) }

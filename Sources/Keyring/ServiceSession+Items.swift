@@ -31,12 +31,20 @@ extension ServiceSession {
 
     /// The paths of all items that carry `query`, the unlocked ones first.
     private func find(_ query: [ExactText: ExactText], _ call: KeyringCall) throws(KeyringFailure) -> [String] {
+        let (unlocked, locked) = try paths(query, call)
+        return unlocked + locked
+    }
+
+    func paths(
+        _ query: [ExactText: ExactText], _ call: KeyringCall
+    ) throws(KeyringFailure) -> (unlocked: [String], locked: [String]) {
         // What D-Bus cannot carry, no item has.
-        guard let attributes = Variant.attributes(query) else { return [] }
+        guard let attributes = Variant.attributes(query) else { return ([], []) }
         let reply = try send(
             Self.root, Self.serviceInterface, "SearchItems", [attributes], reply: "(aoao)", call
         ).orThrow(call)
-        return reply.children.flatMap(\.paths)
+        let lists = reply.children.map(\.paths)
+        return (lists.first ?? [], lists.dropFirst().first ?? [])
     }
 
     /// The item without its secret; `nil` when there is none, or its text is not text.

@@ -17,14 +17,19 @@ final class ServiceSession {
     let context: OpaquePointer
     /// The unique name of the service.
     let owner: String
+    let signals: ItemSignals
     private let service: UnsafeMutablePointer<SecretService>
 
-    init(busAddress: String?, context: OpaquePointer, _ call: KeyringCall) throws(KeyringFailure) {
+    /// - Parameter onSignal: runs when another program may have changed something.
+    init(
+        busAddress: String?, context: OpaquePointer, onSignal: @escaping @Sendable () -> Void, _ call: KeyringCall
+    ) throws(KeyringFailure) {
         self.context = context
         connection = try Self.connect(busAddress, call)
         do throws(KeyringFailure) {
             owner = try Self.findService(connection, call)
             service = try Self.openSession(connection, call)
+            signals = ItemSignals(connection, of: owner, onSignal: onSignal)
         } catch {
             Self.close(connection)
             throw error
@@ -33,6 +38,7 @@ final class ServiceSession {
 
     /// Ends the session. Not to be used any more.
     func close() {
+        signals.end(connection)
         g_object_unref(service)
         Self.close(connection)
     }

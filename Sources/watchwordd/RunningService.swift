@@ -69,6 +69,7 @@ struct RunningService {
             loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, grants: grants,
             audit: audit,
             options: brokerOptions, log: log)
+        broker.watchKeyring()
         let policy = PeerPolicy(uid: getuid())
         let census = ConnectionCensus()
         let end = ServiceEnd()

@@ -16,6 +16,23 @@ import WatchwordProtocol
         )
     }
 
+    @Test func whatAnotherProgramChangesIsToldAndNotInTheAccount() throws {
+        let client = stage.connect(.request)
+        let sandbox = stage.connect(.request, subject: Subject(.flatpak, "org.gnome.Maps", isSandboxed: true))
+        _ = client.call("events/subscribe")
+        _ = store(client, "bob")
+        let item = try #require(stage.keyring.items.first)
+        _ = client.hear()
+        for (change, name) in [(KeyringChange.stored(item), "stored"), (.removed, "forgotten")] {
+            stage.keyring.change(change)
+            let heard = client.hear()
+            #expect(heard.map(\.method) == ["credential/changed"])
+            #expect(heard.first?["params"]?["change"]?.string == name)
+            #expect(heard.first?["params"]?["source"]?.string == "keyring")
+        }
+        #expect(sandbox.hear().isEmpty)
+    }
+
     @Test func anAcceptedPermanentCredentialIsInTheKeyringAndUsedLater() {
         let client = stage.connect(.request)
         _ = client.fetch()

@@ -170,6 +170,21 @@ ADDRESSES = [
 ]
 
 KEYRING = [
+    ("watch-own-changes", CORE + "Keyring/KeyringWatch.swift",
+     "waiting[start...].filter { $0.item != item }", "waiting[start...]", "WatchwordCoreTests.KeyringWatchTests"),
+    ("watch-late-signals", CORE + "Keyring/KeyringWatch.swift",
+     "            if now < end { return }\n", "", "WatchwordCoreTests.KeyringWatchTests"),
+    ("watch-unlocking", CORE + "Keyring/KeyringWatch.swift",
+     "return isUnlocked && signal.kind == .changed ? nil : .stored(item)", "return .stored(item)",
+     "WatchwordCoreTests.KeyringWatchTests"),
+    ("watch-logins-only", CORE + "Keyring/KeyringWatch.swift",
+     "$0.value } && StoredItem(item) != nil", "$0.value }", "WatchwordCoreTests.KeyringWatchTests"),
+    ("watch-one-change-once", CORE + "Keyring/KeyringWatch.swift",
+     "if signal.kind == .changed, let last, last.kind != .deleted { return }", "if last?.kind == .deleted { return }",
+     "WatchwordCoreTests.KeyringWatchTests"),
+    ("watch-what-was-there", "Sources/Keyring/ItemSignals.swift",
+     "                signals.watch.learn(unlocked: unlocked, locked: locked)\n", "                _ = (unlocked, locked)\n",
+     "Tests/EndToEnd/test_keyring_changes.py"),
     ("keyring-readable", CORE + "Keyring/StoredCredential.swift",
      "guard scheme != nil || !isReadable else { return nil }", "_ = isReadable", "WatchwordCoreTests.KeyringMatchTests"),
     ("keyring-server-is-no-proxy", CORE + "Keyring/StoredCredential.swift",

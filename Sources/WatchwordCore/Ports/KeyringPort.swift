@@ -81,6 +81,10 @@ public protocol KeyringPort: Sendable {
     /// Unlocks the default collection; the keyring may ask the user, for at most `limit`.
     func unlock(limit: Duration, completion: @escaping Completion<Void>)
 
+    /// Reports each login for HTTP that another program changes from now on, as far as the keyring says so; from the first use
+    /// of the keyring on, and from the next use on after its service has ended. On any thread.
+    func observe(_ report: @escaping @Sendable (KeyringChange) -> Void)
+
     /// Whether the keyring can be used now: success means present, encrypted on the bus, and the default collection unlocked.
     func check(completion: @escaping Completion<Void>)
 }

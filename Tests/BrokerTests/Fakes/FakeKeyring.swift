@@ -11,6 +11,7 @@ final class FakeKeyring: KeyringPort {
         var waiting: [Completion<[KeyringItem]>] = []
         var searches = 0
         var last = 0
+        var report: (@Sendable (KeyringChange) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -88,6 +89,11 @@ final class FakeKeyring: KeyringPort {
             if let index = state.items.firstIndex(where: { $0.id == id }) { state.items[index].attributes = attributes }
         }
     }
+
+    func observe(_ report: @escaping @Sendable (KeyringChange) -> Void) { state.withLock { $0.report = report } }
+
+    /// Another program has changed something.
+    func change(_ change: KeyringChange) { state.withLock { $0.report }?(change) }
 
     func unlock(limit: Duration, completion: @escaping Completion<Void>) { answer(completion) { _ in } }
 

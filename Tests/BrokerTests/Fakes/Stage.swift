@@ -25,6 +25,7 @@ final class Stage {
         broker = Broker(
             loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, audit: audit, clock: clock,
             options: options, log: log)
+        broker.watchKeyring()
     }
 
     /// A connection; with `delivery` it has introduced itself.

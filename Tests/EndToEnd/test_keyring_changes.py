@@ -1,0 +1,118 @@
+"""Changes that other programs make in the keyring are told as the broker's own are: each once."""
+import contextlib
+
+import pytest
+import secretstorage
+from jeepney.io.blocking import open_dbus_connection
+
+from rig.bodies import eventually
+from rig.keyring import SCHEMA, heard, settle
+
+
+@pytest.fixture
+def watcher(stage, gnome):
+    """A client whose broker has used the keyring, and knows which items there are."""
+    stage.broker(environment=gnome.for_broker)
+    client = stage.client()
+    client.call("credential/list")
+    settle(client)
+    return client
+
+
+def attributes(**more):
+    return {"schema": SCHEMA, "server": "h.example", "protocol": "https", "port": "443", "user": "bob", **more}
+
+
+def own(gnome, **more):
+    """The item of these attributes, as another program has it."""
+    wanted = {key: value for key, value in {"user": "bob", **more}.items()}
+    connection = open_dbus_connection(gnome.address)
+    return contextlib.closing(connection), next(secretstorage.search_items(connection, wanted))
+
+
+def next_change(client):
+    """What is told next; nothing follows it."""
+    found = []
+    eventually(lambda: found.extend(heard(client, "credential/changed")) or found, "no change is told")
+    return found + after(client)
+
+
+def after(client):
+    """What is told until the keyring has done all that it had to do, twice."""
+    settle(client)
+    return heard(client, "credential/changed")
+
+
+STORED = {
+    "change": "stored", "source": "keyring", "user": "bob", "protectionSpace": {
+        "protocol": "https", "host": "h.example", "port": 443, "realm": None, "authenticationMethod": None, "isProxy": False}}
+FORGOTTEN = {"change": "forgotten", "source": "keyring"}
+
+
+def test_each_change_of_another_program_is_told_once(stage, gnome, watcher):
+    gnome.put(stage.secret(), **attributes())
+    assert next_change(watcher) == [STORED]
+    gnome.put(stage.secret(), **attributes())
+    assert next_change(watcher) == [STORED]
+    closing, item = own(gnome)
+    with closing:
+        item.set_attributes({**item.get_attributes(), "port": "8443"})
+    assert next_change(watcher) == [{**STORED, "protectionSpace": {**STORED["protectionSpace"], "port": 8443}}]
+    gnome.run("secret-tool", "clear", "server", "h.example")
+    assert next_change(watcher) == [FORGOTTEN]
+
+
+def test_what_was_there_before_the_broker_is_known(stage, gnome):
+    gnome.put(stage.secret(), **attributes())
+    stage.broker(environment=gnome.for_broker)
+    client = stage.client()
+    assert client.call("keyring/status")["result"]["state"] == "usable"
+    settle(client)
+    gnome.run("secret-tool", "clear", "server", "h.example")
+    assert next_change(client) == [FORGOTTEN]
+
+
+def test_what_is_no_login_for_http_is_not_told(stage, gnome, watcher):
+    gnome.put(stage.secret(), **attributes(protocol="ftp"))
+    gnome.put(stage.secret(), server="h.example", protocol="https", user="carol")
+    gnome.run("secret-tool", "clear", "server", "h.example")
+    gnome.put(stage.secret(), **attributes())
+    assert next_change(watcher) == [STORED]
+
+
+def test_locking_and_unlocking_is_no_change(stage, gnome, watcher):
+    gnome.put(stage.secret(), **attributes())
+    assert next_change(watcher) == [STORED]
+    gnome.run(
+        "gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--object-path", "/org/freedesktop/secrets",
+        "--method", "org.freedesktop.Secret.Service.Lock", "[objectpath '/org/freedesktop/secrets/aliases/default']")
+    assert watcher.call("keyring/status")["result"]["state"] == "locked"
+    assert after(watcher) == []
+
+
+def test_the_brokers_own_changes_are_told_once(stage, gnome, watcher):
+    space = {"protocol": "https", "host": "h.example"}
+    for _ in range(2):
+        credential = {"type": "password", "user": "bob", "password": stage.secret(), "persistence": "permanent"}
+        identifier = watcher.call("credential/store", {"protectionSpace": space, "credential": credential})["result"]["id"]
+        assert next_change(watcher) == [STORED]
+    other = {**credential, "user": "carol"}
+    second = watcher.call("credential/store", {"protectionSpace": space, "credential": other})["result"]["id"]
+    assert next_change(watcher) == [{**STORED, "user": "carol"}]
+    assert watcher.call("credential/setDefault", {"id": second})["result"] == {}
+    assert [change["change"] for change in next_change(watcher)] == ["defaultChanged"]
+    assert watcher.call("credential/forget", {"id": identifier})["result"] == {"removed": 1}
+    assert next_change(watcher) == [FORGOTTEN]
+    # The next one of another program is told all the same.
+    gnome.run("secret-tool", "clear", "user", "carol")
+    assert next_change(watcher) == [FORGOTTEN]
+
+
+def test_the_watch_begins_again_with_the_next_use(stage, gnome, watcher):
+    gnome.put(stage.secret(), **attributes())
+    assert next_change(watcher) == [STORED]
+    gnome.restart_gnome()
+    assert watcher.call("keyring/status")["result"]["state"] == "usable"
+    assert after(watcher) == []
+    gnome.run("secret-tool", "clear", "server", "h.example")
+    assert next_change(watcher) == [FORGOTTEN]
