@@ -171,11 +171,12 @@ ADDRESSES = [
 
 KEYRING = [
     ("watch-own-changes", CORE + "Keyring/KeyringWatch.swift",
-     "waiting[start...].filter { $0.item != item }", "waiting[start...]", "WatchwordCoreTests.KeyringWatchTests"),
+     "waiting[start...].filter { $0.item != item }", "waiting[start...].filter { $0.item != item || $0.kind == .created }", "WatchwordCoreTests.KeyringWatchTests"),
     ("watch-late-signals", CORE + "Keyring/KeyringWatch.swift",
-     "            if now < end { return }\n", "", "WatchwordCoreTests.KeyringWatchTests"),
+     "if now < end { return }", "if now < end, end == .zero { return }", "WatchwordCoreTests.KeyringWatchTests"),
     ("watch-unlocking", CORE + "Keyring/KeyringWatch.swift",
-     "return isUnlocked && signal.kind == .changed ? nil : .stored(item)", "return .stored(item)",
+     "return isUnlocked && signal.kind == .changed ? nil : .stored(item)",
+     "return isUnlocked && signal.item.isEmpty ? nil : .stored(item)",
      "WatchwordCoreTests.KeyringWatchTests"),
     ("watch-logins-only", CORE + "Keyring/KeyringWatch.swift",
      "$0.value } && StoredItem(item) != nil", "$0.value }", "WatchwordCoreTests.KeyringWatchTests"),
