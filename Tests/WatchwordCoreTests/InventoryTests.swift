@@ -95,6 +95,24 @@ import WatchwordProtocol
         #expect(run.table.connectionDecisions(of: client, now: run.now).isEmpty)
     }
 
+    /// While a fetch that has shown it is asked for a password, another fetch brings another one.
+    @Test func norIsItShownWhereAnotherTookItsPlace() throws {
+        var run = TableRun()
+        run.respond(try showing(&run, certificate("a", .forSession)), 200)
+        let later = try run.fetch("https://c/b/")
+        #expect(run.last(later)?.shownCertificate == "/a.pem")
+        run.challenge(later)
+        let (count, orders) = run.table.forget(decision: .certificate(1), of: client)
+        #expect(count == 1)
+        run.take(orders)
+        let other = try run.fetch("https://c/c/", client: 1, subscription: pinning)
+        run.fail(other, .certificate(.clientCertificateRequired))
+        run.answer(other, .credential(.certificate(certificate("b", .forSession))))
+        run.respond(other, 200)
+        run.answer(later, user: "bob", "pw")
+        #expect(run.last(later)?.shownCertificate != "/a.pem")
+    }
+
     @Test func aForgottenCertificateIsShownNoMore() throws {
         var run = TableRun()
         run.respond(try showing(&run, certificate("a", .forSession)), 200)

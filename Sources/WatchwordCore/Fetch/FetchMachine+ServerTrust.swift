@@ -151,11 +151,9 @@ extension FetchMachine {
         // What is remembered may have been forgotten by hand meanwhile.
         if let trust = outgoing.trust, trust.fetch == nil { outgoing.trust = rememberedTrust(memory) }
         let space = server.space(realm: nil, .clientCertificate)
-        if case .certificate(_, .session) = outgoing.certificate,
-            !mayUseStorage(for: space, memory)
-                || rememberedCertificate(memory).map({ !isCertificateConsented(home: $0.home, memory, now) }) ?? true
-        {
-            outgoing.certificate = .undecided
-        }
+        guard case .certificate(let shown, .session) = outgoing.certificate else { return }
+        let known = rememberedCertificate(memory)
+        let isCurrent = known.map { $0.certificate == shown && isCertificateConsented(home: $0.home, memory, now) }
+        if isCurrent != true || !mayUseStorage(for: space, memory) { outgoing.certificate = .undecided }
     }
 }

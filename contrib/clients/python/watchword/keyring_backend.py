@@ -85,7 +85,7 @@ class WatchwordKeyring(backend.KeyringBackend):
             raise errors.KeyringError(str(error)) from error
         return [
             credential for credential in listed
-            if credential.get("type") == "password" and username in (None, credential["user"])]
+            if credential.get("type", "password") == "password" and username in (None, credential["user"])]
 
     def _call(self, method: str, **params: Any) -> Any:
         with Watchword(path=self._path, name="keyring") as broker:
