@@ -55,7 +55,7 @@ PLANTED_FILES = [
      "                && $0[\"realm\"]?.string == space?[\"realm\"]?.string\n", "", "watchwordTests.WeaknessNoteTests"),
     ("import-percent-encoding", "Sources/WatchwordProtocol/Values/Secret+PercentDecoding.swift", "isValid = false", "isValid = index > 0",
      "watchwordTests.CredentialFileTests"),
-    ("import-of-a-default", HELPER + "Credentials/CredentialFile.swift",
+    ("import-of-a-default", "Sources/WatchwordProtocol/Netrc.swift",
      "let machine = word.keyword == .machine ? words.next()?.text ?? \"\" : nil", "let machine = word.keyword == .machine ? words.next()?.text ?? \"\" : \"h\"",
      "watchwordTests.CredentialFileTests"),
     ("planted-file-without-sticky-bit", HELPER + "Transfer/ReplacedFile.swift", "folder.st_mode & 0o002 != 0 || folder", "folder",
