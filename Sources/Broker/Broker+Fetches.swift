@@ -35,6 +35,7 @@ extension Broker {
         case .confirm(let request): confirm(request, for: fetch)
         case .consult(let consultation): consult(consultation, for: fetch)
         case .lookUp(let queries): lookUp(queries, for: fetch)
+        case .readNetrc(let query): readNetrc(query, for: fetch)
         case .wait: beginWait(of: fetch)
         case .needBody: askForBody(of: fetch)
         case .tell(let event): tell(event, of: fetch)

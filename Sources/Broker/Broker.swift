@@ -14,6 +14,7 @@ public actor Broker {
     let transfers: any TransferPort
     /// `nil` where there is none: the session cache is all there is then.
     let keyring: (any KeyringPort)?
+    let netrc: (any NetrcPort)?
     let trust: (any TrustPort)?
     let grants: (any GrantPort)?
     /// `nil` where no account is kept.
@@ -58,6 +59,7 @@ public actor Broker {
 
     public init(
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
+        netrc: (any NetrcPort)? = nil,
         trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil,
         clock: any BrokerClock = SystemClock(),
         options: BrokerOptions, log: Logger
@@ -66,6 +68,7 @@ public actor Broker {
         self.executor = loop.executor
         self.transfers = transfers
         self.keyring = keyring
+        self.netrc = netrc
         self.trust = trust
         self.grants = grants
         self.audit = audit
@@ -84,7 +87,7 @@ public actor Broker {
     var environment: FetchEnvironment {
         FetchEnvironment(
             now: clock.now, sinceEpoch: clock.sinceEpoch, proxy: options.proxy, hosts: options.hosts,
-            schemes: options.schemes,
+            schemes: options.schemes, usesNetrc: netrc != nil && options.netrcFile != nil,
             makeClientNonce: { RandomText.make128Bits() })
     }
 

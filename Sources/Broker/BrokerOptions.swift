@@ -19,6 +19,8 @@ public struct BrokerOptions: Sendable {
     public var sharing: FetchTable.Sharing
     /// Which programs are given secrets, and whose.
     public var handOuts: [HandOutRule] = []
+    /// Where logins are looked up that neither the session nor the keyring has; `nil` for nowhere.
+    public var netrcFile: String?
     /// What clients may hold at once.
     public var holdingLimits = HoldingLimits()
     /// That the process has done so, for `server/status`.

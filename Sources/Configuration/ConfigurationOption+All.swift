@@ -76,6 +76,15 @@ extension ConfigurationOption {
                 + "between. Whoever can run that program can have those passwords from it; with an interpreter such as "
                 + "python3 that is every script. watchword log shows each use. For git, name the file of watchword itself."
         ),
+        .path(
+            "credentials.netrc", \.netrcFile,
+            "A netrc file (netrc(5)), such as ~/.netrc, whose logins are used where neither the session nor the keyring has "
+                + "one; without this option none is read. It has to be a regular file, no symbolic link, of the user, with no "
+                + "rights for group and others (mode 0600), and at most 1 MiB; otherwise the log says why it is not used. "
+                + "\"machine HOST\" is for exactly that host, and the default port, of https; \"machine HOST:PORT\" for another "
+                + "port. Over http a login goes only to this machine itself, and to a proxy none. The first entry of a host "
+                + "counts, or that of the user whom the fetch names; \"default\" entries are not used. The file is read at each "
+                + "look-up.", type: .homePath),
         .boolean(
             "audit.enabled", \.auditEnabled,
             "Whether it is written down which program used which log-in for which server; never a secret, nor what was "

@@ -100,13 +100,16 @@ extension ConfigurationOption {
             })
     }
 
-    static func path(_ key: String, _ place: Place<String?>, _ summary: String) -> ConfigurationOption {
+    static func path(
+        _ key: String, _ place: Place<String?>, _ summary: String, type: ValueType = .path
+    ) -> ConfigurationOption {
         ConfigurationOption(
-            key, .path, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },
+            key, type, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },
             change: { option, value, settings in
                 guard case .string(let text) = value else { return [option.wrongType(value)] }
-                guard text.hasPrefix("/"), !text.utf8.contains(0) else {
-                    return [Objection(text: "This is not a path from \"/\" on. \(option.advice)")]
+                let isBelowHome = type == .homePath && text.hasPrefix("~/")
+                guard text.hasPrefix("/") || isBelowHome, !text.utf8.contains(0) else {
+                    return [Objection(text: "This is not \(type.text). \(option.advice)")]
                 }
                 settings[keyPath: place] = text
                 return []

@@ -18,6 +18,8 @@ public struct ConfigurationOption: Sendable {
         case handOuts
         /// A file by its absolute path.
         case path
+        /// A file by its absolute path, or by one below the user's home.
+        case homePath
     }
 
     /// The table and the name in it, with a dot in between.
@@ -73,6 +75,7 @@ extension ConfigurationOption.ValueType {
         case .schemeOrders: "a list of strings, each a host pattern and schemes"
         case .handOuts: "a list of strings, each a program and host patterns"
         case .path: "a path from \"/\" on"
+        case .homePath: "a path from \"/\" or \"~/\" on"
         }
     }
 
@@ -87,6 +90,7 @@ extension ConfigurationOption.ValueType {
         case .handOuts: "[\"/usr/bin/watchword git.example.com *.corp.example\"]"
         case .schemeOrders: "[\"www.example.com negotiate digest\", \".example.org digest basic\"]"
         case .path: "\"/usr/lib/x86_64-linux-gnu/opensc-pkcs11.so\""
+        case .homePath: "\"~/.netrc\""
         }
     }
 }

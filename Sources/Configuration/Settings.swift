@@ -54,6 +54,8 @@ public struct Settings: Sendable, Equatable {
 
     /// Programs that are given passwords themselves.
     public var handOuts: [HandOutRule] = []
+    /// Logins in a file, from "/" or "~/" on; `nil` for none.
+    public var netrcFile: String?
 
     /// Whether an account is kept of who used what for where.
     public var auditEnabled = true

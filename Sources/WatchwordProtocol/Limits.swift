@@ -144,6 +144,10 @@ public enum Limits {
     /// Wrong PINs in a row that a token is given, over all fetches; some tokens lock themselves at the third.
     public static let tokenPINTries = 2
 
+    /// How long one reading of the netrc file may take.
+    public static let netrcRead = Duration.seconds(5)
+    /// The largest netrc file that is read.
+    public static let netrcBytes = 1 << 20
     /// Items of the keyring that one look-up considers.
     public static let keyringItems = 64
 }

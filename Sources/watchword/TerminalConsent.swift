@@ -42,6 +42,7 @@ struct TerminalConsent {
             switch params["source"]?.string {
             case "keyring": "of the keyring"
             case "ambient": "with your Kerberos tickets"
+            case "netrc": "of the netrc file"
             default: "of the session"
             }
         var lines = [

@@ -63,6 +63,7 @@ extension BrokerOptions {
             sites: settings.schemeOrders.map { SchemeRules.Site(hosts: [$0.hosts], order: $0.order) })
         schemes.allowsWeak = settings.allowsWeak
         handOuts = settings.handOuts
+        netrcFile = settings.netrcFile
         sharing =
             switch settings.sharing {
             case .user: .user

@@ -66,8 +66,8 @@ struct RunningService {
         let grants = GrantFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
         let audit = AuditLog(settings, log: log)
         let broker = Broker(
-            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, trust: trust, grants: grants,
-            audit: audit,
+            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, netrc: NetrcFile(log: log), trust: trust,
+            grants: grants, audit: audit,
             options: brokerOptions, log: log)
         broker.watchKeyring()
         let policy = PeerPolicy(uid: getuid())

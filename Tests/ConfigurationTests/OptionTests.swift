@@ -33,6 +33,7 @@ import WatchwordProtocol
                 $0.handOuts = [HandOutRule(program: "/usr/bin/watchword", hosts: hosts)]
             }
         ),
+        "credentials.netrc": ("'~/.netrc'", { $0.netrcFile = "~/.netrc" }),
         "audit.enabled": ("false", { $0.auditEnabled = false }),
         "audit.file-bytes": ("4096", { $0.auditFileBytes = 4096 }),
         "audit.old-files": ("0", { $0.auditOldFiles = 0 }),
@@ -42,6 +43,13 @@ import WatchwordProtocol
     @Test func aModuleIsNamedByAWholePath() {
         for text in ["''", "'m.so'", "'~/m.so'"] {
             #expect(problems("[tokens]\nmodule = \(text)\n").map(\.key) == ["tokens.module"])
+        }
+    }
+
+    @Test func aNetrcFileIsNamedByAWholePathOrBelowTheHome() {
+        #expect(settings("[credentials]\nnetrc = '/etc/netrc'\n")?.netrcFile == "/etc/netrc")
+        for text in ["''", "'netrc'", "'~bob/netrc'", "'~'", "true"] {
+            #expect(problems("[credentials]\nnetrc = \(text)\n").map(\.key) == ["credentials.netrc"])
         }
     }
 
@@ -89,7 +97,9 @@ import WatchwordProtocol
     func theDefaultAndTheExampleCanBeWritten(option: ConfigurationOption) {
         if let text = option.defaultText { #expect(settings(file(option, text)) == Settings()) }
         #expect(settings(file(option, option.type.example)) != nil)
-        #expect((option.defaultText == nil) == ["fetch.allow", "proxy.url", "tokens.module"].contains(option.key))
+        #expect(
+            (option.defaultText == nil)
+                == ["fetch.allow", "proxy.url", "tokens.module", "credentials.netrc"].contains(option.key))
     }
 
     @Test func anEmptyListToAllowAllowsNothing() {
@@ -135,7 +145,7 @@ import WatchwordProtocol
             switch option.type {
             case .integer: value.text == "5"
             case .boolean: value.text == "true"
-            case .choice, .proxyURL, .path: value.text == "\"text\""
+            case .choice, .proxyURL, .path, .homePath: value.text == "\"text\""
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
             case .schemeOrders, .handOuts: value.text == "[\"h\"]" || value.text == "[]"
             }

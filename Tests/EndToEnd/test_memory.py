@@ -162,6 +162,23 @@ def test_once_it_is_in_the_keyring(stage, gnome):
     assert places_after(broker, password) == []
 
 
+def test_once_it_came_from_a_netrc_file(stage):
+    """The passwords of other machines in the file as well."""
+    password, others = stage.secret(), stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    file = stage.folder / "logins.netrc"
+    file.write_text(f"machine h login bob password {others}\nmachine 127.0.0.1:{server.port} login bob password {password}\n" * 20)
+    file.chmod(0o600)
+    broker = stage.configured(f'[credentials]\nnetrc = "{file}"\n')
+    client = stage.client(broker=broker)
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "netrc"
+    assert memory.places(broker.process.pid, password), "the session has it"
+    assert places_after(broker, others) == []
+    client.call("session/clear", {})
+    assert places_after(broker, password) == []
+
+
 @pytest.mark.parametrize("crash", [signal.SIGSEGV, signal.SIGTRAP, signal.SIGQUIT])
 def test_a_crash_shows_nothing(stage, crash):
     """Swift's runtime would write down registers, and the memory that they point to."""

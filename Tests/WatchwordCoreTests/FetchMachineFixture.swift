@@ -18,6 +18,9 @@ struct MachineRun {
     /// What the keyring holds: it answers every look-up at once. `nil` when it must not be asked.
     var keyring: [KeyringItem]?
     private(set) var lookUps = 0
+    /// The entries of the netrc file; `nil` where the configuration names none.
+    var netrc: [Netrc.Login]?
+    private(set) var netrcReadings = 0
     private let id: FetchID
 
     init(
@@ -41,7 +44,9 @@ struct MachineRun {
         set { table.memory.session = newValue }
     }
 
-    private var environment: FetchEnvironment { FetchEnvironment(now: now, makeClientNonce: { "client-nonce" }) }
+    private var environment: FetchEnvironment {
+        FetchEnvironment(now: now, usesNetrc: netrc != nil, makeClientNonce: { "client-nonce" })
+    }
 
     mutating func start() { take(table.start(id, environment)) }
 
@@ -92,6 +97,10 @@ struct MachineRun {
             case .lookUp:
                 lookUps += 1
                 take(table.found(.success(keyring ?? []), for: id, environment))
+            case .readNetrc(let query):
+                netrcReadings += 1
+                let logins = (netrc ?? []).filter { query.includes(machine: $0.machine) }
+                take(table.foundInNetrc(logins, for: id, environment))
             case .transfer(let request): requests.append(request)
             case .ask(let challenge, .client), .ask(let challenge, .handler):
                 challenges.append(challenge)
@@ -132,7 +141,7 @@ extension FetchTable.Command {
     /// Not the next thing that the fetch does, or already over when it is seen.
     var isAside: Bool {
         switch self {
-        case .tell, .store, .remove, .announce, .lookUp, .note, .judge: true
+        case .tell, .store, .remove, .announce, .lookUp, .readNetrc, .note, .judge: true
         default: false
         }
     }

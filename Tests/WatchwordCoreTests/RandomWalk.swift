@@ -100,7 +100,8 @@ struct RandomWalk {
     }
 
     var environment: FetchEnvironment {
-        FetchEnvironment(now: now, proxy: proxy, schemes: schemes, makeClientNonce: { "nonce" })
+        FetchEnvironment(
+            now: now, proxy: proxy, schemes: schemes, usesNetrc: true, makeClientNonce: { "nonce" })
     }
 
     mutating func chance(_ one: Int, in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) < one }
@@ -211,6 +212,7 @@ struct RandomWalk {
             let answer = chance(1, in: 8) ? nil : chance(2, in: 3)
             take(table.consulted(answer, for: id, environment), after: id)
         case .lookUp(let queries): take(table.found(lookUp(queries), for: id, environment), after: id)
+        case .readNetrc(let query): take(table.foundInNetrc(readNetrc(query), for: id, environment), after: id)
         default: break
         }
     }
@@ -306,6 +308,19 @@ struct RandomWalk {
             attributes["protocol"] = ExactText(scheme)
             return .success([item(host.string, attributes, text)])
         }
+    }
+
+    private mutating func readNetrc(_ query: NetrcQuery) -> [Netrc.Login] {
+        let host = query.origin.host.string
+        let place = "\(query.origin.scheme.rawValue)://\(host)"
+        guard place.hasPrefix("https") || Loopback.isLoopback(query.origin.host) else {
+            problem = "the netrc file is read for what everybody can read"
+            return []
+        }
+        guard chance(2, in: 3) else { return [] }
+        let text = secret(for: place)
+        meant[place, default: []].insert(basic("net", text))
+        return [Netrc.Login(machine: host, user: "net", password: WatchwordCoreTests.secret(text))]
     }
 
     // MARK: Servers and proxies

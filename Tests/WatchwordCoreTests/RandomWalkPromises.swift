@@ -131,7 +131,7 @@ extension RandomWalk {
     /// What is kept for others is used by nobody whom nobody has let.
     private mutating func checkConsent(to note: AuditNote) {
         guard let fetch = fetches[note.fetch], let subject = fetch.subject, note.kind == .credentialUsed,
-            note.source == .keyring || note.source == .ambient
+            [.keyring, .ambient, .netrc].contains(note.source)
         else { return }
         let isGranted = table.grants.contains { grant in
             grant.subject == subject && SpacePattern(grant.space) == note.space && grant.user == note.user

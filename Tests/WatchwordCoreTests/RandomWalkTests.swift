@@ -12,10 +12,9 @@ import Testing
         #expect(walk.problem == nil, "seed \(seed), after \(walk.events) events")
         #expect(walk.started > 1000)
         let all = [
-            "transfer", "ask the handler", "ask the client", "ask the agents", "consult", "lookUp", "wait", "tell",
-            "finish", "fail",
-            "store",
-            "remove", "announce", "closeConnections", "keepTrust", "note", "judge", "confirm", "keepGrants",
+            "transfer", "ask the handler", "ask the client", "ask the agents", "consult", "lookUp", "readNetrc", "wait",
+            "tell", "finish", "fail", "store", "remove", "announce", "closeConnections", "keepTrust", "note", "judge",
+            "confirm", "keepGrants",
         ]
         #expect(walk.reached == Set(all))
     }

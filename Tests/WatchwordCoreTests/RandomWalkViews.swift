@@ -67,6 +67,7 @@ extension FetchTable.Command {
         case .confirm: "confirm"
         case .keepGrants: "keepGrants"
         case .lookUp: "lookUp"
+        case .readNetrc: "readNetrc"
         case .wait: "wait"
         case .needBody: "needBody"
         case .tell: "tell"

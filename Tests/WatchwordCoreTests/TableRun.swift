@@ -26,6 +26,7 @@ struct TableRun {
     private(set) var keptGrants: [[StandingGrant]] = []
     var proxy = ProxyRule()
     var schemes = SchemeRules()
+    var usesNetrc = false
 
     init(isKeyringEnabled: Bool = false, sharing: FetchTable.Sharing = .user, proxy: ProxyEndpoint? = nil) {
         table = FetchTable(isKeyringEnabled: isKeyringEnabled, sharing: sharing)
@@ -33,7 +34,8 @@ struct TableRun {
     }
 
     private var environment: FetchEnvironment {
-        FetchEnvironment(now: now, proxy: proxy, schemes: schemes, makeClientNonce: { "nonce" })
+        FetchEnvironment(
+            now: now, proxy: proxy, schemes: schemes, usesNetrc: usesNetrc, makeClientNonce: { "nonce" })
     }
 
     mutating func fetch(
@@ -133,6 +135,16 @@ struct TableRun {
 
     mutating func found(_ id: FetchID, failure: KeyringFailure.Kind) {
         take(table.found(.failure(KeyringFailure(failure, "text")), for: id, environment))
+    }
+
+    func isReadingNetrc(_ id: FetchID) -> Bool {
+        if case .readNetrc? = pending[id] { true } else { false }
+    }
+
+    /// The netrc file has these entries.
+    mutating func foundInNetrc(_ id: FetchID, _ logins: [Netrc.Login]) {
+        guard case .readNetrc(let query)? = pending[id] else { return }
+        take(table.foundInNetrc(logins.filter { query.includes(machine: $0.machine) }, for: id, environment))
     }
 
     mutating func abort(_ ids: [FetchID]) { take(table.abort(ids, FetchFailure(.cancelled, "gone"), environment)) }

@@ -12,6 +12,7 @@ from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 from .handlers import HANDLERS
 from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 from .logins import LOGINS
+from .netrc import NETRC
 from .waiting import WAITING
 
 GROUPS = {
@@ -20,4 +21,10 @@ GROUPS = {
     "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
     "credentials": CREDENTIALS, "display": DISPLAY, "planted-files": PLANTED_FILES, "installation": INSTALLATION,
     "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS, "curl": CURL, "logins": LOGINS, "handlers": HANDLERS,
+    "ntlm": NTLM, "addresses": ADDRESSES,
+    "credentials": CREDENTIALS,
+    "ntlm": NTLM,
+    "credentials": CREDENTIALS, "display": DISPLAY,
+    "planted-files": PLANTED_FILES, "installation": INSTALLATION, "arguments": ARGUMENTS, "curl": CURL,
+    "logins": LOGINS, "netrc": NETRC,
 }

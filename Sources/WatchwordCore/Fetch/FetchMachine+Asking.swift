@@ -199,7 +199,7 @@ extension FetchMachine {
     /// What is stored may have been locked away since it was found.
     func mayUse(_ source: CredentialSource, for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
         switch source {
-        case .session, .keyring, .ambient: mayUseStorage(for: space, memory)
+        case .session, .keyring, .ambient, .netrc: mayUseStorage(for: space, memory)
         case .explicit, .url, .client, .agent: true
         }
     }

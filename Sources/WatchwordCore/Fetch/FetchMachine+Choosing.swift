@@ -130,7 +130,11 @@ extension FetchMachine {
             state = .lookingUp(question, since: environment.now)
             return FetchStep(.lookUp(KeyringAttributes.queries(for: challenger)))
         }
-        let stored = storedCandidate(for: asked, in: space, memory, environment.now)
+        var stored = storedCandidate(for: asked, in: space, memory, environment.now)
+        if stored == nil {
+            if let step = readNetrc(for: asked, in: space, question, environment, memory) { return step }
+            stored = netrcCandidate(for: asked, in: space, environment, memory)
+        }
         if !isAskedFirst, let stored { return attempt(stored, for: asked, in: space, question, environment, &memory) }
         guard let respondent else { return giveUp(question, environment, &memory) }
         var question = question
@@ -144,7 +148,9 @@ extension FetchMachine {
         // What is forgotten while the question is open is not sent by an answer.
         question.proposed?.mark = memory.forgets.mark
         for index in question.known.indices { question.known[index].candidate.mark = memory.forgets.mark }
-        let withheld = storedCandidate(for: asked, in: space, isForWeaker: true, memory, environment.now)
+        let withheld =
+            storedCandidate(for: asked, in: space, isForWeaker: true, memory, environment.now)
+            ?? netrcCandidate(for: asked, in: space, isForWeaker: true, environment, memory)
         question.withholdsStored =
             stored == nil && (withheld.map { isConsented($0, in: space, memory, environment.now) } ?? false)
         return ask(question, respondent, problem: nil, &memory)

@@ -194,18 +194,27 @@ extension FetchMachine {
             if isUsable(candidate, for: challenge, in: space, memory) { return candidate }
         }
         guard isForWeaker || !isUnmarked else { return nil }
-        let finding = KeyringFinding(
-            KeyringMatches(
-                keyringItems(at: challenger, memory) ?? [], at: challenger, path: path(at: challenger), user: user,
-                time: memory.session.wallTime
-            ) { $0.matches(space) && isStrongEnough($0) }
-        ) { $0.isExact(for: space) }
-        guard case .credential(let credential, let item, let isExact) = finding,
+        guard
+            case .credential(let credential, let item, let isExact) = keyringFinding(
+                in: space, memory, where: isStrongEnough),
             !memory.keyring.hasRefused(credential, in: space, now: now)
         else { return nil }
         let candidate = Candidate(
             credential: credential, source: .keyring, item: isExact ? item : nil, home: access.homeOfKeyring)
         return isUsable(candidate, for: challenge, in: space, memory) ? candidate : nil
+    }
+
+    /// What the items of the keyring, as far as they were looked up, come to for `space`.
+    func keyringFinding(
+        in space: ProtectionSpace, _ memory: CredentialMemory, where isMeant: (SpacePattern) -> Bool
+    ) -> KeyringFinding {
+        let challenger = Challenger(space)
+        return KeyringFinding(
+            KeyringMatches(
+                keyringItems(at: challenger, memory) ?? [], at: challenger, path: path(at: challenger),
+                user: namedUser(at: challenger), time: memory.session.wallTime
+            ) { $0.matches(space) && isMeant($0) }
+        ) { $0.isExact(for: space) }
     }
 
     /// `nil` before they were looked up, and when something was forgotten since then.
@@ -274,7 +283,7 @@ extension FetchMachine {
         if memory.session.forget(attempt.credential, for: attempt.space, owner: attempt.home, at: challenger) {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
         }
-        if attempt.source == .keyring {
+        if [.keyring, .netrc].contains(attempt.source) {
             memory.keyring.noteRefusal(of: attempt.credential, in: attempt.space, now: now)
             if let item = attempt.item, !attempt.isCalledStale(by: offers) {
                 memory.add(.remove(item: item, attempt.credential))

@@ -41,6 +41,8 @@ struct FetchStep: Sendable, Equatable {
         case consult(Consultation)
         /// Look for items of the keyring with these attributes; then `found`.
         case lookUp([[ExactText: ExactText]])
+        /// Look for these logins in the netrc file; then `foundInNetrc`.
+        case readNetrc(NetrcQuery)
         /// Nothing, until news comes of another fetch; then `resumed`.
         case wait
         /// Ask the client for the request's body again; then `given`.
@@ -63,7 +65,7 @@ extension FetchStep.Action {
     var asksPeople: Bool {
         switch self {
         case .ask, .confirm, .consult: true
-        case .transfer, .lookUp, .wait, .needBody, .finish, .fail: false
+        case .transfer, .lookUp, .readNetrc, .wait, .needBody, .finish, .fail: false
         }
     }
 }
@@ -111,16 +113,19 @@ public struct FetchEnvironment: Sendable {
     public var hosts: HostRules
     /// Of the configuration.
     public var schemes: SchemeRules
+    /// Whether the configuration names a netrc file.
+    public var usesNetrc: Bool
 
     public init(
         now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
-        schemes: SchemeRules = SchemeRules(), makeClientNonce: @escaping @Sendable () -> String
+        schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false, makeClientNonce: @escaping @Sendable () -> String
     ) {
         self.now = now
         self.sinceEpoch = sinceEpoch ?? now
         self.proxy = proxy
         self.hosts = hosts
         self.schemes = schemes
+        self.usesNetrc = usesNetrc
         self.makeClientNonce = makeClientNonce
     }
 }

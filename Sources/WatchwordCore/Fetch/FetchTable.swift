@@ -16,6 +16,8 @@ public struct FetchTable: Sendable {
         case consult(Consultation)
         /// Look for items of the keyring with these attributes; then `found`.
         case lookUp([[ExactText: ExactText]])
+        /// Look for these logins in the netrc file; then `foundInNetrc`.
+        case readNetrc(NetrcQuery)
         /// Nothing: another fetch has the turn.
         case wait
         /// Ask the client for the request's body again; then `given`.
@@ -155,6 +157,13 @@ public struct FetchTable: Sendable {
     ) -> [Order] {
         noteKeyring(result, environment.now)
         return run(id, environment, machines[id]?.found((try? result.get()) ?? [], environment, &memory))
+    }
+
+    /// What the netrc file has: nothing where it could not be used.
+    public mutating func foundInNetrc(
+        _ logins: [Netrc.Login], for id: FetchID, _ environment: FetchEnvironment
+    ) -> [Order] {
+        run(id, environment, machines[id]?.foundInNetrc(logins, environment, &memory))
     }
 
     /// The client has given the request's body again; `nil` when it has not.
@@ -304,6 +313,7 @@ public struct FetchTable: Sendable {
         case .confirm(let request): command = .confirm(request)
         case .consult(let consultation): command = .consult(consultation)
         case .lookUp(let queries): command = .lookUp(queries)
+        case .readNetrc(let query): command = .readNetrc(query)
         case .wait: command = .wait
         case .needBody: command = .needBody
         case .finish(let response):

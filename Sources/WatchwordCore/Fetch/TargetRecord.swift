@@ -30,6 +30,8 @@ struct TargetRecord: Sendable, Equatable {
     }
 
     var keyringItems: FoundItems?
+    /// What the netrc file has for the server; `nil` before it was read.
+    var netrcLogins: [Netrc.Login]?
     /// What the server has said of the certificates that it takes; a failure before the connection does not say it again.
     var certificateRequest: ClientCertificateRequest?
     /// A scheme has failed for other reasons than a wrong password: a weaker one is asked for, and never taken silently.

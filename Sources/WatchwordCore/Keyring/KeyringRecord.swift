@@ -52,7 +52,7 @@ public struct KeyringRecord: Sendable {
         switch source {
         case .client, .agent: canStore
         case .explicit, .url: isWorthAsking(now: now)
-        case .session, .keyring, .ambient: false
+        case .session, .keyring, .ambient, .netrc: false
         }
     }
 

@@ -6,7 +6,7 @@ public struct ConsentRequest: Sendable, Equatable {
     public var space: ProtectionSpace
     /// `nil` for a token, a certificate, tickets.
     public var user: ExactText?
-    /// `session`, `keyring` or `ambient`.
+    /// `session`, `keyring`, `ambient` or `netrc`.
     public var source: CredentialSource
     public var url: String
     public var method: String

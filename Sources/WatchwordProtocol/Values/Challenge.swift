@@ -61,6 +61,8 @@ public enum CredentialSource: String, Sendable, CaseIterable {
     case agent
     /// The Kerberos tickets of the user.
     case ambient
+    /// The netrc file, where the configuration names one.
+    case netrc
 }
 
 /// What the broker has at hand for a challenge, without its secret.

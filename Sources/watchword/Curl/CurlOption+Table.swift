@@ -25,7 +25,7 @@ extension CurlOption {
         case cookies =
             "There is no cookie jar. Cookies can be given with -b name=value."
         case netrc =
-            "Passwords belong into the keyring, not into a readable file: watchword credentials store."
+            "Passwords belong into the keyring: watchword credentials import. The broker reads a netrc file where its configuration names one (credentials.netrc)."
         case proxies =
             "The broker logs in to proxies as it does to servers: it asks, and remembers."
         case proxySecurity =

@@ -69,6 +69,7 @@ enum LogText {
         case "session": ", from the session"
         case "keyring": ", from the keyring"
         case "ambient": ", by Kerberos tickets"
+        case "netrc": ", which was in the netrc file"
         case "explicit": ", which it brought itself"
         case "url": ", which was in its URL"
         case "client": ", as it answered itself"

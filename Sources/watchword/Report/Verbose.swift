@@ -66,7 +66,7 @@ enum Verbose {
     private static let sources = [
         "explicit": "from the command line", "url": "from the URL", "session": "from the session",
         "keyring": "from the keyring", "ambient": "from the Kerberos ticket", "client": "typed at the terminal",
-        "agent": "from the desktop agent",
+        "agent": "from the desktop agent", "netrc": "from the netrc file",
     ]
 
     /// Logins, and what stands for one at many servers.

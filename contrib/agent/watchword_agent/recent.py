@@ -15,7 +15,8 @@ EVENT_LIMIT, READ_LIMIT_BYTES = 60, 256 << 10
 
 _SOURCES = {
     "session": "from this session", "keyring": "from the keyring", "ambient": "by Kerberos ticket", "explicit": "its own",
-    "url": "from its URL", "client": "answered by the program", "agent": "answered by you"}
+    "url": "from its URL", "client": "answered by the program", "agent": "answered by you",
+    "netrc": "from the netrc file"}
 _PLACES = {"session": "in this session", "keyring": "in the keyring"}
 _KEEPING = {"none": "for one request", "forSession": "for the session", "permanent": "for good"}
 _CONSENTS = {"once": "allowed once", "session": "allowed for the session", "always": "allowed always", "no": "not allowed"}

@@ -238,7 +238,7 @@ def wanted(question: Question) -> str:
     """What a program would use."""
     if question.source == "ambient":
         return "Your Kerberos ticket"
-    where = {"keyring": "the keyring", "session": "this session"}.get(question.source, shown(question.source))
+    where = {"keyring": "the keyring", "session": "this session", "netrc": "the netrc file"}.get(question.source, shown(question.source))
     if question.space.method == "clientCertificate":
         return f"Your client certificate, kept in {where}"
     return f"{quoted(question.proposed_user) if question.proposed_user else 'A token'}, kept in {where}"
@@ -260,7 +260,7 @@ def user(question: Question) -> str:
 
 def stored_place(source: str) -> str:
     """Where a saved login is kept."""
-    return {"keyring": "in the keyring", "session": "until you log out"}.get(source, shown(source))
+    return {"keyring": "in the keyring", "session": "until you log out", "netrc": "in the netrc file"}.get(source, shown(source))
 
 
 def kept(one: dict[str, Any]) -> str:

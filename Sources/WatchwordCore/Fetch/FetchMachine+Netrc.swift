@@ -1,0 +1,86 @@
+internal import WatchwordProtocol
+
+/// The netrc file as a source of credentials, behind the keyring (semantics rule 15).
+extension FetchMachine {
+    /// The next step where the file has to be read first; `nil` where nothing of it may be sent, and when it was read.
+    mutating func readNetrc(
+        for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
+        _ environment: FetchEnvironment, _ memory: CredentialMemory
+    ) -> FetchStep? {
+        guard let query = netrcQuery(for: asked, in: space, environment, memory),
+            target(Challenger(space)).netrcLogins == nil
+        else { return nil }
+        state = .lookingUp(question, since: environment.now)
+        return FetchStep(.readNetrc(query))
+    }
+
+    /// The logins of the file have come: none where it could not be used.
+    mutating func foundInNetrc(
+        _ logins: [Netrc.Login], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+    ) -> FetchStep {
+        guard case .lookingUp(let question, let since) = state else { return unexpected(&memory) }
+        time.noteWait(environment.now - since)
+        targets[challenger(of: question), default: TargetRecord()].netrcLogins = logins
+        return choose(question, environment, &memory)
+    }
+
+    /// The first login of the file that fits; never another one after it was refused.
+    /// - Parameter isForWeaker: as for `storedCandidate`.
+    func netrcCandidate(
+        for asked: AnswerableChallenge, in space: ProtectionSpace, isForWeaker: Bool = false,
+        _ environment: FetchEnvironment, _ memory: CredentialMemory
+    ) -> Candidate? {
+        let challenger = Challenger(space)
+        guard netrcQuery(for: asked, in: space, environment, memory) != nil,
+            isForWeaker || mayAnswer(asked, space, memory),
+            !isUndecidedInKeyring(asked, space, memory)
+        else { return nil }
+        let user = namedUser(at: challenger)
+        let first = target(challenger).netrcLogins?.lazy.filter(\.isSendable).map {
+            LoginCredential(user: $0.user, password: $0.password)
+        }.first { user?.admits($0.account) ?? true }
+        guard let first, !memory.keyring.hasRefused(first, in: space, now: environment.now) else { return nil }
+        let candidate = Candidate(credential: first, source: .netrc, home: access.homeOfKeyring)
+        return isUsable(candidate, for: asked, in: space, memory) ? candidate : nil
+    }
+
+    /// An entry names neither a scheme nor a realm: it is for servers and not for proxies, for Basic and Digest, and over plain
+    /// http for this machine alone (semantics rules 23 and 25).
+    private func netrcQuery(
+        for asked: AnswerableChallenge, in space: ProtectionSpace, _ environment: FetchEnvironment,
+        _ memory: CredentialMemory
+    ) -> NetrcQuery? {
+        guard environment.usesNetrc, mayUseStorage(for: space, memory), case .server(let origin) = Challenger(space),
+            !isReadable(.server(origin)), [.httpBasic, .httpDigest].contains(asked.authenticationMethod)
+        else { return nil }
+        return NetrcQuery(origin: origin)
+    }
+
+    /// An entry is for all realms of its server, and for no scheme that is weaker than one accepted there, nor for a weak
+    /// challenge (semantics rule 27).
+    private func mayAnswer(
+        _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ memory: CredentialMemory
+    ) -> Bool {
+        asked.digest?.protection != .legacy && !space.lacksRealm
+            && !isDowngrade(asked, Challenger(space), memory, .server)
+    }
+
+    /// Whether several items of the keyring fit equally well: then somebody is asked, and nothing is guessed.
+    private func isUndecidedInKeyring(
+        _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ memory: CredentialMemory
+    ) -> Bool {
+        let challenger = Challenger(space)
+        return keyringFinding(in: space, memory) { pattern in
+            !isDowngrade(asked, challenger, memory, AcceptedStrength.Reach(pattern))
+        } == .undecided
+    }
+}
+
+extension Netrc.Login {
+    /// Whether a scheme can send it (RFC 7617 section 2).
+    fileprivate var isSendable: Bool {
+        user.utf8.count <= Limits.credentialBytes && password.count <= Limits.credentialBytes
+            && !user.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+            && !password.withUnsafeBytes { $0.contains { $0 < 0x20 || $0 == 0x7F } }
+    }
+}

@@ -1,0 +1,205 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// The netrc file as a source of credentials: semantics rules 15, 17, 22 to 25 and 27.
+@Suite struct NetrcFetchTests {
+    private func entry(_ machine: String, _ user: ExactText = "bob", _ password: String = "pw") -> Netrc.Login {
+        Netrc.Login(machine: machine, user: user, password: secret(password))
+    }
+
+    /// A fetch that was challenged.
+    private func challenged(
+        _ entries: [Netrc.Login]?, at url: String = "https://h/a/page", keyring: [KeyringItem]? = nil,
+        isSubscribed: Bool = true, challenge: String = "Basic realm=\"r\"",
+        change: (inout FetchRunParams) -> Void = { _ in }
+    ) throws -> MachineRun {
+        var run = try MachineRun(url, isSubscribed: isSubscribed, keyring: keyring, change: change)
+        run.netrc = entries
+        run.start()
+        run.respond(401, ("WWW-Authenticate", challenge))
+        return run
+    }
+
+    @Test func rule15AnEntryIsTriedAfterTheChallengeAndKeptForTheSession() throws {
+        var run = try challenged([entry("other"), entry("H"), entry("h", "carol")])
+        #expect(run.authorizations == [nil, basic("bob", "pw")])
+        run.respond(200)
+        #expect(run.result?.authentication?.source == .netrc)
+        #expect(run.challenges.isEmpty)
+        #expect(run.notes.map(\.source) == [.netrc])
+        let change = run.effects.compactMap { if case .announce(let change) = $0 { change } else { nil } }
+        #expect(change.map(\.kind) == [.stored] && change.map(\.source) == [.session])
+        #expect(run.table.sessionCount == 1)
+    }
+
+    @Test func withoutTheOptionNothingIsRead() throws {
+        let run = try challenged(nil)
+        #expect(run.netrcReadings == 0 && run.isAsking)
+    }
+
+    @Test func aRefusedEntryIsNotSentAgainAndSomebodyIsAsked() throws {
+        var run = try challenged([entry("h"), entry("h", "carol")])
+        run.challengeBasic()
+        #expect(run.authorizations == [nil, basic("bob", "pw")])
+        #expect(run.challenges.last?.previousFailureCount == 1)
+        #expect(run.challenges.last?.proposedCredential?.source == .netrc)
+        run.answer(user: "bob", "right")
+        run.respond(200)
+        #expect(run.result?.authentication?.source == .client)
+    }
+
+    /// As with an item of the keyring: once, and not once by every program.
+    @Test func aRefusedEntryIsNotTriedByTheNextFetch() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        for isFirst in [true, false] {
+            let fetch = try run.fetch("https://h/")
+            run.challenge(fetch)
+            run.foundInNetrc(fetch, [entry("h")])
+            if isFirst { run.challenge(fetch) }
+            #expect(run.question(fetch) != nil)
+            run.answer(fetch, .proceed)
+        }
+        #expect(run.sent == [basic("bob", "pw")])
+    }
+
+    @Test(arguments: [
+        ("https://h/", "h", true), ("https://h/", "h:443", true), ("https://h/", "h:8443", false),
+        ("https://h:8443/", "h", false), ("https://h:8443/", "h:8443", true), ("https://h/", "w.h", false),
+        ("https://w.h/", "h", false), ("https://h/", "h.", false), ("https://[::1]/", "::1", true),
+        ("https://[::1]:8443/", "::1", false), ("https://[::1]:8443/", "[::1]:8443", true),
+        ("http://localhost/", "localhost", true), ("http://localhost:8080/", "localhost", false),
+        ("http://127.0.0.1:8080/", "127.0.0.1:8080", true), ("http://h/", "h", false), ("http://h/", "h:80", false),
+        ("https://h/", "h:0", false), ("https://h/", "https://h", false),
+    ])
+    func rules23And25AnEntryIsForItsHostAndPort(url: String, machine: String, isSent: Bool) throws {
+        let run = try challenged([entry(machine)], at: url)
+        #expect((run.authorizations.last == basic("bob", "pw")) == isSent)
+    }
+
+    @Test func rule25OverPlainHTTPTheFileIsNotEvenRead() throws {
+        let run = try challenged([entry("h")], at: "http://h/")
+        #expect(run.netrcReadings == 0 && run.isAsking)
+    }
+
+    @Test func theFetchNamesTheUser() throws {
+        let carol = try challenged([entry("h"), entry("h", "carol", "hers")], at: "https://carol@h/")
+        #expect(carol.authorizations.last == basic("carol", "hers"))
+        let dave = try challenged([entry("h")], at: "https://dave@h/")
+        #expect(dave.authorizations == [nil] && dave.isAsking)
+    }
+
+    @Test func theKeyringGoesFirstAndBehindItsRefusalTheFile() throws {
+        var attributes = exact("bob", port: 443)
+        attributes["protocol"] = "https"
+        var run = try challenged([entry("h", "bob", "file")], keyring: [item("1", attributes, "ring")])
+        #expect(run.authorizations.last == basic("bob", "ring") && run.netrcReadings == 0)
+        run.challengeBasic()
+        #expect(run.authorizations == [nil, basic("bob", "ring"), basic("bob", "file")])
+    }
+
+    @Test func whereTheKeyringIsUndecidedSomebodyIsAsked() throws {
+        var (one, other) = (exact("bob", port: 443), exact("carol", port: 443))
+        (one["protocol"], other["protocol"]) = ("https", "https")
+        let run = try challenged([entry("h")], keyring: [item("1", one, "ring"), item("2", other, "ring")])
+        #expect(run.authorizations == [nil] && run.isAsking)
+    }
+
+    @Test(arguments: ["NTLM", "Negotiate", "Bearer realm=\"r\"", "Basic", "Digest realm=\"r\", nonce=\"n\""])
+    func rule27OnlyBasicAndDigestOfFullFormGetIt(challenge: String) throws {
+        let run = try challenged([entry("h")], challenge: challenge)
+        #expect(run.authorizations == [nil])
+    }
+
+    @Test func digestGetsIt() throws {
+        let run = try challenged([entry("h")], challenge: "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
+        #expect(run.authorizations.last??.hasPrefix("Digest username=\"bob\"") == true)
+    }
+
+    /// In any realm of the server: an entry names none.
+    @Test func aSchemeWeakerThanWhatWasAcceptedGetsNothing() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        let strong = try run.fetch("https://h/a/")
+        run.challenge(strong, "Digest realm=\"strong\", nonce=\"n\", qop=\"auth\"")
+        run.foundInNetrc(strong, [entry("h")])
+        run.respond(strong, 200)
+        _ = run.table.clearSession(origin: nil)
+        let weak = try run.fetch("https://h/b/")
+        run.challenge(weak)
+        run.foundInNetrc(weak, [entry("h")])
+        #expect(run.sent.count == 1)
+        #expect(run.question(weak)?.isDowngrade == true)
+    }
+
+    @Test func withoutStorageTheFileIsNotRead() throws {
+        let run = try challenged([entry("h")]) { $0.useStorage = false }
+        #expect(run.netrcReadings == 0 && run.isAsking)
+    }
+
+    @Test func whileLockedTheFileIsNotRead() throws {
+        var run = try MachineRun("https://h/")
+        run.netrc = [entry("h")]
+        _ = run.table.lock()
+        run.start()
+        run.challengeBasic()
+        #expect(run.netrcReadings == 0 && run.isAsking)
+    }
+
+    @Test func whatWasProposedIsNotSentOnceTheBrokerIsLocked() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        let fetch = try run.fetch("https://h/", subscription: Subscription(delivery: .request, mode: .everything))
+        run.challenge(fetch)
+        run.foundInNetrc(fetch, [entry("h")])
+        #expect(run.question(fetch)?.proposedCredential?.source == .netrc)
+        _ = run.table.lock()
+        run.answer(fetch, .credential(.proposed))
+        #expect(run.sent.isEmpty)
+    }
+
+    @Test func aProxyGetsNothing() throws {
+        var run = TableRun(proxy: wayOut)
+        run.usesNetrc = true
+        let fetch = try run.fetch("https://h/")
+        run.challengeFromProxy(fetch)
+        #expect(!run.isReadingNetrc(fetch) && run.question(fetch)?.protectionSpace.proxyType == .http)
+    }
+
+    @Test func aProxyThatTheClientNamesLeadsItNowhere() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        let fetch = try run.fetch("https://h/") { $0.proxy = .named(NamedProxy(url: "http://q:3128")) }
+        run.challenge(fetch)
+        #expect(!run.isReadingNetrc(fetch) && run.question(fetch) != nil)
+    }
+
+    @Test(arguments: [Consent.once, .no])
+    func aSandboxedProgramNeedsConsent(consent: Consent) throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        let fetch = try run.fetch("https://h/", subject: Subject(.flatpak, "org.gnome.Maps", isSandboxed: true))
+        run.challenge(fetch)
+        run.foundInNetrc(fetch, [entry("h")])
+        #expect(run.sent.isEmpty)
+        #expect(run.confirmation(fetch)?.source == .netrc && run.confirmation(fetch)?.user == "bob")
+        run.confirm(fetch, consent)
+        #expect(run.sent == (consent == .once ? [basic("bob", "pw")] : []))
+        #expect((run.question(fetch) != nil) == (consent == .no))
+    }
+
+    @Test(arguments: [("b\nob", "pw"), ("bob", "p\nw"), ("bob", "p\u{7F}w")])
+    func whatNoSchemeCanSendIsPassedOver(user: String, password: String) throws {
+        let run = try challenged([entry("h", ExactText(user), password), entry("h", "carol")])
+        #expect(run.authorizations == [nil, basic("carol", "pw")])
+    }
+
+    @Test func aRedirectToAnotherHostTakesNothingAlong() throws {
+        var run = try challenged([entry("h")])
+        run.respond(302, ("Location", "https://other/"))
+        run.challengeBasic()
+        #expect(run.authorizations == [nil, basic("bob", "pw"), nil] && run.isAsking)
+    }
+}

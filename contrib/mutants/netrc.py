@@ -1,0 +1,29 @@
+"""What the broker takes from a netrc file, and for whom."""
+
+from .paths import CORE, FETCH
+
+MACHINE = FETCH + "FetchMachine+Netrc.swift"
+FILE = "Sources/watchwordd/NetrcFile.swift"
+UNIT, WIRE = "WatchwordCoreTests.NetrcFetchTests", "Tests/EndToEnd/test_netrc.py"
+
+NETRC = [
+    ("netrc-over-http", MACHINE, "            !isReadable(.server(origin)), [", "            [", UNIT),
+    ("netrc-schemes", MACHINE, ", [.httpBasic, .httpDigest].contains(asked.authenticationMethod)\n", "\n", UNIT),
+    ("netrc-weak-challenge", MACHINE, "asked.digest?.protection != .legacy && !space.lacksRealm\n            && ", "", UNIT),
+    ("netrc-downgrade", MACHINE, "!isDowngrade(asked, Challenger(space), memory, .server)", "true", UNIT),
+    ("netrc-undecided-keyring", MACHINE, "isForWeaker || mayAnswer(asked, space, memory),\n            !isUndecidedInKeyring(asked, space, memory)\n",
+     "isForWeaker || mayAnswer(asked, space, memory)\n", UNIT),
+    ("netrc-user", MACHINE, ".first { user?.admits($0.account) ?? true }", ".first { _ in user != nil || user == nil }", UNIT),
+    ("netrc-port", CORE + "Ports/NetrcPort.swift", "return place.port.map { $0 == origin.port } ?? isAtDefaultPort",
+     "return place.port.map { $0 == origin.port } ?? true", UNIT),
+    ("netrc-refused-once", FETCH + "FetchMachine+Credentials.swift", "if [.keyring, .netrc].contains(attempt.source) {",
+     "if attempt.source == .keyring {", UNIT),
+    ("netrc-while-locked", FETCH + "FetchMachine+Asking.swift", "case .session, .keyring, .ambient, .netrc: mayUseStorage(for: space, memory)\n"
+     "        case .explicit, .url, .client, .agent: true",
+     "case .session, .keyring, .ambient: mayUseStorage(for: space, memory)\n"
+     "        case .explicit, .url, .client, .agent, .netrc: true", UNIT),
+    ("netrc-mode", FILE, "if status.st_mode & 0o077 != 0 {", "if status.st_mode & 0o077 == 0o100 {", WIRE),
+    ("netrc-link", FILE, "O_NONBLOCK | O_NOFOLLOW", "O_NONBLOCK", WIRE),
+    ("netrc-pipe", FILE, "if status.st_mode & S_IFMT != S_IFREG {", "if status.st_mode & S_IFMT == S_IFLNK {", WIRE),
+    ("netrc-logged-once", FILE, "            return state.problem != problem\n", "            return !problem.isEmpty\n", WIRE),
+]
