@@ -40,6 +40,20 @@ final class NetrcFile: NetrcPort {
         }
     }
 
+    /// Logs what is wrong with the file, before a fetch needs it. `nil` for no file.
+    func check(_ file: String?) {
+        guard let file else { return }
+        queue.async {
+            self.state.withLock { $0.problem = nil }
+            do throws(NetrcProblem) {
+                _ = try NetrcContent.read(Self.path(file))
+            } catch {
+                self.note(error.text)
+            }
+            watchword_clear_stack()
+        }
+    }
+
     private func read(_ file: String, _ query: NetrcQuery, for reading: NetrcReading) {
         var logins: [Netrc.Login] = []
         do throws(NetrcProblem) {

@@ -21,6 +21,7 @@ struct RunningService {
     private let group: MultiThreadedEventLoopGroup
     private let engine: TransferEngine
     private let keyring: SecretServiceKeyring
+    private let netrc: NetrcFile
     private let broker: Broker
     private let audit: AuditLog?
     private let servers: [BrokerServer]
@@ -58,6 +59,8 @@ struct RunningService {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         let keyring = SecretServiceKeyring(callLimit: settings.keyringCall)
+        let netrc = NetrcFile(log: log)
+        netrc.check(settings.netrcFile)
         let challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
         var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
         brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
@@ -66,9 +69,8 @@ struct RunningService {
         let grants = GrantFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
         let audit = AuditLog(settings, log: log)
         let broker = Broker(
-            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, netrc: NetrcFile(log: log), trust: trust,
-            grants: grants, audit: audit,
-            options: brokerOptions, log: log)
+            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, netrc: netrc, trust: trust,
+            grants: grants, audit: audit, options: brokerOptions, log: log)
         broker.watchKeyring()
         let policy = PeerPolicy(uid: getuid())
         let census = ConnectionCensus()
@@ -87,8 +89,8 @@ struct RunningService {
         manager.watch(loop, log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
         return RunningService(
-            group: group, engine: engine, keyring: keyring, broker: broker, audit: audit, servers: servers,
-            end: end, challengeDeadline: challengeDeadline, started: settings, log: log)
+            group: group, engine: engine, keyring: keyring, netrc: netrc, broker: broker, audit: audit,
+            servers: servers, end: end, challengeDeadline: challengeDeadline, started: settings, log: log)
     }
 
     /// A service manager makes the sockets that there are to be.
@@ -108,6 +110,7 @@ struct RunningService {
             let challengeDeadline = challengeDeadline
             audit?.configure(isEnabled: settings.auditEnabled, limits: AuditLimits(settings))
             keyring.setCallLimit(settings.keyringCall)
+            netrc.check(settings.netrcFile)
             await broker.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) }
             log.notice("configuration read anew", metadata: ["file": "\(source.path ?? "none")"])
             let options = settings.optionsThatNeedRestart(since: started)

@@ -108,6 +108,14 @@ def test_a_reload_switches_it_on_and_off(desk):
     assert desk.server.authorizations == [None, None, basic("bob", desk.password), None]
 
 
+def test_what_is_wrong_with_the_file_is_logged_at_the_start_and_at_each_reload(desk):
+    desk.file.chmod(0o644)
+    desk.start()
+    for times in (1, 2):
+        eventually(lambda: desk.broker.log.count(NOT_USED) == times, "it is logged")
+        desk.reload(desk.config)
+
+
 def link(file):
     file.rename(file.with_suffix(".real"))
     file.symlink_to(file.with_suffix(".real"))

@@ -25,5 +25,7 @@ NETRC = [
     ("netrc-mode", FILE, "if status.st_mode & 0o077 != 0 {", "if status.st_mode & 0o077 == 0o100 {", WIRE),
     ("netrc-link", FILE, "O_NONBLOCK | O_NOFOLLOW", "O_NONBLOCK", WIRE),
     ("netrc-pipe", FILE, "if status.st_mode & S_IFMT != S_IFREG {", "if status.st_mode & S_IFMT == S_IFLNK {", WIRE),
+    ("netrc-checked-at-reload", "Sources/watchwordd/RunningService.swift",
+     "            netrc.check(settings.netrcFile)\n            await", "            await", WIRE),
     ("netrc-logged-once", FILE, "            return state.problem != problem\n", "            return !problem.isEmpty\n", WIRE),
 ]
