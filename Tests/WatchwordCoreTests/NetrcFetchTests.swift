@@ -113,6 +113,17 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
+    /// What is sent there can be relayed, and an entry was not written for it.
+    @Test func aServerThatMayAskForNTLMGetsNothing() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        run.schemes.ntlmHosts = [try HostPattern("h")]
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch, "NTLM")
+        #expect(!run.isReadingNetrc(fetch))
+        #expect(run.question(fetch)?.protectionSpace.authenticationMethod == .ntlm)
+    }
+
     @Test func digestGetsIt() throws {
         let run = try challenged([entry("h")], challenge: "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
         #expect(run.authorizations.last??.hasPrefix("Digest username=\"bob\"") == true)
