@@ -32,35 +32,56 @@ public struct Netrc {
 
     private struct Entry {
         let line: Int
-        /// `nil` for `default`.
-        let machine: String?
+        let isDefault: Bool
+        var machine: String?
         var user: ExactText?
         var password: Secret?
+        /// The first fault in it: then it gives no login. Whatever is read after a fault might be meant for another host.
+        var fault: Skipped?
+
+        mutating func take(_ value: NetrcWords.Word?, of word: NetrcWords.Word, _ keyword: NetrcWords.Keyword) {
+            guard let value else {
+                let reason = keyword == .machine ? "no host" : "no value, or one that has to be in quotation marks"
+                return note(Skipped(line: word.line, reason: reason))
+            }
+            switch keyword {
+            case .machine: machine = value.text
+            case .login where user == nil: user = ExactText(value.text)
+            case .password where password == nil: password = value.secret
+            case .login, .password: note(Skipped(line: word.line, reason: "a second login or password"))
+            case .account, .default, .macdef: break
+            }
+        }
+
+        mutating func note(_ fault: Skipped) { self.fault = self.fault ?? fault }
     }
 
     private mutating func read(_ bytes: UnsafeRawBufferPointer) {
         var words = NetrcWords(bytes)
         var entry: Entry?
-        while let word = words.next() {
+        while let word = words.nextOfEntry() {
             switch word.keyword {
-            case .machine, .default:
+            case .machine?, .default?:
                 entry.map { add($0) }
-                let machine = word.keyword == .machine ? words.next()?.text ?? "" : nil
-                entry = Entry(line: word.line, machine: machine)
-            case .login: entry?.user = words.next().map { ExactText($0.text) }
-            case .password: entry?.password = words.next()?.secret
-            case .account: _ = words.next()
-            case .macdef: words.skipMacro()
-            case nil: skipped.append(Skipped(line: word.line, reason: "a word that netrc does not know"))
+                entry = Entry(line: word.line, isDefault: word.keyword == .default)
+                if word.keyword == .machine { entry?.take(words.nextValue(of: .machine), of: word, .machine) }
+            case .macdef?: words.skipMacro()
+            case let keyword?:
+                let value = words.nextValue(of: keyword)
+                entry?.take(value, of: word, keyword)
+            case nil:
+                let fault = Skipped(line: word.line, reason: "a word that netrc does not know")
+                if entry == nil { skipped.append(fault) }
+                entry?.note(fault)
             }
         }
         entry.map { add($0) }
     }
 
     private mutating func add(_ entry: Entry) {
-        guard let machine = entry.machine, !machine.isEmpty else {
-            return skip(entry.line, entry.machine == nil ? "default: a login for every host is not kept" : "no host")
-        }
+        guard !entry.isDefault else { return skip(entry.line, "default: a login for every host is not kept") }
+        if let fault = entry.fault { return skipped.append(fault) }
+        guard let machine = entry.machine, !machine.isEmpty else { return skip(entry.line, "no host") }
         guard let user = entry.user, !user.isEmpty else { return skip(entry.line, "no login") }
         guard let password = entry.password, !password.isEmpty else { return skip(entry.line, "no password") }
         guard isWanted(machine) else { return }
@@ -70,19 +91,30 @@ public struct Netrc {
     private mutating func skip(_ line: Int, _ reason: String) { skipped.append(Skipped(line: line, reason: reason)) }
 }
 
-/// The words of a netrc file: separated by blanks and line ends, or in quotation marks with `\\` before what is meant as it is.
+/// The words of a netrc file: separated by blanks and line ends, or on one line in quotation marks, with `\\` before what is
+/// meant as it is.
 private struct NetrcWords {
-    struct Word {
-        let line: Int
-        let secret: Secret
+    enum Keyword: String, CaseIterable {
+        case machine, `default`, login, password, account, macdef
+    }
 
-        enum Keyword: String, CaseIterable {
-            case machine, `default`, login, password, account, macdef
-        }
+    struct Word {
+        enum Quotation { case none, closed, open }
+
+        let line: Int
+        let quotation: Quotation
+        let secret: Secret
 
         /// `nil` for any other word, which may be a part of a password.
         var keyword: Keyword? {
-            secret.withUnsafeBytes { bytes in Keyword.allCases.first { $0.rawValue.utf8.elementsEqual(bytes) } }
+            guard quotation == .none else { return nil }
+            return secret.withUnsafeBytes { bytes in
+                Keyword.allCases.first { $0.rawValue.utf8.elementsEqual(bytes) }
+            }
+        }
+
+        var beginsWithHash: Bool {
+            quotation == .none && secret.withUnsafeBytes { $0.first == UInt8(ascii: "#") }
         }
 
         /// Of hosts and users, not of passwords.
@@ -96,22 +128,51 @@ private struct NetrcWords {
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    mutating func next() -> Word? {
+    /// The next word where a keyword is expected: there, what begins with `#` is a comment.
+    mutating func nextOfEntry() -> Word? {
+        while let word = next() {
+            guard word.beginsWithHash else { return word }
+            skipLine()
+        }
+        return nil
+    }
+
+    /// `nil` where there is none: a keyword that stands in its place is read again as the keyword, so that what follows does
+    /// not come to belong to the entry before. Only a password may begin with `#`; a sole `#` begins a comment here too.
+    mutating func nextValue(of keyword: Keyword) -> Word? {
+        let before = self
+        guard let word = next(), word.quotation != .open else { return nil }
+        if word.keyword != nil {
+            self = before
+            return nil
+        }
+        if word.beginsWithHash, keyword != .password || word.secret.count == 1 {
+            skipLine()
+            return nil
+        }
+        return word
+    }
+
+    private mutating func next() -> Word? {
         while position < bytes.count {
             let byte = bytes[position]
             if byte == UInt8(ascii: "#") && isAtLineStart {
-                while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
-            } else if byte == UInt8(ascii: "\n") {
+                skipLine()
+            } else if byte == Self.lineEnd {
                 (line, isAtLineStart) = (line + 1, true)
                 position += 1
             } else if Self.isBlank(byte) {
                 position += 1
             } else {
                 isAtLineStart = false
-                return Word(line: line, secret: read())
+                return read()
             }
         }
         return nil
+    }
+
+    private mutating func skipLine() {
+        while position < bytes.count, bytes[position] != Self.lineEnd { position += 1 }
     }
 
     /// A macro ends with an empty line.
@@ -131,41 +192,49 @@ private struct NetrcWords {
         isAtLineStart = true
     }
 
-    private mutating func read() -> Secret {
+    private mutating func read() -> Word {
         let isQuoted = bytes[position] == UInt8(ascii: "\"")
         if isQuoted { position += 1 }
-        return Secret(capacity: rawLength(isQuoted: isQuoted)) { block in
+        let secret = Secret(capacity: rawLength(isQuoted: isQuoted)) { block in
             var count = 0
-            while position < bytes.count {
+            while position < bytes.count, !isEnd(bytes[position], isQuoted: isQuoted) {
                 var byte = bytes[position]
-                if isEnd(byte, isQuoted: isQuoted) { break }
-                if isQuoted, byte == UInt8(ascii: "\\"), position + 1 < bytes.count {
+                if isQuoted, isEscape(at: position) {
                     position += 1
                     byte = Self.escaped[bytes[position]] ?? bytes[position]
                 }
-                if byte == UInt8(ascii: "\n") { line += 1 }
                 block[count] = byte
                 count += 1
                 position += 1
             }
-            if isQuoted { position = min(position + 1, bytes.count) }
             return count
         }
+        guard isQuoted else { return Word(line: line, quotation: .none, secret: secret) }
+        guard position < bytes.count, bytes[position] != Self.lineEnd else {
+            return Word(line: line, quotation: .open, secret: secret)
+        }
+        position += 1
+        return Word(line: line, quotation: .closed, secret: secret)
     }
 
     /// The length of the word at `position` as it stands in the file, escapes included.
     private func rawLength(isQuoted: Bool) -> Int {
         var end = position
         while end < bytes.count, !isEnd(bytes[end], isQuoted: isQuoted) {
-            end += isQuoted && bytes[end] == UInt8(ascii: "\\") ? 2 : 1
+            end += isQuoted && isEscape(at: end) ? 2 : 1
         }
-        return min(end, bytes.count) - position
+        return end - position
     }
 
     private func isEnd(_ byte: UInt8, isQuoted: Bool) -> Bool {
-        isQuoted ? byte == UInt8(ascii: "\"") : Self.isBlank(byte) || byte == UInt8(ascii: "\n")
+        byte == Self.lineEnd || (isQuoted ? byte == UInt8(ascii: "\"") : Self.isBlank(byte))
     }
 
+    private func isEscape(at index: Int) -> Bool {
+        bytes[index] == UInt8(ascii: "\\") && index + 1 < bytes.count && bytes[index + 1] != Self.lineEnd
+    }
+
+    private static let lineEnd = UInt8(ascii: "\n")
     private static let escaped: [UInt8: UInt8] = [
         UInt8(ascii: "n"): UInt8(ascii: "\n"), UInt8(ascii: "r"): UInt8(ascii: "\r"),
         UInt8(ascii: "t"): UInt8(ascii: "\t"),

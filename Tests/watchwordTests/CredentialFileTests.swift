@@ -41,14 +41,20 @@ import WatchwordProtocol
         #expect(file.logins.isEmpty)
         #expect(
             file.skipped.map { "\($0.line) \($0.reason)" } == [
-                "1 no password", "2 no login", "4 a word that netrc does not know",
-                "3 default: a login for every host is not kept", "5 no host",
+                "1 no password", "2 no login", "3 default: a login for every host is not kept", "5 no host",
             ])
     }
 
-    /// What looks like a keyword is a password where one stands.
-    @Test func netrcValuesAreNoKeywords() {
-        #expect(found("machine h login machine password login", .netrc) == ["1 h machine login"])
+    @Test func theImportSaysWhyAnEntryIsVoid() {
+        let file = read(
+            "x machine g\nlogin bob password p\nq\nmachine h login bob password\nmachine i login a login b password c",
+            .netrc)
+        #expect(file.logins.isEmpty)
+        #expect(
+            file.skipped.map { "\($0.line) \($0.reason)" } == [
+                "1 a word that netrc does not know", "3 a word that netrc does not know",
+                "4 no value, or one that has to be in quotation marks", "5 a second login or password",
+            ])
     }
 
     @Test func git() {

@@ -56,7 +56,7 @@ PLANTED_FILES = [
     ("import-percent-encoding", "Sources/WatchwordProtocol/Values/Secret+PercentDecoding.swift", "isValid = false", "isValid = index > 0",
      "watchwordTests.CredentialFileTests"),
     ("import-of-a-default", "Sources/WatchwordProtocol/Netrc.swift",
-     "let machine = word.keyword == .machine ? words.next()?.text ?? \"\" : nil", "let machine = word.keyword == .machine ? words.next()?.text ?? \"\" : \"h\"",
+     "isDefault: word.keyword == .default)", "isDefault: false, machine: \"h\")",
      "watchwordTests.CredentialFileTests"),
     ("planted-file-without-sticky-bit", HELPER + "Transfer/ReplacedFile.swift", "folder.st_mode & 0o002 != 0 || folder", "folder",
      "Tests/EndToEnd/test_helper_planted.py"),

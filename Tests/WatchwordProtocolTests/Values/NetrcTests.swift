@@ -27,11 +27,53 @@ import WatchwordProtocol
         #expect(netrc.logins.first?.password.withUnsafeBytes { $0.elementsEqual("p\"w\\".utf8) } == true)
     }
 
+    private func found(_ text: String) -> [String] {
+        read(text) { _ in true }.logins.map { login in
+            let password = login.password.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+            return "\(login.machine) \(login.user) \(password)"
+        }
+    }
+
+    /// Neither is what follows a part of the password: it may be another host's.
     @Test(arguments: [
         "machine h login bob password \"", "machine h login bob password \"x\\", "machine h login bob password \"x",
+        "machine h login bob password \"x\\\nmachine i login carol password y",
+        "machine h login bob password \"x\nmachine i login carol password y",
+        "machine h login bob password \"x\nmachine i login carol password \"y\"",
     ])
-    func anOpenQuotationMarkEndsWithTheFile(text: String) {
-        let found = read(text) { _ in true }.logins.map(\.password.count)
-        #expect(found == (text.hasSuffix("\"") ? [] : [text.hasSuffix("x") ? 1 : 2]))
+    func anOpenQuotationMarkVoidsTheEntry(text: String) {
+        #expect(found(text) == (text.contains("carol") ? ["i carol y"] : []))
     }
+
+    /// What is malformed gives no login, and never takes one from the entries around it.
+    @Test(arguments: [
+        ("machine a login bob password\nmachine b login carol password S", ["b carol S"]),
+        ("machine a login\nmachine b login carol password S", ["b carol S"]),
+        ("machine\nmachine b login carol password S", ["b carol S"]),
+        ("machine a login bob account\nmachine b login carol password S", ["b carol S"]),
+        ("machine a login bob password\ndefault login carol password S", []),
+        ("machine a login bob password macdef\nmachine b login carol password S\n\nlogin x password y", []),
+        ("machine a login password password S\nmachine b login carol password T", ["b carol T"]),
+        ("machine h login machine password login\nmachine b login carol password S", ["b carol S"]),
+        ("machine a login bob password x password y", []), ("machine a login bob login carol password y", []),
+        ("machine a login bob password two words\nmachine b login carol password S", ["b carol S"]),
+        ("machine a login bob pasword x password y", []), ("machine a login bob \"password\" x password y", []),
+        ("machine a login bob password \"x\"y", []),
+    ])
+    func aMalformedEntryIsVoid(text: String, logins: [String]) { #expect(found(text) == logins) }
+
+    @Test func aQuotedValueMayBeAnyWord() {
+        #expect(found("machine h login \"machine\" password \"login\"") == ["h machine login"])
+    }
+
+    @Test(arguments: [
+        ("machine a # was: machine b\nlogin bob\npassword S", ["a bob S"]),
+        ("machine a login bob #password x\npassword S # machine b login carol password T", ["a bob S"]),
+        ("machine a login bob password #S", ["a bob #S"]), ("machine a login \"#b\" password S", ["a #b S"]),
+        ("machine a account # was: machine b\nlogin bob password S", []),
+        ("machine a account #was: machine b\nlogin bob password S", []),
+        ("machine # was: machine b\nlogin bob password S", []),
+        ("machine a password # was: machine b password T\nlogin bob password S", []),
+    ])
+    func aCommentInMidLineOpensNoEntry(text: String, logins: [String]) { #expect(found(text) == logins) }
 }
