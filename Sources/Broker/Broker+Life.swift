@@ -46,8 +46,9 @@ extension Broker {
 
     /// Takes over new settings, as far as they can change. Questions that are open keep their deadlines.
     public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) {
-        let sharing = options.sharing
+        let (sharing, netrcFile) = (options.sharing, options.netrcFile)
         change(&options)
+        if options.netrcFile != netrcFile { table.netrcChanged() }
         if options.sharing != sharing {
             sessionCleared(table.setSharing(options.sharing), because: "sharing.session has changed")
         }

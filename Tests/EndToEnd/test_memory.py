@@ -170,7 +170,7 @@ def test_once_it_came_from_a_netrc_file(stage):
     file = stage.folder / "logins.netrc"
     file.write_text(f"machine h login bob password {others}\nmachine 127.0.0.1:{server.port} login bob password {password}\n" * 20)
     file.chmod(0o600)
-    broker = stage.configured(f'[credentials]\nnetrc = "{file}"\n')
+    broker = stage.configured(f'[keyring]\nenabled = false\n[credentials]\nnetrc = "{file}"\n')
     client = stage.client(broker=broker)
     assert client.fetch(server.url)["result"]["auth"]["source"] == "netrc"
     assert memory.places(broker.process.pid, password), "the session has it"

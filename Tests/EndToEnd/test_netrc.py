@@ -1,5 +1,6 @@
 """Logins of a netrc file, as the servers hear them: `credentials.netrc` of the configuration."""
 import base64
+import itertools
 import os
 import pathlib
 
@@ -13,6 +14,7 @@ from rig.subjects import Consenter, Relay, flatpak
 from rig.terminal import Shell
 from rig.tls import TlsServer
 
+OFF = "[keyring]\nenabled = false\n"
 NOT_USED = "the netrc file cannot be used"
 
 
@@ -29,7 +31,7 @@ class Desk:
         self.server = stage.server(basic_server("bob", self.password))
         stage.allow(self.password, self.server)
         self.write(f"machine 127.0.0.1:{self.server.port} login bob password {self.password}\n")
-        self.config = f'[credentials]\nnetrc = "{self.file}"\n'
+        self.config = f'{OFF}[credentials]\nnetrc = "{self.file}"\n'
 
     def write(self, text, mode=0o600):
         self.file.write_text(text)
@@ -88,7 +90,7 @@ def test_it_is_off_unless_it_is_configured(desk, stage):
 
 
 def test_a_path_below_the_home(desk):
-    desk.start('[credentials]\nnetrc = "~/.netrc"\n')
+    desk.start(OFF + '[credentials]\nnetrc = "~/.netrc"\n')
     file = desk.broker.home / ".netrc"
     desk.file.rename(file)
     try:
@@ -106,6 +108,24 @@ def test_a_reload_switches_it_on_and_off(desk):
     desk.stage.client(broker=desk.broker, delivery=None).call("session/clear")
     assert desk.fetch()["status"] == 401
     assert desk.server.authorizations == [None, None, basic("bob", desk.password), None]
+
+
+def test_what_was_proposed_is_not_sent_after_a_reload_without_the_file(desk):
+    """The question was open meanwhile."""
+    desk.start()
+
+    def answered(params):
+        desk.asked.append(params)
+        if len(desk.asked) > 1:
+            return {"action": "continue"}
+        desk.reload(OFF)
+        return {"action": "credential", "credential": {"type": "proposed"}}
+
+    client = desk.stage.client(broker=desk.broker, answer=answered)
+    assert "result" in client.call("auth/subscribe", {"mode": "everything"})
+    assert client.fetch(desk.server.url)["result"]["status"] == 401
+    assert desk.server.authorizations == [None]
+    assert [one.get("error", {}).get("kind") for one in desk.asked] == [None, "nothingProposed"]
 
 
 def test_what_is_wrong_with_the_file_is_logged_at_the_start_and_at_each_reload(desk):
@@ -199,6 +219,28 @@ def test_a_refused_password_is_not_tried_by_the_next_program_until_it_is_another
     assert server.authorizations == [None, basic("bob", desk.password), None, None]
     desk.write(f"machine 127.0.0.1:{server.port} login bob password {right}\n")
     assert desk.fetch(server.url)["auth"]["source"] == "netrc"
+
+
+def test_a_server_with_another_realm_each_time_gets_a_wrong_password_once(desk):
+    count = itertools.count()
+    desk.server.handler = lambda request: response(401, b"", f'WWW-Authenticate: Basic realm="at {next(count)}"')
+    desk.start()
+    assert [desk.fetch()["status"] for _ in range(2)] == [401] * 2
+    assert desk.server.authorizations == [None, basic("bob", desk.password), None] and len(desk.asked) == 2
+
+
+def test_where_the_keyring_is_on_and_fails_somebody_is_asked(desk):
+    desk.start(desk.config.removeprefix(OFF))
+    assert desk.fetch()["status"] == 401
+    assert desk.server.authorizations == [None] and len(desk.asked) == 1
+
+
+def test_a_malformed_entry_gets_no_other_password(desk):
+    port = desk.server.port
+    desk.write(f"machine 127.0.0.1:{port} login bob password\nmachine other.example login carol password {desk.password}\n")
+    desk.start()
+    assert desk.fetch()["status"] == 401
+    assert desk.server.authorizations == [None]
 
 
 def test_a_proxy_and_plain_http_to_others_get_nothing(desk):

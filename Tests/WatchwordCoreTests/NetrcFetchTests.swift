@@ -50,6 +50,46 @@ import WatchwordProtocol
         #expect(run.result?.authentication?.source == .client)
     }
 
+    /// An entry is for every realm: a server that puts the time into its realm gets it once.
+    @Test(arguments: [
+        ["Basic realm=\"1\"", "Basic realm=\"2\"", "Basic realm=\"3\""],
+        ["Digest realm=\"r\", nonce=\"n\", qop=\"auth\"", "Basic realm=\"r\"", "Basic realm=\"s\""],
+    ])
+    func aRefusalHoldsInEveryRealmAndByEveryScheme(challenges: [String]) throws {
+        for isOneFetch in [true, false] {
+            var run = TableRun()
+            run.usesNetrc = true
+            var fetch = try run.fetch("https://h/")
+            for challenge in challenges {
+                if run.question(fetch) != nil {
+                    run.answer(fetch, .proceed)
+                    fetch = try run.fetch("https://h/")
+                }
+                run.challenge(fetch, challenge)
+                run.foundInNetrc(fetch, [entry("h"), entry("h", "carol")])
+                if !isOneFetch, run.request(fetch) != nil { run.challenge(fetch, challenge) }
+            }
+            #expect(run.sent.count == 1)
+            #expect(run.question(fetch) != nil)
+        }
+    }
+
+    /// What somebody has typed in one realm makes the file's password no better.
+    @Test func aRefusalLastsWhenTheServerAcceptsAnother() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        for realm in ["1", "2"] {
+            let fetch = try run.fetch("https://h/\(realm)/")
+            run.challenge(fetch, "Basic realm=\"\(realm)\"")
+            run.foundInNetrc(fetch, [entry("h")])
+            if realm == "1" { run.challenge(fetch, "Basic realm=\"\(realm)\"") }
+            #expect(run.question(fetch) != nil)
+            run.answer(fetch, user: "bob", "right")
+            run.respond(fetch, 200)
+        }
+        #expect(run.sent.filter { $0 == basic("bob", "pw") }.count == 1)
+    }
+
     /// As with an item of the keyring: once, and not once by every program.
     @Test func aRefusedEntryIsNotTriedByTheNextFetch() throws {
         var run = TableRun()
@@ -98,6 +138,60 @@ import WatchwordProtocol
         #expect(run.authorizations.last == basic("bob", "ring") && run.netrcReadings == 0)
         run.challengeBasic()
         #expect(run.authorizations == [nil, basic("bob", "ring"), basic("bob", "file")])
+    }
+
+    /// Rule 26: its default may be another user.
+    @Test(arguments: KeyringFailure.Kind.allCases)
+    func rule26BehindAKeyringThatFailsTheFileIsNotUsed(kind: KeyringFailure.Kind) throws {
+        var run = TableRun(isKeyringEnabled: true)
+        run.usesNetrc = true
+        for _ in 1...2 {
+            let fetch = try run.fetch("https://h/")
+            run.challenge(fetch)
+            // One that does not answer is not asked again for a while.
+            if run.isLookingUp(fetch) { run.found(fetch, failure: kind) }
+            #expect(!run.isReadingNetrc(fetch) && run.question(fetch) != nil)
+            run.answer(fetch, .proceed)
+        }
+        #expect(run.sent.isEmpty)
+        run.now += Limits.keyringPause
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch)
+        run.found(fetch, [])
+        run.foundInNetrc(fetch, [entry("h")])
+        #expect(run.sent == [basic("bob", "pw")])
+    }
+
+    @Test func rule26BehindALockedItemTheFileIsNotUsed() throws {
+        var (one, other) = (exact("carol", port: 443), exact("dave", realm: "other", port: 443))
+        (one["protocol"], other["protocol"]) = ("https", "https")
+        let run = try challenged([entry("h")], keyring: [item("1", one, nil), item("2", other, "ring")])
+        #expect(run.authorizations == [nil] && run.isAsking && run.netrcReadings == 0)
+    }
+
+    @Test func whatWasProposedOfAnotherFileIsNotSent() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        let fetch = try run.fetch("https://h/", subscription: Subscription(delivery: .request, mode: .everything))
+        run.challenge(fetch)
+        run.foundInNetrc(fetch, [entry("h")])
+        #expect(run.question(fetch)?.proposedCredential?.source == .netrc)
+        run.table.netrcChanged()
+        run.answer(fetch, .credential(.proposed))
+        #expect(run.sent.isEmpty)
+        #expect(run.question(fetch)?.error == .nothingProposed)
+    }
+
+    @Test func whatWasReadWhileTheFileChangedIsReadAnew() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch)
+        run.table.netrcChanged()
+        run.foundInNetrc(fetch, [entry("h")])
+        #expect(run.sent.isEmpty && run.isReadingNetrc(fetch))
+        run.foundInNetrc(fetch, [entry("h", "carol")])
+        #expect(run.sent == [basic("carol", "pw")])
     }
 
     @Test func whereTheKeyringIsUndecidedSomebodyIsAsked() throws {

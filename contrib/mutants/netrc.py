@@ -4,6 +4,7 @@ from .paths import CORE, FETCH
 
 MACHINE = FETCH + "FetchMachine+Netrc.swift"
 FILE = "Sources/watchwordd/NetrcFile.swift"
+PARSER, PARSING = "Sources/WatchwordProtocol/Netrc.swift", "WatchwordProtocolTests.NetrcTests"
 UNIT, WIRE = "WatchwordCoreTests.NetrcFetchTests", "Tests/EndToEnd/test_netrc.py"
 
 NETRC = [
@@ -28,4 +29,15 @@ NETRC = [
     ("netrc-checked-at-reload", "Sources/watchwordd/RunningService.swift",
      "            netrc.check(settings.netrcFile)\n            await", "            await", WIRE),
     ("netrc-logged-once", FILE, "            return state.problem != problem\n", "            return !problem.isEmpty\n", WIRE),
+    ("netrc-swallowed-keyword", PARSER, "if word.keyword != nil {", "if word.keyword != nil, word.line < before.line {", PARSING),
+    ("netrc-comment-in-line", PARSER, "guard word.beginsWithHash else { return word }", "guard word.beginsWithHash && isAtLineStart else { return word }",
+     PARSING),
+    ("netrc-fault", PARSER, "if let fault = entry.fault { return skipped.append(fault) }", "_ = entry.fault", PARSING),
+    ("netrc-refused-in-any-realm", MACHINE, "!target(challenger).hasRefusedNetrc(first),", "!target(challenger).hasRefused(first, in: space),", UNIT),
+    ("netrc-refused-to-others", MACHINE, "hasRefused(first, at: challenger, now", "hasRefused(first, in: space, now", UNIT),
+    ("netrc-behind-a-failed-keyring", MACHINE, "            memory.keyring.state == .disabled || isKeyringKnown(at: .server(origin), memory),\n", "", UNIT),
+    ("netrc-behind-a-locked-item", FETCH + "TargetRecord.swift", "result?.allSatisfy { !$0.isLocked } ?? false", "result != nil", UNIT),
+    ("netrc-changed", FETCH + "CredentialMemory.swift", "        netrcMark = forgets.mark\n", "", UNIT),
+    ("netrc-changed-by-reload", "Sources/Broker/Broker+Life.swift", "if options.netrcFile != netrcFile {", "if options.netrcFile == nil, netrcFile == \"\" {",
+     WIRE),
 ]

@@ -25,6 +25,8 @@ struct CredentialMemory: Sendable {
     var identities = ConnectionIdentities()
     var decisions = ConnectionDecisions()
     var grants = GrantBook()
+    /// Since when the configuration names the netrc file that it names now.
+    private(set) var netrcMark = ForgetLog().mark
     private(set) var effects: [Effect] = []
     private var notes: [AuditNote] = []
     private var verdicts: [LoginVerdict] = []
@@ -34,6 +36,11 @@ struct CredentialMemory: Sendable {
     init(session: SessionCache = SessionCache(), keyring: KeyringRecord = KeyringRecord()) {
         self.session = session
         self.keyring = keyring
+    }
+
+    mutating func netrcChanged() {
+        forgets.note(.netrcFile)
+        netrcMark = forgets.mark
     }
 
     mutating func add(_ effect: Effect) { effects.append(effect) }

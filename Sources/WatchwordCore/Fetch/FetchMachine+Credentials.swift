@@ -284,7 +284,8 @@ extension FetchMachine {
             memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
         }
         if [.keyring, .netrc].contains(attempt.source) {
-            memory.keyring.noteRefusal(of: attempt.credential, in: attempt.space, now: now)
+            memory.keyring.noteRefusal(
+                of: attempt.credential, in: attempt.space, isOfNetrc: attempt.source == .netrc, now: now)
             if let item = attempt.item, !attempt.isCalledStale(by: offers) {
                 memory.add(.remove(item: item, attempt.credential))
             }
@@ -315,7 +316,7 @@ extension FetchMachine {
             path: path, digest: attempt.challenge.digest, isProven: isProven, now: now)
         if isNews {
             if !wasGiven { memory.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
-            memory.keyring.forgetRefusals(in: attempt.space)
+            memory.keyring.forgetRefusals(in: attempt.space, accepting: credential)
             memory.turns.credentialArrived(for: attempt.space, owner: attempt.home)
         }
         // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.

@@ -10,8 +10,14 @@ extension FetchMachine {
 
     func isStored(_ source: CredentialSource) -> Bool { source == .session || source == .keyring }
 
+    /// Whether it comes of a netrc file that the configuration does not name any more.
+    func isOfFormerNetrc(_ source: CredentialSource, since mark: ForgetLog.Mark?, _ memory: CredentialMemory) -> Bool {
+        source == .netrc && mark.map { $0 < memory.netrcMark } ?? false
+    }
+
     /// Whether it was stored when it was chosen, and forgotten since then.
     func isForgotten(_ candidate: Candidate, in space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+        if isOfFormerNetrc(candidate.source, since: candidate.mark, memory) { return true }
         guard isStored(candidate.source), let mark = candidate.mark else { return false }
         return !memory.forgets.isCurrent(mark, for: space, user: candidate.credential.shownUser)
     }

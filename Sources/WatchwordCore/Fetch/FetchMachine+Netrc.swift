@@ -8,8 +8,9 @@ extension FetchMachine {
         _ environment: FetchEnvironment, _ memory: CredentialMemory
     ) -> FetchStep? {
         guard let query = netrcQuery(for: asked, in: space, environment, memory),
-            target(Challenger(space)).netrcLogins == nil
+            netrcLogins(at: Challenger(space), memory) == nil
         else { return nil }
+        targets[Challenger(space), default: TargetRecord()].netrcLogins = .init(mark: memory.forgets.mark)
         state = .lookingUp(question, since: environment.now)
         return FetchStep(.readNetrc(query))
     }
@@ -20,11 +21,16 @@ extension FetchMachine {
     ) -> FetchStep {
         guard case .lookingUp(let question, let since) = state else { return unexpected(&memory) }
         time.noteWait(environment.now - since)
-        targets[challenger(of: question), default: TargetRecord()].netrcLogins = logins
+        targets[challenger(of: question), default: TargetRecord()].netrcLogins?.logins = logins
         return choose(question, environment, &memory)
     }
 
-    /// The first login of the file that fits; never another one after it was refused.
+    /// `nil` before the file was read, and when the configuration has named another one since then.
+    private func netrcLogins(at challenger: Challenger, _ memory: CredentialMemory) -> [Netrc.Login]? {
+        target(challenger).netrcLogins.flatMap { $0.mark < memory.netrcMark ? nil : $0.logins }
+    }
+
+    /// The first login of the file that fits; never another one after it was refused, in whatever realm.
     /// - Parameter isForWeaker: as for `storedCandidate`.
     func netrcCandidate(
         for asked: AnswerableChallenge, in space: ProtectionSpace, isForWeaker: Bool = false,
@@ -36,24 +42,32 @@ extension FetchMachine {
             !isUndecidedInKeyring(asked, space, memory)
         else { return nil }
         let user = namedUser(at: challenger)
-        let first = target(challenger).netrcLogins?.lazy.filter(\.isSendable).map {
+        let first = netrcLogins(at: challenger, memory)?.lazy.filter(\.isSendable).map {
             LoginCredential(user: $0.user, password: $0.password)
         }.first { user?.admits($0.account) ?? true }
-        guard let first, !memory.keyring.hasRefused(first, in: space, now: environment.now) else { return nil }
+        guard let first, !target(challenger).hasRefusedNetrc(first),
+            !memory.keyring.hasRefused(first, at: challenger, now: environment.now)
+        else { return nil }
         let candidate = Candidate(credential: first, source: .netrc, home: access.homeOfKeyring)
         return isUsable(candidate, for: asked, in: space, memory) ? candidate : nil
     }
 
     /// An entry names neither a scheme nor a realm: it is for servers and not for proxies, for Basic and Digest, and over plain
-    /// http for this machine alone (semantics rules 23 and 25).
+    /// http for this machine alone (semantics rules 23 and 25). Where the keyring is in use, it counts only behind one that has
+    /// told all: its default may be another user (rule 26).
     private func netrcQuery(
         for asked: AnswerableChallenge, in space: ProtectionSpace, _ environment: FetchEnvironment,
         _ memory: CredentialMemory
     ) -> NetrcQuery? {
         guard environment.usesNetrc, mayUseStorage(for: space, memory), case .server(let origin) = Challenger(space),
+            memory.keyring.state == .disabled || isKeyringKnown(at: .server(origin), memory),
             !isReadable(.server(origin)), [.httpBasic, .httpDigest].contains(asked.authenticationMethod)
         else { return nil }
         return NetrcQuery(origin: origin)
+    }
+
+    private func isKeyringKnown(at challenger: Challenger, _ memory: CredentialMemory) -> Bool {
+        keyringItems(at: challenger, memory) != nil && target(challenger).keyringItems?.isComplete == true
     }
 
     /// An entry is for all realms of its server, and for no scheme that is weaker than one accepted there, nor for a weak

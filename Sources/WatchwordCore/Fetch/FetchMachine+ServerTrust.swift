@@ -144,6 +144,7 @@ extension FetchMachine {
             guard let attempt = outgoing[side],
                 !mayUse(attempt.source, for: attempt.space, memory) || !isConsented(attempt, memory, now)
                     || isStored(attempt.source) && !isCurrent(attempt, memory)
+                    || isOfFormerNetrc(attempt.source, since: attempt.mark, memory)
             else { continue }
             outgoing[side] = nil
             memory.turns.endTrial(by: id, in: attempt.space)

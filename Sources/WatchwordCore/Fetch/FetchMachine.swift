@@ -216,13 +216,14 @@ struct FetchMachine: Sendable {
         }
     }
 
-    /// What the keyring gave to the last `lookUp`: nothing where it could not be used.
+    /// What the keyring gave to the last `lookUp`; `nil` where it could not be used.
     mutating func found(
-        _ items: [KeyringItem], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ result: [KeyringItem]?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
     ) -> FetchStep {
         guard case .lookingUp(let question, let since) = state else { return unexpected(&memory) }
         time.noteWait(environment.now - since)
-        targets[challenger(of: question), default: TargetRecord()].keyringItems?.items = items
+        let items = result ?? []
+        targets[challenger(of: question), default: TargetRecord()].keyringItems?.note(result)
         memory.keyring.notePaths(
             of: items, at: challenger(of: question), time: environment.sinceEpoch, now: environment.now)
         return choose(question, environment, &memory)

@@ -151,12 +151,15 @@ public struct FetchTable: Sendable {
         run(id, environment, machines[id]?.confirmed(consent, environment, &memory))
     }
 
+    /// The configuration names another netrc file, or none: what was found in the one before is not sent any more.
+    public mutating func netrcChanged() { memory.netrcChanged() }
+
     /// What the keyring gave; the reason where it gave nothing for one.
     public mutating func found(
         _ result: Result<[KeyringItem], KeyringFailure>, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         noteKeyring(result, environment.now)
-        return run(id, environment, machines[id]?.found((try? result.get()) ?? [], environment, &memory))
+        return run(id, environment, machines[id]?.found(try? result.get(), environment, &memory))
     }
 
     /// What the netrc file has: nothing where it could not be used.

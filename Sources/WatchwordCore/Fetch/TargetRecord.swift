@@ -26,12 +26,26 @@ struct TargetRecord: Sendable, Equatable {
     /// depends on the space, and on the path of the hop.
     struct FoundItems: Sendable, Equatable {
         var items: [KeyringItem] = []
+        /// Whether that is all: not where the keyring has failed, or an item is locked.
+        var isComplete = false
         let mark: ForgetLog.Mark
+
+        /// - Parameter result: `nil` where the keyring could not be used.
+        mutating func note(_ result: [KeyringItem]?) {
+            (items, isComplete) = (result ?? [], result?.allSatisfy { !$0.isLocked } ?? false)
+        }
     }
 
     var keyringItems: FoundItems?
-    /// What the netrc file has for the server; `nil` before it was read.
-    var netrcLogins: [Netrc.Login]?
+
+    /// What the netrc file has for the server: of the file that the configuration names since `mark`.
+    struct FoundLogins: Sendable, Equatable {
+        var logins: [Netrc.Login] = []
+        let mark: ForgetLog.Mark
+    }
+
+    /// `nil` before it was read.
+    var netrcLogins: FoundLogins?
     /// What the server has said of the certificates that it takes; a failure before the connection does not say it again.
     var certificateRequest: ClientCertificateRequest?
     /// A scheme has failed for other reasons than a wrong password: a weaker one is asked for, and never taken silently.
@@ -53,6 +67,11 @@ struct TargetRecord: Sendable, Equatable {
 
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace) -> Bool {
         refused.contains { $0.space == space && $0.credential.isSame(as: credential) }
+    }
+
+    /// An entry of the netrc file is for all realms of its server: refused in one, none is sent in any.
+    func hasRefusedNetrc(_ credential: LoginCredential) -> Bool {
+        refused.contains { $0.source == .netrc || $0.credential.isSame(as: credential) }
     }
 
     func hasRejected(_ challenge: AnswerableChallenge, in space: ProtectionSpace) -> Bool {

@@ -15,6 +15,8 @@ public struct KeyringRecord: Sendable {
     private struct Refusal: Sendable {
         let space: ProtectionSpace
         let credential: LoginCredential
+        /// Then it holds in every realm of the server.
+        let isOfNetrc: Bool
         let since: Duration
     }
 
@@ -73,9 +75,12 @@ public struct KeyringRecord: Sendable {
 
     // MARK: Values that were refused
 
-    /// The keyring's value was refused: it is not sent again for a while, whatever becomes of the item.
-    mutating func noteRefusal(of credential: LoginCredential, in space: ProtectionSpace, now: Duration) {
-        refusals.append(Refusal(space: space, credential: credential, since: now))
+    /// The keyring's value, or that of the netrc file, was refused: it is not sent again for a while, whatever becomes of it
+    /// there.
+    mutating func noteRefusal(
+        of credential: LoginCredential, in space: ProtectionSpace, isOfNetrc: Bool = false, now: Duration
+    ) {
+        refusals.append(Refusal(space: space, credential: credential, isOfNetrc: isOfNetrc, since: now))
         let surplus = OriginShare.surplus(in: refusals, limit: Self.rememberedRefusals) { Challenger($0.space) }
         if let surplus { refusals.remove(at: surplus) }
         paths.forget(credential.path, at: Challenger(space))
@@ -86,11 +91,7 @@ public struct KeyringRecord: Sendable {
     mutating func notePaths(of items: [KeyringItem], at challenger: Challenger, time: Duration, now: Duration) {
         let usable = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
             guard let credential = stored.credential else { return false }
-            return !credential.isExpired(at: time)
-                && !refusals.contains {
-                    Challenger($0.space) == challenger && $0.credential.isSame(as: credential)
-                        && now - $0.since < Limits.sessionLifetime
-                }
+            return !credential.isExpired(at: time) && !hasRefused(credential, at: challenger, now: now)
         }
         paths.note(usable, at: challenger)
     }
@@ -104,8 +105,21 @@ public struct KeyringRecord: Sendable {
         }
     }
 
-    /// The server has changed its mind, or the user has.
-    mutating func forgetRefusals(in space: ProtectionSpace) { refusals.removeAll { $0.space == space } }
+    /// In any realm, by any scheme.
+    func hasRefused(_ credential: LoginCredential, at challenger: Challenger, now: Duration) -> Bool {
+        refusals.contains {
+            Challenger($0.space) == challenger && $0.credential.isSame(as: credential)
+                && now - $0.since < Limits.sessionLifetime
+        }
+    }
+
+    /// The server has changed its mind, or the user has. What it accepts says nothing for another login of the netrc file.
+    mutating func forgetRefusals(in space: ProtectionSpace, accepting accepted: LoginCredential) {
+        refusals.removeAll {
+            $0.isOfNetrc
+                ? Challenger($0.space) == Challenger(space) && $0.credential.isSame(as: accepted) : $0.space == space
+        }
+    }
 
     public mutating func forgetRefusals() { refusals = [] }
 }

@@ -17,6 +17,8 @@ struct ForgetLog: Sendable {
         case origin(Origin)
         /// The credentials of these spaces; of one user, or of all where that is `nil`.
         case credentials(SpacePattern, user: ExactText?)
+        /// What was found in a netrc file, and nothing that is kept.
+        case netrcFile
     }
 
     private static let capacity = 64
@@ -51,6 +53,7 @@ extension ForgetLog.Scope {
     fileprivate func means(_ pattern: SpacePattern, _ user: ExactText?) -> Bool {
         switch self {
         case .everything: true
+        case .netrcFile: false
         case .origin(let origin):
             pattern.proxyType == nil && pattern.scheme == origin.scheme.rawValue && pattern.host == origin.host
                 && pattern.port == origin.port
