@@ -74,7 +74,7 @@ class RunningAgent:
     def press(self, button, key=None):
         """Waits until the button works and the window has the keyboard; goes there and presses it, or presses `key`."""
         self.desktop.hear(button, role="push button", sensitive=True)
-        self.desktop.hear("", focused=True)
+        self.desktop.hear("", 30, focused=True)
         if key is None:
             self.go(button)
         self.desktop.key(key or "space")
