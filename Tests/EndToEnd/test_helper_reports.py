@@ -94,7 +94,7 @@ def test_text_to_write_is_left_as_it_is(shell, plain):
 
 
 @pytest.mark.parametrize("option, words", [
-    ("--netrc", [b"curl's -n, --netrc is refused", b"watchword credentials store"]), ("-c", [b"-c, --cookie-jar", b"-b name=value"]),
+    ("--netrc", [b"curl's -n, --netrc is refused", b"watchword credentials import", b"credentials.netrc"]), ("-c", [b"-c, --cookie-jar", b"-b name=value"]),
     ("--cacert", [b"--pinnedpubkey"]), ("--outptu", [b"Did you mean '--output'?"])])
 def test_an_option_that_is_not_here_says_why(shell, option, words):
     done = shell.run("fetch", option, "x", "http://127.0.0.1:1/")
