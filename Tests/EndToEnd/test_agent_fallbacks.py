@@ -187,15 +187,16 @@ class Screen:
         os.set_blocking(self.here, False)
         self._there = there
 
-    def expect(self, text):
+    def expect(self, *texts):
         def look():
             try:
                 self.shown += os.read(self.here, 65536).decode(errors="replace")
             except BlockingIOError:
                 pass
-            return text in re.sub(r"\x1b[\[(][0-9;?]*[A-Za-z]", " ", self.shown)
+            shown = re.sub(r"\x1b[\[(][0-9;?]*[A-Za-z]", " ", self.shown)
+            return all(text in shown for text in texts)
 
-        eventually(look, lambda: f"no {text!r} in {self.shown!r}")
+        eventually(look, lambda: f"no {texts!r} in {self.shown!r}", 20)
         self.shown = ""
 
     def type(self, text):
@@ -272,11 +273,12 @@ def test_pinentry_asks_for_consent(stage, started, guest, screen):
     broker = stage.broker()
     started(broker, None, "--fallback", "pinentry", environment=screen.environment)
     program = guest(broker)
-    screen.expect("Let “org.example.Maps” use your log-in?")
+    # What is drawn last: the rest of the first window must not be taken for the second.
+    screen.expect("Let “org.example.Maps” use your log-in?", "1  Allow once")
     screen.type("1\r")
     assert program.read()["result"]["status"] == 200
     guest(broker)
-    screen.expect("1  Allow once")
+    screen.expect("Let “org.example.Maps” use your log-in?", "1  Allow once")
     screen.type("\r")
     screen.expect("Scheme: Basic")
     screen.type("\r")
