@@ -129,6 +129,13 @@ def test_the_next_round_of_a_scheme_is_for_whoever_made_the_last_one(stage):
         found = client.fetch(server.url, auth={"handler": {}})
         assert found["result"]["status"] == 200, found
     assert asked == [("fetch", None), ("fetch", "after-one")] * 2
+    # Also where the handler has passed.
+    asked.clear()
+    client = stage.client(answer=lambda challenge: answer(challenge) if not handled(challenge) else {"action": "default"})
+    assert client.fetch(server.url, auth={"handler": {}})["result"]["status"] == 200
+    assert asked == [(None, None), (None, "after-one")]
+    handlers = [message for who, message in client.messages if who == "broker" and handled(message.get("params") or {})]
+    assert len(handlers) == 1
 
 
 def test_a_client_that_ends_its_subscription_keeps_the_handler(stage, place):

@@ -24,7 +24,7 @@ HANDLERS = [
     ("handler-is-not-decided-for", FETCH + "FetchMachine.swift", "case .proceed where isForHandler(question), .cancelled",
      "case .cancelled", "WatchwordCoreTests.FetchHandlerTests"),
     ("handler-judges-certificates", FETCH + "FetchMachine.swift",
-     "if isForHandler(question), isAsked(about: found, question) { return", "if isForHandler(question), question.mark == nil { return",
+     "if isForHandler(question), isAsked(about: found, question) { return", "if isForHandler(question), question.mark != nil { return",
      "WatchwordCoreTests.FetchHandlerTests"),
     ("handler-makes-the-next-round", FETCH + "FetchMachine+Asking.swift", "        candidate.respondent = respondent\n", "",
      "Tests/EndToEnd/test_fetch_handlers.py"),
