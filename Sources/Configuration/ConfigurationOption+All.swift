@@ -84,9 +84,8 @@ extension ConfigurationOption {
                 + "\"machine HOST\" is for exactly that host, and the default port, of https; \"machine HOST:PORT\" for another "
                 + "port. Over http a login goes only to this machine itself, and to a proxy none. The first entry of a host "
                 + "counts, or that of the user whom the fetch names; \"default\" entries are not used, nor malformed ones; a "
-                + "value that is a word of netrc has to be in quotation marks. Where the keyring is enabled and fails or is "
-                + "locked, the file is not used: on a machine without a keyring set keyring.enabled to false. The file is "
-                + "read at each look-up.", type: .homePath),
+                + "value that is a word of netrc has to be in quotation marks. Where there is a keyring that fails or is "
+                + "locked, the file is not used. The file is read at each look-up.", type: .homePath),
         .boolean(
             "audit.enabled", \.auditEnabled,
             "Whether it is written down which program used which log-in for which server; never a secret, nor what was "

@@ -141,7 +141,7 @@ import WatchwordProtocol
     }
 
     /// Rule 26: its default may be another user.
-    @Test(arguments: KeyringFailure.Kind.allCases)
+    @Test(arguments: KeyringFailure.Kind.allCases.filter { $0 != .absent })
     func rule26BehindAKeyringThatFailsTheFileIsNotUsed(kind: KeyringFailure.Kind) throws {
         var run = TableRun(isKeyringEnabled: true)
         run.usesNetrc = true
@@ -160,6 +160,29 @@ import WatchwordProtocol
         run.found(fetch, [])
         run.foundInNetrc(fetch, [entry("h")])
         #expect(run.sent == [basic("bob", "pw")])
+    }
+
+    @Test func withoutAnyKeyringTheFileIsUsed() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        run.usesNetrc = true
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch)
+        run.found(fetch, failure: .absent)
+        run.foundInNetrc(fetch, [entry("h")])
+        #expect(run.sent == [basic("bob", "pw")])
+    }
+
+    @Test func rule26AKeyringThatWasThereHasFailed() throws {
+        var run = TableRun(isKeyringEnabled: true)
+        run.usesNetrc = true
+        let first = try run.fetch("https://i/")
+        run.challenge(first)
+        run.found(first, [])
+        run.table.memory.keyring.noteUse()
+        let fetch = try run.fetch("https://h/")
+        run.challenge(fetch)
+        run.found(fetch, failure: .absent)
+        #expect(!run.isReadingNetrc(fetch) && run.question(fetch) != nil)
     }
 
     @Test func rule26BehindALockedItemTheFileIsNotUsed() throws {

@@ -53,8 +53,8 @@ extension FetchMachine {
     }
 
     /// An entry names neither a scheme nor a realm: it is for servers and not for proxies, for Basic and Digest, and over plain
-    /// http for this machine alone (semantics rules 23 and 25). Where the keyring is in use, it counts only behind one that has
-    /// told all: its default may be another user (rule 26).
+    /// http for this machine alone (semantics rules 23 and 25). Where there is a keyring, the file counts only if the keyring was
+    /// searched without failure: its default may be another user (rule 26).
     private func netrcQuery(
         for asked: AnswerableChallenge, in space: ProtectionSpace, _ environment: FetchEnvironment,
         _ memory: CredentialMemory
@@ -67,7 +67,8 @@ extension FetchMachine {
     }
 
     private func isKeyringKnown(at challenger: Challenger, _ memory: CredentialMemory) -> Bool {
-        keyringItems(at: challenger, memory) != nil && target(challenger).keyringItems?.isComplete == true
+        keyringItems(at: challenger, memory) != nil
+            && (memory.keyring.isAbsent || target(challenger).keyringItems?.isComplete == true)
     }
 
     /// An entry is for all realms of its server, and for no scheme that is weaker than one accepted there, nor for a weak

@@ -23,6 +23,7 @@ public struct KeyringRecord: Sendable {
     private static let rememberedRefusals = 64
 
     public private(set) var state: State
+    private var wasUsable = false
     private var refusals: [Refusal] = []
     private(set) var paths = KeyringPaths()
 
@@ -58,7 +59,15 @@ public struct KeyringRecord: Sendable {
         }
     }
 
-    public mutating func noteUse() { if state != .disabled { state = .usable } }
+    /// Whether this machine has no keyring, as far as is known: one that was there before has failed.
+    var isAbsent: Bool {
+        if case .unusable(let failure, _) = state { failure.kind == .absent && !wasUsable } else { false }
+    }
+
+    public mutating func noteUse() {
+        guard state != .disabled else { return }
+        (state, wasUsable) = (.usable, true)
+    }
 
     public mutating func noteFailure(_ failure: KeyringFailure, now: Duration) {
         guard state != .disabled, failure.kind != .cancelled else { return }
