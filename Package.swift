@@ -22,7 +22,6 @@ let package = Package(
         .library(name: "WatchwordClient", targets: ["WatchwordClient"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
@@ -46,11 +45,14 @@ let package = Package(
         .target(name: "WatchwordCore", dependencies: ["WatchwordProtocol", "COpenSSL"], swiftSettings: strict),
 
         // Adapters.
+        .target(name: "EventLoop", dependencies: ["CPlatform"], swiftSettings: strict),
         .target(name: "AuditTrail", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
             name: "Transfers",
-            dependencies: ["WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "COpenSSL", "CPlatform"],
+            dependencies: [
+                "EventLoop", "WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "COpenSSL", "CPlatform",
+            ],
             swiftSettings: strict),
         .target(
             name: "Keyring",
@@ -67,9 +69,7 @@ let package = Package(
         .target(
             name: "BrokerSocket",
             dependencies: [
-                "Broker", "WatchwordProtocol", "CPlatform",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "Broker", "EventLoop", "WatchwordProtocol", "CPlatform",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -84,12 +84,8 @@ let package = Package(
         .executableTarget(
             name: "watchwordd",
             dependencies: [
-                "AuditTrail", "Broker", "BrokerSocket", "Configuration", "Keyring", "Transfers", "WatchwordCore",
-                "WatchwordProtocol",
-                "JSONText", "CPlatform", "CWipingHeap",
-                "CProtocolDocument",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "AuditTrail", "Broker", "BrokerSocket", "Configuration", "EventLoop", "Keyring", "Transfers",
+                "WatchwordCore", "WatchwordProtocol", "JSONText", "CPlatform", "CWipingHeap", "CProtocolDocument",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -119,6 +115,7 @@ let package = Package(
         .testTarget(
             name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
+        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"], swiftSettings: strict),
         .testTarget(
             name: "AuditTrailTests", dependencies: ["AuditTrail", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
@@ -131,7 +128,9 @@ let package = Package(
             name: "LibcurlProbeTests", dependencies: ["TestServers", "CCurl", "COpenSSL"], swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",
-            dependencies: ["TestServers", "Transfers", "WatchwordCore", "WatchwordProtocol", "CGSSAPI", "COpenSSL"],
+            dependencies: [
+                "TestServers", "Transfers", "EventLoop", "WatchwordCore", "WatchwordProtocol", "CGSSAPI", "COpenSSL",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "KeyringTests", dependencies: ["Keyring", "WatchwordCore", "WatchwordProtocol"],
@@ -146,9 +145,7 @@ let package = Package(
         .testTarget(
             name: "BrokerSocketTests",
             dependencies: [
-                "BrokerSocket", "Broker", "WatchwordProtocol", "CPlatform",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "BrokerSocket", "Broker", "EventLoop", "WatchwordProtocol", "CPlatform",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

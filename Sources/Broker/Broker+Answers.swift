@@ -172,11 +172,11 @@ extension Broker {
             limit = min(limit, Limits.redirectApproval)
         }
         connection.consultations[request] = fetch.id
-        let (id, clock, wait) = (fetch.id, clock, limit)
-        let deadline = Task {
-            guard (try? await clock.sleep(for: wait)) != nil else { return }
+        let (id, client) = (fetch.id, connection.id)
+        let deadline = after(limit) { broker in
+            guard let connection = broker.connections[client] else { return }
             connection.withdraw(request: request)
-            settle(id, of: connection, request, answer: nil)
+            broker.settle(id, of: connection, request, answer: nil)
         }
         fetch.state = .consulting(connection.id, request: request, deadline: deadline)
     }

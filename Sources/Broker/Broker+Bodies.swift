@@ -168,11 +168,11 @@ extension Broker {
         }
         let request = connection.request(.fetchNeedBody, ["fetchId": .string("\(fetch.id)")])
         connection.consultations[request] = fetch.id
-        let (id, clock, limit) = (fetch.id, clock, options.challengeDeadline)
-        let deadline = Task {
-            guard (try? await clock.sleep(for: limit)) != nil else { return }
+        let (id, client) = (fetch.id, connection.id)
+        let deadline = after(options.challengeDeadline) { broker in
+            guard let connection = broker.connections[client] else { return }
             connection.withdraw(request: request)
-            give(nil, to: id, of: connection, request)
+            broker.give(nil, to: id, of: connection, request)
         }
         fetch.state = .needingBody(connection.id, request: request, deadline: deadline)
     }

@@ -11,7 +11,7 @@ struct OpenConfirmation {
     /// The number of the request at the agent, once it is delivered.
     var number: Int?
     /// See `OpenQuestion.deadline`.
-    var deadline: Task<Void, Never>?
+    var deadline: DeadlineTimer?
     /// Agents that have had it, and have no answer.
     var passedOn: Set<ConnectionID> = []
 }

@@ -74,8 +74,8 @@ extension Broker {
         var request = request
         let holdings = fetch.owner.flatMap { connections[$0.connection]?.holdings }
         (request.allowance, request.disk) = (holdings?.responses, holdings?.disk)
-        let transfer = transfers.start(request) { [self, loop] outcome in
-            loop.post { self.assumeIsolated { $0.transferEnded(outcome, of: id) } }
+        let transfer = transfers.start(request) { [self] outcome in
+            self.assumeIsolated { $0.transferEnded(outcome, of: id) }
         }
         fetch.state = .transferring(transfer)
     }

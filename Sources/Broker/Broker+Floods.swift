@@ -31,12 +31,12 @@ extension Broker {
     private func watchSenders() {
         guard !isWatchingSenders else { return }
         isWatchingSenders = true
-        let clock = clock
-        Task {
-            try? await clock.sleep(for: Self.senderInterval)
-            isWatchingSenders = false
-            for connection in connections.values where connection.unfinished != nil { checkSender(connection) }
-            if connections.values.contains(where: { $0.unfinished != nil }) { watchSenders() }
+        eventually(after: Self.senderInterval) { broker in
+            broker.isWatchingSenders = false
+            for connection in broker.connections.values where connection.unfinished != nil {
+                broker.checkSender(connection)
+            }
+            if broker.connections.values.contains(where: { $0.unfinished != nil }) { broker.watchSenders() }
         }
     }
 

@@ -11,12 +11,10 @@ extension Broker {
     func tickIfNeeded() {
         guard !isTicking, table.keepsCredentials || table.waitingCount > 0 else { return }
         isTicking = true
-        let clock = clock
-        Task {
-            try? await clock.sleep(for: Self.tickInterval)
-            isTicking = false
-            noteSuspension()
-            perform(table.tick(environment))
+        eventually(after: Self.tickInterval) { broker in
+            broker.isTicking = false
+            broker.noteSuspension()
+            broker.perform(broker.table.tick(broker.environment))
         }
     }
 

@@ -9,17 +9,22 @@ extension Broker {
 
     func reportProgress(of fetch: RunningFetch) {
         guard fetch.params.notify.contains(.progress), let owner = fetch.owner else { return }
-        let (id, clock) = (fetch.id, clock)
-        Task {
-            while isUnderWay(id, of: owner.connection) {
-                try? await clock.sleep(for: Self.progressInterval)
-                guard let transfer = transfer(of: id, owner.connection) else { continue }
-                transfers.progress(of: transfer) { [self, loop] progress in
+        askForProgress(of: fetch.id, for: owner)
+    }
+
+    private func askForProgress(of id: FetchID, for owner: RunningFetch.Owner) {
+        guard isUnderWay(id, of: owner.connection) else {
+            connections[owner.connection]?.progress[id] = nil
+            return
+        }
+        eventually(after: Self.progressInterval) { broker in
+            if let transfer = broker.transfer(of: id, owner.connection) {
+                broker.transfers.progress(of: transfer) { [broker, loop = broker.loop] progress in
                     guard let progress else { return }
-                    loop.post { self.assumeIsolated { $0.tell(progress, of: id, to: owner) } }
+                    loop.post { broker.assumeIsolated { $0.tell(progress, of: id, to: owner) } }
                 }
             }
-            connections[owner.connection]?.progress[id] = nil
+            broker.askForProgress(of: id, for: owner)
         }
     }
 

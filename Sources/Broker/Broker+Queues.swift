@@ -67,29 +67,28 @@ extension Broker {
         }
     }
 
-    private func setDeadline(_ deadline: Task<Void, Never>, of id: String) {
+    private func setDeadline(_ deadline: DeadlineTimer, of id: String) {
         questions[id]?.deadline?.cancel()
         questions[id]?.deadline = deadline
         confirmations[id]?.deadline?.cancel()
         confirmations[id]?.deadline = deadline
     }
 
-    private func startDeadline(of id: String, limit: Duration, queuedFetch: FetchID? = nil) -> Task<Void, Never> {
-        let clock = clock
-        return Task {
-            // Cancelled in the moment in which it ran out, it is not the deadline of whoever has the question now.
-            guard (try? await clock.sleep(for: limit)) != nil, !Task.isCancelled else { return }
-            if let queuedFetch, let fetch = fetches[queuedFetch],
-                let failure = table.queueTimeout(of: queuedFetch, environment)
-            {
-                cancel(fetch, failure)
-            } else if questions[id] != nil {
-                counters.challengesTimedOut += 1
-                log.info("challenge timed out", metadata: ["challenge": "\(id)"])
-                passOn(id, because: .deadline)
-            } else {
-                passOnConfirmation(id, because: "deadline")
-            }
+    private func startDeadline(of id: String, limit: Duration, queuedFetch: FetchID? = nil) -> DeadlineTimer {
+        after(limit) { $0.deadlineHasCome(of: id, queuedFetch) }
+    }
+
+    private func deadlineHasCome(of id: String, _ queuedFetch: FetchID?) {
+        if let queuedFetch, let fetch = fetches[queuedFetch],
+            let failure = table.queueTimeout(of: queuedFetch, environment)
+        {
+            cancel(fetch, failure)
+        } else if questions[id] != nil {
+            counters.challengesTimedOut += 1
+            log.info("challenge timed out", metadata: ["challenge": "\(id)"])
+            passOn(id, because: .deadline)
+        } else {
+            passOnConfirmation(id, because: "deadline")
         }
     }
 

@@ -39,7 +39,6 @@ extension Broker {
     private func makeFetch(
         _ json: JSON?, of connection: ClientConnection, inSteps: Bool
     ) throws -> RunningFetch {
-        transfers.expectTransfer()
         let params = try FetchRunParams(json)
         let subscription = connection.isSubscribed ? connection.subscription : nil
         try checkRoom(for: params.heldBytes, of: connection)

@@ -23,7 +23,7 @@ extension Broker {
         let shortest = Duration.milliseconds(10)
         let id = fetch.id
         return table.deadline(of: id).map { deadline in
-            DeadlineTimer(after: max(shortest, deadline - clock.now), clock) { [self] in await waitIsOver(id) }
+            after(max(shortest, deadline - clock.now)) { $0.waitIsOver(id) }
         }
     }
 

@@ -7,9 +7,8 @@ internal import WatchwordProtocol
 /// never waits for one client on behalf of another.
 public actor Broker {
     /// Socket events arrive on this executor, so that a message is handled where it was read, without a change of thread.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-    private nonisolated let executor: any SerialExecutor
-    let loop: any BrokerLoop
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated let loop: any BrokerLoop
 
     let transfers: any TransferPort
     /// `nil` where there is none: the session cache is all there is then.
@@ -61,11 +60,10 @@ public actor Broker {
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
         netrc: (any NetrcPort)? = nil,
         trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil,
-        clock: any BrokerClock = SystemClock(),
+        clock: any BrokerClock,
         options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
-        self.executor = loop.executor
         self.transfers = transfers
         self.keyring = keyring
         self.netrc = netrc
@@ -94,20 +92,25 @@ public actor Broker {
     /// Ends the service: tells the clients, lets running fetches, bodies on their way, and what is being written into the
     /// keyring, finish for at most `grace`, then cancels what is left, closes every connection and forgets the session. New
     /// requests are refused from the first moment on.
-    public func shutDown(reason: String, grace: Duration) async {
+    /// - Parameter completion: called when nothing is left to be done.
+    public func shutDown(reason: String, grace: Duration, completion: @escaping @Sendable () -> Void) {
         isClosing = true
         log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(fetches.count)"])
         let params: JSON = ["reason": .string(reason), "graceMs": .integer(grace.wholeMilliseconds)]
         for connection in connections.values where connection.isInitialized {
             connection.notify(.serverClosing, params)
         }
-        let end = clock.now + grace
+        finish(by: clock.now + grace, completion)
+    }
+
+    private func finish(by end: Duration, _ completion: @escaping @Sendable () -> Void) {
         let step = Duration.milliseconds(20)
-        while isBusy, clock.now < end { try? await clock.sleep(for: step) }
+        if isBusy, clock.now < end { return eventually(after: step) { $0.finish(by: end, completion) } }
         cancel(Array(fetches.values))
         for connection in connections.values { cancelBodies(of: connection) }
         for connection in connections.values { connection.close() }
         forgetSession(because: "the broker ends")
+        completion()
     }
 
     private var isBusy: Bool {

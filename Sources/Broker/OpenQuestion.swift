@@ -22,7 +22,7 @@ struct OpenQuestion {
     let challenge: Challenge
     var place: Place
     /// Runs from its delivery; before that, for as long as it may wait for one.
-    var deadline: Task<Void, Never>?
+    var deadline: DeadlineTimer?
     /// Agents that have had it, and have no answer.
     var passedOn: Set<ConnectionID> = []
 

@@ -6,7 +6,7 @@ final class RunningFetch {
     enum State {
         case transferring(TransferID)
         case challenged(challengeID: String, since: Duration)
-        case consulting(ConnectionID, request: Int, deadline: Task<Void, Never>)
+        case consulting(ConnectionID, request: Int, deadline: DeadlineTimer)
         /// Somebody is asked whether it may use what is kept.
         case confirming(String, since: Duration)
         /// The keyring is asked; `number` tells an answer that comes too late.
@@ -14,7 +14,7 @@ final class RunningFetch {
         /// For another fetch. The timer tells when that has lasted too long.
         case waiting(DeadlineTimer?)
         /// The client is asked for the request's body.
-        case needingBody(ConnectionID, request: Int, deadline: Task<Void, Never>)
+        case needingBody(ConnectionID, request: Int, deadline: DeadlineTimer)
     }
 
     /// Who gets the reply: nobody while a fetch is parked between its two halves.

@@ -45,9 +45,6 @@ public struct ListeningSocket: ~Copyable, Sendable {
         wasListening = true
     }
 
-    /// SwiftNIO calls listen(2) on a socket that it adopts, and takes away most of what it may keep.
-    func setBacklog() { listen(descriptor, Self.backlog) }
-
     /// Takes the file away, so that nobody connects any more; only if it is still the one that was made here.
     func removeFile() { file?.remove() }
 

@@ -38,28 +38,3 @@ int watchword_peer_label(int socket, char *label, size_t capacity) {
 int watchword_ask_for_senders(int socket, int is_wanted) {
     return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &is_wanted, sizeof is_wanted) == 0 ? 0 : errno;
 }
-
-int watchword_next_sender(int socket, int32_t *pid) {
-    char byte;
-    struct iovec piece = {.iov_base = &byte, .iov_len = 1};
-    // No room for descriptors that somebody may send along: the kernel then makes none.
-    union {
-        char bytes[CMSG_SPACE(sizeof(struct ucred))];
-        struct cmsghdr alignment;
-    } control;
-    struct msghdr message = {
-        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    *pid = 0;
-    int count;
-    do {
-        count = (int)recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (count < 0 && errno == EINTR);
-    struct cmsghdr *part = count > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (part != NULL && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS &&
-        part->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {
-        struct ucred sender;
-        memcpy(&sender, CMSG_DATA(part), sizeof sender);
-        *pid = sender.pid;
-    }
-    return count;
-}

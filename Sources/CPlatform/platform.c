@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -93,15 +92,11 @@ void watchword_keep_crashes_silent(void) {
     for (size_t index = 0; index < sizeof crashes / sizeof *crashes; index++) signal(crashes[index], SIG_DFL);
 }
 
-int watchword_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
-
 int watchword_lowest_free_descriptor(int from) {
     int descriptor = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, from);
     if (descriptor >= 0) close(descriptor);
     return descriptor;
 }
-
-int watchword_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 int watchword_close_from(unsigned first) { return close_range(first, ~0U, 0) == 0 ? 0 : errno; }
 

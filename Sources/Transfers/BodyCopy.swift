@@ -5,7 +5,7 @@ internal import WatchwordCore
 /// A body that is kept: of a request, for the case that it has to be sent again, or of a response that waits for an answer. In
 /// memory while it is small, then in a file that has no name any more.
 ///
-/// Lost, and then of no use, when there is no more room for it. Lives on the engine's thread.
+/// Lost, and then of no use, when there is no more room for it. Lives on the engine's loop.
 struct BodyCopy: ~Copyable {
     /// Why a copy was lost.
     enum Loss: Equatable {

@@ -2,7 +2,7 @@ internal import WatchwordCore
 
 /// The body of one response on its way from libcurl to whoever takes it: in parts, or through a socket.
 ///
-/// Holds little: when nobody takes, libcurl is told to pause, and the server has to wait. Lives on the engine's thread.
+/// Holds little: when nobody takes, libcurl is told to pause, and the server has to wait. Lives on the engine's loop.
 final class BodyFlow {
     typealias Read = (maxBytes: Int, completion: @Sendable (Result<BodyPart, TransferFailure>) -> Void)
     typealias Follower = @Sendable (TransferPort.Delivery) -> Void
@@ -25,6 +25,8 @@ final class BodyFlow {
     private(set) var outcome: TransferPort.Delivery?
     /// libcurl was told to pause.
     var isPaused = false
+    /// Told whenever something has happened to it.
+    var touched: (() -> Void)?
     private var lastProgress = ContinuousClock.now
 
     /// - Parameter start: what has come already.
@@ -45,6 +47,7 @@ final class BodyFlow {
     /// `false` when there is no room: libcurl has to come again with the same bytes.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard outcome == nil else { return true }
+        touched?()
         guard !isFull else {
             isPaused = true
             return false
@@ -64,6 +67,7 @@ final class BodyFlow {
     /// No more comes.
     func end(_ result: Result<Void, TransferFailure>) {
         guard source == nil else { return }
+        touched?()
         source = result
         lastProgress = .now
         serve()
@@ -72,6 +76,7 @@ final class BodyFlow {
     // MARK: To whoever takes it
 
     func read(_ request: Read) {
+        touched?()
         guard outcome == nil, socket == nil, read == nil else {
             return request.completion(.failure(.bodyTaken))
         }
@@ -80,6 +85,7 @@ final class BodyFlow {
     }
 
     func attach(_ socket: consuming BodySocket) {
+        touched?()
         guard outcome == nil, self.socket == nil, read == nil else { return }
         self.socket = consume socket
         serve()
@@ -87,11 +93,15 @@ final class BodyFlow {
 
     func follow(_ follower: @escaping Follower) {
         if let outcome { return follower(outcome) }
+        touched?()
         self.follower = follower
         lastProgress = .now
     }
 
-    func giveUp(_ failure: TransferFailure) { settle(.failure(failure)) }
+    func giveUp(_ failure: TransferFailure) {
+        touched?()
+        settle(.failure(failure))
+    }
 
     /// Hands over what can be handed over.
     private func serve() {
@@ -179,6 +189,7 @@ final class BodyFlow {
 
     /// The socket can be written to, or something else has happened to it.
     func act() {
+        touched?()
         if socket?.isPeerGone == true { return settle(.failure(.readerGone)) }
         if !hasInputEnded {
             switch socket?.input {

@@ -2,7 +2,7 @@ internal import WatchwordCore
 
 /// The body of a request that comes through a socket, on its way to libcurl; and a copy of it, should it have to be sent again.
 ///
-/// Used by one transfer after the other. Lives on the engine's thread.
+/// Used by one transfer after the other. Lives on the engine's loop.
 final class BodySource {
     enum Part: Equatable {
         case bytes(Int)

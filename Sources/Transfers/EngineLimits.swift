@@ -59,6 +59,4 @@ enum EngineLimits {
     static let compressedChunkBytes = 2 << 10
     /// A server that sends nothing of such a body for so long is given up.
     static let stallSeconds = 300
-    /// How long the engine's thread sleeps at most when nothing happens.
-    static let pollMilliseconds: Int32 = 60_000
 }

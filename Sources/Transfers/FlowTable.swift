@@ -1,75 +1,107 @@
-internal import CCurl
+internal import EventLoop
 internal import WatchwordCore
 
-/// The bodies of an engine that are on their way. Lives on the engine's thread.
-struct FlowTable {
-    private var flows: [TransferID: BodyFlow] = [:]
-    /// Where the bytes come from of those that libcurl has done with.
-    private var stores: [TransferID: BodyStore] = [:]
+/// The bodies of an engine that are on their way. Those with which something has happened are looked at at the end of the turn.
+/// Lives on the engine's loop.
+final class FlowTable: TurnEndHandler {
+    private let loop: EventLoop
+    weak var engine: TransferEngine?
+    private var slots: [TransferID: FlowSlot] = [:]
+    private var touched: [FlowSlot] = []
+    private var isPlanned = false
 
-    var isEmpty: Bool { flows.isEmpty }
+    init(on loop: EventLoop) { self.loop = loop }
 
-    subscript(id: TransferID) -> BodyFlow? { flows[id] }
+    subscript(id: TransferID) -> BodyFlow? { slots[id]?.flow }
 
-    mutating func add(_ flow: BodyFlow, _ id: TransferID) { flows[id] = flow }
-
-    mutating func add(_ flow: BodyFlow, from store: BodyStore, _ id: TransferID) {
-        add(flow, id)
-        stores[id] = store
-    }
-
-    /// Fills up those that are fed from what was kept.
-    mutating func feed() {
-        for (id, store) in stores {
-            if let flow = flows[id], !store.feed(flow) { stores[id] = nil }
-        }
-    }
-
-    /// Those for whose bytes there is room again.
-    var resumable: [(id: TransferID, flow: BodyFlow)] {
-        flows.filter { $0.value.mayResume }.map { (id: $0.key, flow: $0.value) }
-    }
-
-    /// Takes out those that have ended, and says which of them have not got everything.
-    mutating func removeEnded() -> [(id: TransferID, failure: TransferFailure)] {
-        var failed: [(id: TransferID, failure: TransferFailure)] = []
-        for (id, flow) in flows {
-            guard let outcome = flow.outcome else { continue }
-            (flows[id], stores[id]) = (nil, nil)
-            if case .failure(let failure) = outcome { failed.append((id, failure)) }
-        }
-        return failed
-    }
-
-    /// Sends what was collected in this turn.
-    func flush() {
-        for flow in flows.values { flow.flush() }
+    /// - Parameter store: where the bytes come from of one with which libcurl has done.
+    func add(_ flow: BodyFlow, from store: BodyStore? = nil, _ id: TransferID) {
+        let slot = FlowSlot(id, flow, store, on: loop)
+        slots[id] = slot
+        flow.touched = { [unowned self, unowned slot] in touch(slot) }
+        touch(slot)
     }
 
     func giveUpAll(_ failure: TransferFailure) {
-        for flow in flows.values { flow.giveUp(failure) }
+        for slot in slots.values { slot.flow.giveUp(failure) }
+        turnEnds()
     }
 
-    // MARK: Waiting
+    private func touch(_ slot: FlowSlot) {
+        guard !slot.isTouched else { return }
+        slot.isTouched = true
+        touched.append(slot)
+        guard !isPlanned else { return }
+        isPlanned = true
+        loop.atEndOfTurn(self)
+    }
 
-    /// What to wait for. Never for nothing: libcurl does not tell what else there may be, and would not wait for it either.
-    var descriptors: [curl_waitfd] {
-        flows.values.compactMap { flow in
-            guard let (descriptor, forRoom, forInput) = flow.watched else { return nil }
-            let events = (forRoom ? CURL_WAIT_POLLOUT : 0) | (forInput ? CURL_WAIT_POLLIN : 0)
-            return events == 0 ? nil : curl_waitfd(fd: descriptor, events: CShort(events), revents: 0)
+    /// Sends what was collected, lets those go on for whom there is room again, and ends what nobody reads.
+    func turnEnds() {
+        isPlanned = false
+        let slots = touched
+        touched = []
+        for slot in slots {
+            slot.isTouched = false
+            serve(slot)
         }
     }
 
-    var nextDeadline: ContinuousClock.Instant? { flows.values.compactMap(\.deadline).min() }
+    private func serve(_ slot: FlowSlot) {
+        slot.feed()
+        let flow = slot.flow
+        flow.flush()
+        if flow.mayResume, let transfer = engine?.transfers[slot.id] {
+            flow.isPaused = false
+            engine?.resume(transfer)
+        }
+        guard let outcome = flow.outcome else { return slot.watch() }
+        slot.close()
+        slots[slot.id] = nil
+        if case .failure(let failure) = outcome { engine?.end(slot.id, .failure(failure)) }
+    }
+}
 
-    func act(on descriptors: some Sequence<curl_waitfd>) {
-        let ready = Set(descriptors.filter { $0.revents != 0 }.map(\.fd))
-        guard !ready.isEmpty else { return }
-        for flow in flows.values where flow.watched.map({ ready.contains($0.descriptor) }) ?? false { flow.act() }
+/// One body on its way, and what the loop watches for it.
+final class FlowSlot: ReadinessHandler {
+    let id: TransferID
+    let flow: BodyFlow
+    private var store: BodyStore?
+    var isTouched = false
+    private let loop: EventLoop
+    private var watched: Int32?
+    private lazy var timer = LoopTimer(on: loop) { [unowned self] in expire() }
+
+    init(_ id: TransferID, _ flow: BodyFlow, _ store: BodyStore?, on loop: EventLoop) {
+        (self.id, self.flow, self.store, self.loop) = (id, flow, store, loop)
     }
 
-    func expire(at now: ContinuousClock.Instant) {
-        for flow in flows.values where flow.deadline.map({ $0 <= now }) ?? false { flow.giveUp(.readerIdle) }
+    /// Fills up what is fed from what was kept.
+    func feed() {
+        if let store, !store.feed(flow) { self.store = nil }
+    }
+
+    func watch() {
+        timer.set(flow.deadline)
+        guard let (descriptor, forRoom, forInput) = flow.watched else { return }
+        var events: ReadyEvents = forRoom ? .writable : []
+        if forInput { events.insert(.readable) }
+        watched = descriptor
+        loop.watch(descriptor, events, self)
+    }
+
+    func ready(_ descriptor: Int32, _ events: ReadyEvents) { flow.act() }
+
+    private func expire() {
+        guard let deadline = flow.deadline else { return }
+        if deadline <= loop.now { flow.giveUp(.readerIdle) } else { timer.set(deadline) }
+    }
+
+    func close() {
+        // The body may have closed it.
+        if let watched { loop.forget(watched, of: self) }
+        watched = nil
+        timer.cancel()
+        flow.touched = nil
     }
 }

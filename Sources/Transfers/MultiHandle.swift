@@ -2,9 +2,8 @@ internal import CCurl
 internal import WatchwordCore
 
 /// A libcurl multi handle: the transfers that run together, and the connections they leave for the next.
-///
-/// `@unchecked Sendable`: it is made, and closed at the end, on another thread than the engine's; all else is done on that.
-final class MultiHandle: @unchecked Sendable {
+/// Used on one loop.
+final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
     private let connectionsPerHost: Int
     /// To all hosts.
@@ -24,28 +23,6 @@ final class MultiHandle: @unchecked Sendable {
         try set(CURLMOPT_MAX_TOTAL_CONNECTIONS, connections)
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost)
         try set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
-    }
-
-    /// Sleeps until `alarm` rings or something happens: to this handle's transfers, or to `others`, which then say what.
-    /// `false` when nothing has.
-    @discardableResult func sleep(_ alarm: Alarm, _ others: inout [curl_waitfd], milliseconds: Int32) -> Bool {
-        var count: Int32 = 0
-        others.append(alarm.waited)
-        others.withUnsafeMutableBufferPointer { others in
-            check(curl_multi_poll(pointer, others.baseAddress, UInt32(others.count), milliseconds, &count))
-        }
-        if others.removeLast().revents != 0 { alarm.silence() }
-        return count > 0
-    }
-
-    @discardableResult func sleep(_ alarm: Alarm, milliseconds: Int32) -> Bool {
-        var others: [curl_waitfd] = []
-        return sleep(alarm, &others, milliseconds: milliseconds)
-    }
-
-    func perform() {
-        var running: Int32 = 0
-        check(curl_multi_perform(pointer, &running))
     }
 
     /// Goes on with what waits for `socket`, or with `CURL_SOCKET_TIMEOUT` for what waits for a time.

@@ -3,7 +3,7 @@ internal import COpenSSL
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A login with a Kerberos ticket (RFC 4559), made here and not by libcurl: that would ask the KDC on the engine's thread, let
+/// A login with a Kerberos ticket (RFC 4559), made here and not by libcurl: that would ask the KDC on the engine's loop, let
 /// name servers choose the service, send NTLM under the name of Negotiate when there is no ticket, and take whatever the server
 /// answers.
 ///

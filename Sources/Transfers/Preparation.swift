@@ -33,7 +33,7 @@ extension TransferRequest {
 }
 
 /// The transfers that wait for what they need. It is got on threads of their own, one for each identity, so that what hangs
-/// holds up nobody else. Lives on the engine's thread.
+/// holds up nobody else. Lives on the engine's loop.
 struct PreparationTable {
     typealias Report = @Sendable (Result<Prepared, TransferFailure>) -> Void
 

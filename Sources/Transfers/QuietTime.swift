@@ -1,4 +1,4 @@
-/// How long the engine's thread sleeps while transfers run and nothing happens: ever longer, but never for long.
+/// After how long without an event libcurl is asked again, while transfers run: ever longer, but never for long.
 ///
 /// libcurl 7.88.1 sometimes has something for one stream of an HTTP/2 connection, does not go on with it, and waits for a socket on
 /// which nothing more comes: of bursts of a hundred transfers every fiftieth stood still until the next timer, half a minute later.

@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// What OpenSSL's callbacks have recorded of one connection. Its context owns it, so that it is there as long as anything can
-/// call back. Lives on the engine's thread.
+/// call back. Lives on the engine's loop.
 final class TLSRecord {
     enum Peer { case origin, proxy }
 

@@ -1,9 +1,10 @@
 internal import CCurl
 internal import COpenSSL
+internal import EventLoop
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// One exchange under way: its handle, and what libcurl's callbacks have recorded. Lives on the engine's thread.
+/// One exchange under way: its handle, and what libcurl's callbacks have recorded. Lives on the engine's loop.
 final class Transfer {
     typealias Completion = @Sendable (TransferPort.Outcome) -> Void
 
@@ -11,8 +12,8 @@ final class Transfer {
     let request: TransferRequest
     let start = ContinuousClock.now
     let easy: EasyHandle
-    /// Whose connections it uses; `nil` for those without identity.
-    var pool: IdentityPool?
+    /// Whose connections it uses; `nil` before it is begun.
+    var pool: ConnectionPool?
     private var lines: HeaderLines
     private var proxyLines = HeaderLines()
     let errorText: UnsafeMutablePointer<CChar>
@@ -53,6 +54,7 @@ final class Transfer {
     private var pace: (down: Pace, up: Pace)?
     /// It is no sooner to be resumed, which is then due.
     var pausedUntil: ContinuousClock.Instant?
+    var resuming: LoopTimer?
     /// What the response has to prove at its end.
     let proofs: [ProofCheck]
     /// Why a callback has stopped the transfer.

@@ -1,68 +1,72 @@
 internal import CCurl
+internal import EventLoop
 public import WatchwordCore
 
 /// Bodies that are handed over while they come.
 extension TransferEngine {
-    public nonisolated func follow(_ id: TransferID, completion: @escaping @Sendable (Delivery) -> Void) {
-        let isTaken = post { engine in
-            guard let flow = engine.flows[id] else { return completion(.failure(.noBody)) }
-            flow.follow(completion)
+    public func follow(_ id: TransferID, completion: @escaping @Sendable (Delivery) -> Void) {
+        if let elsewhere = tokens.thread(of: id) {
+            let ended: @Sendable (Delivery) -> Void = { delivery in
+                self.tokens.ended(id)
+                completion(delivery)
+            }
+            return elsewhere.post(back: loop, ended) { $0.follow(id, completion: $1) }
         }
-        if !isTaken { Task.detached { completion(.failure(.shutDown)) } }
+        guard let flow = flows[id] else { return completion(.failure(.noBody)) }
+        flow.follow(completion)
     }
 
-    public nonisolated func read(
+    public func read(
         _ id: TransferID, maxBytes: Int, completion: @escaping @Sendable (Result<BodyPart, TransferFailure>) -> Void
     ) {
-        let isTaken = post { engine in
-            guard let flow = engine.flows[id] else { return completion(.failure(.noBody)) }
-            flow.read((maxBytes, completion))
+        if let elsewhere = tokens.thread(of: id) {
+            return elsewhere.post(back: loop, completion) { $0.read(id, maxBytes: maxBytes, completion: $1) }
         }
-        if !isTaken { Task.detached { completion(.failure(.shutDown)) } }
+        guard let flow = flows[id] else { return completion(.failure(.noBody)) }
+        flow.read((maxBytes, completion))
     }
 
-    public nonisolated func attach(_ id: TransferID, socket: Int32) {
-        let isTaken = post { engine in
-            let socket = BodySocket(owning: socket)
-            engine.flows[id]?.attach(socket)
-        }
-        if !isTaken { _ = BodySocket(owning: socket) }
+    public func attach(_ id: TransferID, socket: Int32) {
+        if let elsewhere = tokens.thread(of: id) { return elsewhere.forward { $0.attach(id, socket: socket) } }
+        let socket = BodySocket(owning: socket)
+        flows[id]?.attach(socket)
     }
 
-    public nonisolated func open(_ body: [UInt8]) -> TransferID {
-        let id = nextID()
-        _ = post { engine in
-            let flow = BodyFlow(start: body)
-            flow.end(.success(()))
-            engine.flows.add(flow, id)
-        }
+    public func open(_ body: [UInt8]) -> TransferID {
+        let id = TransferID.next()
+        let flow = BodyFlow(start: body)
+        flow.end(.success(()))
+        flows.add(flow, id)
         return id
     }
 
-    public nonisolated func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID {
-        let id = BodySourceID(value: nextID().value)
-        _ = post { $0.sources[id] = BodySource(size: size, keepsCopy: keepsCopy, disk: disk) }
+    public func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID {
+        let id = BodySourceID(value: TransferID.next().value)
+        sources[id] = SourceSlot(BodySource(size: size, keepsCopy: keepsCopy, disk: disk), on: self)
         return id
     }
 
-    public nonisolated func attach(_ source: BodySourceID, socket: Int32) {
-        let isTaken = post { engine in
-            engine.sources[source]?.attach(BodySocket(owning: socket)) ?? { _ = BodySocket(owning: socket) }()
-            engine.resumeSource(source)
+    public func attach(_ source: BodySourceID, socket: Int32) {
+        if tokens.has(source) { return tokens.post { $0.attach(source, socket: socket) } }
+        let socket = BodySocket(owning: socket)
+        guard let slot = sources[source] else { return }
+        slot.source.attach(socket)
+        slot.resume()
+    }
+
+    public func release(_ source: BodySourceID) {
+        if tokens.release(source) { return }
+        sources.removeValue(forKey: source)?.close()
+    }
+
+    public func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) {
+        if let elsewhere = tokens.thread(of: id) {
+            return elsewhere.post(back: loop, completion) { $0.progress(of: id, completion: $1) }
         }
-        if !isTaken { _ = BodySocket(owning: socket) }
+        completion(transfers[id]?.progress)
     }
 
-    public nonisolated func release(_ source: BodySourceID) {
-        _ = post { $0.sources[source] = nil }
-    }
-
-    public nonisolated func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) {
-        let isTaken = post { completion($0.transfers[id]?.progress) }
-        if !isTaken { Task.detached { completion(nil) } }
-    }
-
-    // MARK: On the engine's thread
+    // MARK: In between
 
     /// The responses whose bodies have begun to come.
     func handOverResponses() {
@@ -78,77 +82,29 @@ extension TransferEngine {
                 response.openBody = OpenBody(transfer: transfer.id, announcedBytes: transfer.announcedBytes)
                 flows.add(flow, transfer.id)
                 transfer.isHandedOver = true
-                multi(of: transfer).hold(1)
-                transfer.completion(.success(response))
+                transfer.pool?.multi.hold(1)
+                settle(transfer.completion, .success(response))
             }
         }
     }
 
-    func source(of request: TransferRequest) throws(TransferFailure) -> BodySource? {
+    func source(of request: TransferRequest) throws(TransferFailure) -> SourceSlot? {
         guard case .stream(let stream)? = request.body else { return nil }
-        guard let source = sources[stream.source] else {
+        guard let slot = sources[stream.source] else {
             throw TransferFailure(.internalError, "The request's body is not there any more.")
         }
-        return source
+        return slot
     }
 
-    static func input(of descriptor: Int32) -> curl_waitfd {
-        curl_waitfd(fd: descriptor, events: CShort(CURL_WAIT_POLLIN), revents: 0)
-    }
-
-    /// Lets transfers go on whose request's body has more to give, and ends those that wait in vain.
-    func serveSources(ready: Set<Int32>, at now: ContinuousClock.Instant) {
-        for (id, source) in sources where source.isPaused {
-            if source.watched.map(ready.contains) == true { resumeSource(id) }
-            guard source.isPaused, let deadline = source.deadline, deadline <= now else { continue }
-            source.isPaused = false
-            if let transfer = user(of: source) { end(transfer.id, .failure(.noMoreBody)) }
+    /// Waits for more of what libcurl was told to wait for. It sends nothing more to who has refused, but goes on waiting.
+    func serveSources() {
+        for slot in sources.values where slot.source.isPaused {
+            if slot.user?.isRefused == true { slot.resume() } else { slot.watch() }
         }
-    }
-
-    /// libcurl sends nothing more to who has refused, but goes on waiting for a body that it was told to wait for.
-    func resumeRefused() {
-        for (id, source) in sources where source.isPaused && user(of: source)?.isRefused == true { resumeSource(id) }
-    }
-
-    private func user(of source: BodySource) -> Transfer? { transfers.values.first { $0.source === source } }
-
-    private func resumeSource(_ id: BodySourceID) {
-        guard let source = sources[id], source.isPaused, let transfer = user(of: source) else { return }
-        source.isPaused = false
-        let code = transfer.easy.resume()
-        if code != CURLE_OK { end(transfer.id, transfer.outcome(code)) }
-    }
-
-    /// Lets those go on whose time has come.
-    func resumePaced(at now: ContinuousClock.Instant) {
-        for id in pacedTransfers {
-            guard let transfer = transfers[id], let end = transfer.pausedUntil, end <= now else { continue }
-            transfer.pausedUntil = nil
-            let code = transfer.easy.resume()
-            if code != CURLE_OK { self.end(id, transfer.outcome(code)) }
-        }
-    }
-
-    /// Lets those go on for whom there is room again, and ends what nobody reads.
-    func serveFlows() {
-        if flows.isEmpty { return }
-        flows.feed()
-        flows.flush()
-        for (id, flow) in flows.resumable {
-            guard let transfer = transfers[id] else { continue }
-            flow.isPaused = false
-            let code = transfer.easy.resume()
-            if code != CURLE_OK { end(id, transfer.outcome(code)) }
-        }
-        for (id, failure) in flows.removeEnded() { end(id, .failure(failure)) }
     }
 }
 
 extension TransferFailure {
-    fileprivate static let noMoreBody = TransferFailure(
-        .requestBodyIncomplete,
-        "Nothing has come of the request's body for \(EngineLimits.readerIdleSeconds) seconds.")
     fileprivate static let noBody = TransferFailure(
         .internalError, "There is no such body: it was read to its end, or nobody has read it for too long.")
 }

@@ -1,121 +1,110 @@
 internal import CCurl
+public import EventLoop
 internal import Synchronization
 public import WatchwordCore
 
-/// Makes exchanges with libcurl: one thread, and one connection cache for each identity. Within one cache every transfer may
-/// get the connection of any other.
-public actor TransferEngine: TransferPort {
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+/// Makes exchanges with libcurl on an event loop, with one connection cache for each identity. Within one cache every transfer
+/// may get the connection of any other.
+///
+/// What may take long (files, KDCs, the loading of tokens) has threads of its own: see `PreparationTable`. Transfers whose
+/// handshakes are signed by a token have a loop of their own: see `TokenTransfers`.
+///
+/// `@unchecked Sendable`: used on the loop only.
+public final class TransferEngine: TransferPort, @unchecked Sendable {
+    typealias Completion = Transfer.Completion
 
-    private let thread: EngineThread
-    private let multi: MultiHandle
+    let loop: EventLoop
     private let caFile: String?
-    private let lastID = Atomic(0)
     var transfers: [TransferID: Transfer] = [:]
     let handOver = HandOverList()
-    var flows = FlowTable()
-    var sources: [BodySourceID: BodySource] = [:]
+    let flows: FlowTable
+    var sources: [BodySourceID: SourceSlot] = [:]
     /// Those that may not go as fast as they can.
-    var pacedTransfers: Set<TransferID> = []
+    private var pacedTransfers: Set<TransferID> = []
     private var pools: PoolTable
     private var preparations: PreparationTable
-    private var quiet = QuietTime()
+    private lazy var preparing = LoopTimer(on: loop) { [unowned self] in endLatePreparations() }
+    /// Outcomes that nobody has been told yet: never before the call that has brought them about has returned.
+    private var outcomes: [(completion: Completion, outcome: Outcome)] = []
+    var tokens: TokenTransfers
     private var isClosed = false
-    private let hasShutDown = Mutex(false)
-    private let counts = Mutex(
-        TransferFigures(
-            engine: TransferLibrary.version, running: 0, finished: 0, connectionsOpened: 0, connectionsReused: 0))
+    var counts = TransferFigures(
+        engine: TransferLibrary.version, running: 0, finished: 0, connectionsOpened: 0, connectionsReused: 0)
 
-    /// Starts the engine's thread; `shutDown` ends it.
     /// - Parameter caFile: certificates, in PEM, to be trusted in place of the system's.
     /// - Parameter tokenModule: the PKCS#11 module through which tokens are used; `nil` for that of p11-kit.
     /// - Throws: `TransferFailure` when libcurl cannot start.
-    public init(caFile: String? = nil, tokenModule: String? = nil) throws(TransferFailure) {
-        try self.init(
-            caFile: caFile, tokenModule: tokenModule, identityIdleTime: .seconds(EngineLimits.identityIdleSeconds))
+    public convenience init(
+        on loop: EventLoop, caFile: String? = nil, tokenModule: String? = nil
+    ) throws(TransferFailure) {
+        try self.init(on: loop, caFile: caFile, tokenModule: tokenModule, idle: IdleLimits())
     }
 
-    /// - Parameters:
-    ///   - identityIdleTime: after which the connections of an identity are closed.
-    ///   - loginIdleTime: the same for connections that hold the password of their login.
     init(
-        caFile: String?, tokenModule: String? = nil,
-        identityIdleTime: Duration = .seconds(EngineLimits.identityIdleSeconds),
-        loginIdleTime: Duration = .seconds(EngineLimits.loginIdleSeconds)
+        on loop: EventLoop, caFile: String?, tokenModule: String? = nil, idle: IdleLimits, ownsTokens: Bool = false
     ) throws(TransferFailure) {
         try TransferLibrary.initialize()
-        let multi = try MultiHandle()
-        self.multi = multi
+        self.loop = loop
         self.caFile = caFile
-        pools = PoolTable(idleTime: identityIdleTime, loginIdleTime: loginIdleTime)
+        let relay = Relay()
+        pools = try PoolTable(on: loop, idle) { relay.engine?.acted($0) }
+        flows = FlowTable(on: loop)
         preparations = PreparationTable(tokenModule: tokenModule)
-        let thread = try EngineThread()
-        self.thread = thread
-        thread.start(
-            turn: { [weak self] in self?.assumeIsolated { $0.turn() } },
-            sleep: { [weak self] in
-                if let self { return self.assumeIsolated { $0.sleep() } }
-                multi.sleep(thread.alarm, milliseconds: EngineLimits.pollMilliseconds)
-            })
+        tokens = TokenTransfers(caFile: caFile, idle: idle, isHere: ownsTokens)
+        relay.engine = self
+        flows.engine = self
     }
 
-    public nonisolated func expectTransfer() { thread.wake() }
+    private final class Relay {
+        weak var engine: TransferEngine?
+    }
 
-    public nonisolated func start(
-        _ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void
-    ) -> TransferID {
-        let id = nextID()
-        let isTaken = post { $0.begin(id, request, completion) }
-        if !isTaken { Task.detached { completion(.failure(.shutDown)) } }
+    public func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID {
+        let id = TransferID.next()
+        begin(id, request, completion)
         return id
     }
 
-    public nonisolated func cancel(_ id: TransferID) {
-        _ = post { engine in
-            engine.flows[id]?.giveUp(.cancelled)
-            engine.end(id, .failure(.cancelled))
-        }
+    public func cancel(_ id: TransferID) {
+        if let elsewhere = tokens.thread(of: id) { return elsewhere.forward { $0.cancel(id) } }
+        flows[id]?.giveUp(.cancelled)
+        end(id, .failure(.cancelled))
     }
 
-    public nonisolated func forget(_ identity: ConnectionIdentity) {
-        _ = post { $0.pools.forget(identity) }
+    public func forget(_ identity: ConnectionIdentity) {
+        tokens.post { $0.forget(identity) }
+        pools.forget(identity)
     }
 
-    public nonisolated var figures: TransferFigures { counts.withLock { $0 } }
+    public var figures: TransferFigures { counts }
 
-    /// Ends all transfers with `.cancelled`, closes all connections, and returns when the thread is gone. Further transfers
-    /// end in the same way. More calls do nothing.
-    public nonisolated func shutDown() {
-        let isFirst = hasShutDown.withLock { hasShutDown in
-            defer { hasShutDown = true }
-            return !hasShutDown
-        }
-        guard isFirst else { return }
-        _ = post { $0.endTransfers() }
-        thread.stop()
-        multi.close()
+    /// Ends all transfers with `.cancelled`, and closes all connections. Further transfers end in the same way. More calls do
+    /// nothing.
+    public func shutDown() {
+        guard !isClosed else { return }
+        isClosed = true
+        tokens.shutDown()
+        for id in Array(transfers.keys) + preparations.ids { end(id, .failure(.shutDown)) }
+        flows.giveUpAll(.shutDown)
+        tellOutcomes()
+        preparing.cancel()
+        pools.closeAll()
     }
 
-    nonisolated func nextID() -> TransferID { TransferID(value: lastID.add(1, ordering: .relaxed).newValue) }
+    // MARK: Beginning
 
-    /// `false` when the thread has ended: then `call` never runs.
-    nonisolated func post(_ call: @escaping @Sendable (isolated TransferEngine) -> Void) -> Bool {
-        thread.post { self.assumeIsolated { call($0) } }
-    }
-
-    // MARK: On the engine's thread
-
-    private func begin(_ id: TransferID, _ request: TransferRequest, _ completion: @escaping Transfer.Completion) {
-        guard !isClosed else { return completion(.failure(.shutDown)) }
+    func begin(_ id: TransferID, _ request: TransferRequest, _ completion: @escaping Completion) {
+        guard !isClosed else { return settle(completion, .failure(.shutDown)) }
         guard request.needsPreparation else { return begin(id, request, Prepared(), completion) }
         do throws(TransferFailure) {
             try request.checkCombination()
-            try preparations.add(id, request, completion) { result in
-                _ = self.post { $0.begin(id, prepared: result, request.identity) }
+            try preparations.add(id, request, completion) { [loop] result in
+                loop.post { self.begin(id, prepared: result, request.identity) }
             }
-            counts.withLock { $0.running += 1 }
+            preparing.set(preparations.nextDeadline)
+            counts.running += 1
         } catch {
-            completion(.failure(error))
+            settle(completion, .failure(error))
         }
     }
 
@@ -129,123 +118,133 @@ public actor TransferEngine: TransferPort {
             var request = waiting.request
             request.timeout = max(.milliseconds(1), waiting.deadline - .now)
             begin(id, request, prepared, waiting.completion)
-        case .failure(let failure): waiting.completion(.failure(failure))
+        case .failure(let failure): settle(waiting.completion, .failure(failure))
         }
     }
 
     /// It counts as running while it waits.
     private func endWaiting(_ id: TransferID) -> PreparationTable.Waiting? {
         guard let waiting = preparations.remove(id) else { return nil }
-        counts.withLock { $0.running -= 1 }
+        counts.running -= 1
         return waiting
     }
 
-    private func begin(
-        _ id: TransferID, _ request: TransferRequest, _ prepared: Prepared, _ completion: @escaping Transfer.Completion
-    ) {
+    private func endLatePreparations() {
+        for id in preparations.expired(at: loop.now) { end(id, .failure(.timedOut)) }
+        preparing.set(preparations.nextDeadline)
+    }
+
+    func begin(_ id: TransferID, _ request: TransferRequest, _ prepared: Prepared, _ completion: @escaping Completion) {
+        if tokens.takes(request) { return beginElsewhere(id, request, prepared, completion) }
         do throws(TransferFailure) {
+            let slot = try source(of: request)
             let transfer = try Transfer(
-                id: id, request, prepared, source: try source(of: request), caFile: caFile, handOver: handOver,
+                id: id, request, prepared, source: slot?.source, caFile: caFile, handOver: handOver,
                 completion: completion)
-            do throws(TransferFailure) { try add(transfer) } catch {
+            do throws(TransferFailure) {
+                let pool = try pools.pool(for: transfer)
+                try pool.add(transfer)
+                transfer.pool = pool
+            } catch {
                 transfer.close()
                 throw error
             }
             transfers[id] = transfer
+            slot?.user = transfer
             if request.maxBytesPerSecond != nil { pacedTransfers.insert(id) }
-            counts.withLock { $0.running += 1 }
+            counts.running += 1
         } catch {
-            completion(.failure(error))
+            settle(completion, .failure(error))
         }
     }
 
-    private func add(_ transfer: Transfer) throws(TransferFailure) {
-        let request = transfer.request
-        let isStreamed = request.delivery == .fromHeader
-        if request.identity == .none && !isStreamed { return try multi.add(transfer.easy) }
-        let pool =
-            try request.identity == .none
-            ? pools.streamPool(for: request) : pools.pool(for: request, certificate: transfer.certificate?.content)
-        try pool.add(transfer)
-        transfer.pool = pool
-    }
+    // MARK: Going on, and ending
 
-    /// One round of libcurl: moves bytes, and hands over what is complete.
-    private func turn() {
-        guard !isClosed else { return }
-        multi.perform()
-        pools.act()
+    /// libcurl has moved the transfers of this pool.
+    private func acted(_ pool: ConnectionPool) {
         handOverResponses()
-        resumeRefused()
-        while let (easy, code) = multi.nextFinished() ?? pools.nextFinished() {
+        if !sources.isEmpty { serveSources() }
+        while let (easy, code) = pool.multi.nextFinished() {
             let transfer = Transfer.at(easy.owner)
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
-            counts.withLock { counts in
-                counts.connectionsOpened += opened
-                if opened == 0 && code == CURLE_OK { counts.connectionsReused += 1 }
-            }
+            counts.connectionsOpened += opened
+            if opened == 0 && code == CURLE_OK { counts.connectionsReused += 1 }
             end(transfer.id, transfer.outcome(code))
         }
-        serveFlows()
-    }
-
-    /// Waits for the next thing to happen.
-    private func sleep() {
-        let limit = transfers.isEmpty ? EngineLimits.pollMilliseconds : quiet.limit
-        if pools.isEmpty && preparations.isEmpty && flows.isEmpty && sources.isEmpty && pacedTransfers.isEmpty {
-            return quiet.slept(somethingHappened: multi.sleep(thread.alarm, milliseconds: limit))
-        }
-        let waiting = sources.values.filter(\.isPaused)
-        var others = flows.descriptors + waiting.compactMap(\.watched).map { Self.input(of: $0) }
-        let paces = pacedTransfers.map { transfers[$0]?.pausedUntil }
-        let deadlines = [preparations.nextDeadline, flows.nextDeadline] + waiting.map(\.deadline) + paces
-        let deadline = deadlines.compactMap { $0 }.min()
-        quiet.slept(
-            somethingHappened: pools.sleep(in: multi, thread.alarm, with: &others, until: deadline, limit: limit))
-        let now = ContinuousClock.now
-        flows.act(on: others)
-        resumePaced(at: now)
-        serveSources(ready: Set(others.filter { $0.revents != 0 }.map(\.fd)), at: now)
-        flows.expire(at: now)
-        pools.closeUnused(at: now)
-        for id in preparations.expired(at: now) { end(id, .failure(.timedOut)) }
+        if !pacedTransfers.isEmpty { pacePaused() }
+        tellOutcomes()
+        if pool.marks != nil || pool.isIdle { pools.closeUnused() }
     }
 
     func end(_ id: TransferID, _ outcome: Outcome) {
-        if let waiting = endWaiting(id) { return waiting.completion(outcome) }
+        if let waiting = endWaiting(id) { return settle(waiting.completion, outcome) }
         guard let transfer = transfers.removeValue(forKey: id) else { return }
-        counts.withLock { counts in
-            counts.running -= 1
-            counts.finished += 1
-        }
+        counts.running -= 1
+        counts.finished += 1
         if case .success = outcome, let store = transfer.store { flows.add(BodyFlow(start: []), from: store, id) }
         transfer.source?.isPaused = false
         pacedTransfers.remove(id)
-        // Who waits does not wait for the tidying.
+        transfer.resuming?.cancel()
         if transfer.isHandedOver {
             transfer.flow?.end(outcome.map { _ in })
-            multi(of: transfer).hold(-1)
+            transfer.pool?.multi.hold(-1)
         } else {
-            transfer.completion(outcome)
+            settle(transfer.completion, outcome)
         }
-        if let pool = transfer.pool { pool.remove(transfer) } else { multi.remove(transfer.easy) }
+        transfer.pool?.remove(transfer)
         transfer.close()
         if transfer.ntlm.isUnfinished(after: outcome) { pools.forget(transfer.request.identity) }
-        if !pools.isEmpty { pools.closeUnused(at: .now) }
     }
 
-    func multi(of transfer: Transfer) -> MultiHandle { transfer.pool?.multi ?? multi }
+    func settle(_ completion: @escaping Completion, _ outcome: Outcome) {
+        outcomes.append((completion, outcome))
+        if outcomes.count == 1 { loop.soon { [weak self] in self?.tellOutcomes() } }
+    }
 
-    private func endTransfers() {
-        isClosed = true
-        for id in Array(transfers.keys) + preparations.ids { end(id, .failure(.shutDown)) }
-        flows.giveUpAll(.shutDown)
-        pools.closeAll()
+    private func tellOutcomes() {
+        while !outcomes.isEmpty {
+            let told = outcomes
+            outcomes = []
+            for (completion, outcome) in told { completion(outcome) }
+        }
+    }
+
+    /// Sees to it that those go on whose time will come.
+    private func pacePaused() {
+        for id in pacedTransfers {
+            guard let transfer = transfers[id], let end = transfer.pausedUntil else { continue }
+            if transfer.resuming == nil {
+                transfer.resuming = LoopTimer(on: loop) { [unowned self, unowned transfer] in
+                    transfer.pausedUntil = nil
+                    resume(transfer)
+                }
+            }
+            transfer.resuming?.set(end)
+        }
+    }
+
+    /// Goes on with a transfer that a callback has paused.
+    func resume(_ transfer: Transfer) {
+        let code = transfer.easy.resume()
+        if code != CURLE_OK { end(transfer.id, transfer.outcome(code)) }
     }
 }
 
+extension TransferID {
+    private static let last = Atomic(0)
+
+    /// One that no other engine has, either.
+    static func next() -> TransferID { TransferID(value: last.add(1, ordering: .relaxed).newValue) }
+}
+
+/// After which connections that nobody uses are closed: those of an identity, and those that hold the password of their login.
+struct IdleLimits: Sendable {
+    var identity = Duration.seconds(EngineLimits.identityIdleSeconds)
+    var login = Duration.seconds(EngineLimits.loginIdleSeconds)
+}
+
 extension TransferFailure {
-    fileprivate static let cancelled = TransferFailure(.cancelled, "The transfer was cancelled.")
+    static let cancelled = TransferFailure(.cancelled, "The transfer was cancelled.")
     static let shutDown = TransferFailure(.cancelled, "The transfer engine is shut down.")
     fileprivate static let timedOut = TransferFailure(
         .timedOut, "What the login needs (a file, a token or a ticket) did not come in time.")

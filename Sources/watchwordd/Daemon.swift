@@ -70,31 +70,17 @@ struct Daemon: ParsableCommand {
             let settings = try source.load()
             let manager = try ProcessSetup.apply(keeping: readyFd)
             if settings.filtersSystemCalls { try ProcessSetup.filterSystemCalls() }
-            let signals = ServiceSignals()
+            ServiceSignals.block()
             let level = Logger.Level(rawValue: logLevel) ?? .notice
             let log = Logger(label: "watchwordd") { label in
                 var handler = StreamLogHandler.standardError(label: label)
                 handler.logLevel = level
                 return handler
             }
-            let service = try Blocking.run {
-                try await RunningService.start(self, settings, manager: manager, log: log)
-            }
+            let service = try RunningService(self, source, settings, manager: manager, log: log)
             announceReady()
             manager.say(.ready(status: "Listening."))
-            try signals.wait { request in
-                try Blocking.run {
-                    switch request {
-                    case .reload:
-                        manager.say(.reloading)
-                        manager.say(.ready(status: await service.reload(from: source).status))
-                    case .forget: await service.forgetSession()
-                    }
-                }
-            }
-            manager.say(.stopping(status: "Ending what is still fetched."))
-            try Blocking.run { await service.stop() }
-            if let failure = service.end.failure { throw StartFailure(failure) }
+            if let failure = service.run() { throw StartFailure(failure) }
         } catch let failure as StartFailure {
             let line = Array("watchwordd: \(failure.text)\n".utf8)
             _ = write(STDERR_FILENO, line, line.count)

@@ -2,116 +2,154 @@ import AuditTrail
 import Broker
 import BrokerSocket
 import Configuration
+import Dispatch
+import EventLoop
 import Glibc
 import Keyring
 import Logging
-import NIOCore
-import NIOPosix
 import Transfers
 import WatchwordCore
 import WatchwordProtocol
 
-/// Everything that runs: the only place that names every adapter.
-struct RunningService {
+/// Everything that runs, on the loop of the thread that makes it: the only place that names every adapter.
+final class RunningService {
     /// How long fetches may go on after a signal to stop.
     private static let grace = Duration.seconds(3)
     /// How long the last lines of the audit log may take.
     private static let lastWords = Duration.seconds(1)
 
-    private let group: MultiThreadedEventLoopGroup
+    private let loop: EventLoop
     private let engine: TransferEngine
     private let keyring: SecretServiceKeyring
     private let netrc: NetrcFile
     private let broker: Broker
     private let audit: AuditLog?
-    private let servers: [BrokerServer]
-    /// Why the service ends by itself, if it does.
-    let end: ServiceEnd
+    private var servers: [BrokerServer] = []
+    private let manager: ServiceManager
+    private let source: ConfigurationSource
+    private let started: Settings
     /// Given at the start: wins over the configuration, also when that is read anew.
     private let challengeDeadline: Duration?
-    private let started: Settings
     private let log: Logger
+    private var isStopping = false
+    /// Why the service ends by itself, if it does.
+    private var failure: SocketFailure?
 
-    static func start(
-        _ options: Daemon, _ settings: Settings, manager: ServiceManager, log: Logger
-    ) async throws -> RunningService {
+    /// Listens; `run` serves.
+    init(
+        _ options: Daemon, _ source: ConfigurationSource, _ settings: Settings, manager: ServiceManager, log: Logger
+    ) throws {
+        (self.manager, self.source, started, self.log) = (manager, source, settings, log)
         do {
-            let location = SocketLocation(
-                explicit: options.socket, environment: { name in getenv(name).map { String(cString: $0) } },
-                uid: getuid())
+            let location = SocketLocation(explicit: options.socket, environment: Self.environment, uid: getuid())
             let socket =
                 try manager.sockets.map { try ListeningSocket(inherited: $0.main) } ?? ListeningSocket(at: location)
-            let engine = try TransferEngine(caFile: options.caFile, tokenModule: settings.tokenModule)
-            return try await start(
-                options, settings, manager: manager, socket: socket, restricted: location.restricted, engine: engine,
-                log: log)
+            loop = try EventLoop()
+            engine = try TransferEngine(on: loop, caFile: options.caFile, tokenModule: settings.tokenModule)
+            keyring = SecretServiceKeyring(callLimit: settings.keyringCall)
+            netrc = NetrcFile(log: log)
+            netrc.check(settings.netrcFile)
+            challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
+            audit = AuditLog(settings, log: log)
+            var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
+            brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
+            brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
+            broker = Broker(
+                loop: loop, transfers: engine, keyring: keyring, netrc: netrc,
+                trust: TrustFile(environment: Self.environment, log: log),
+                grants: GrantFile(environment: Self.environment, log: log), audit: audit, clock: LoopClock(of: loop),
+                options: brokerOptions, log: log)
+            broker.watchKeyring()
+            try listen(on: socket, restricted: location.restricted)
+            _ = try ServiceSignals(on: loop) { [unowned self] in serve($0) }
         } catch let failure as SocketFailure {
             throw StartFailure(failure)
         } catch let failure as TransferFailure {
             throw StartFailure(failure)
-        }
-    }
-
-    private static func start(
-        _ options: Daemon, _ settings: Settings, manager: ServiceManager, socket: consuming ListeningSocket,
-        restricted: SocketLocation, engine: TransferEngine, log: Logger
-    ) async throws -> RunningService {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let loop = group.next()
-        let keyring = SecretServiceKeyring(callLimit: settings.keyringCall)
-        let netrc = NetrcFile(log: log)
-        netrc.check(settings.netrcFile)
-        let challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
-        var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
-        brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
-        brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
-        let trust = TrustFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
-        let grants = GrantFile(environment: { name in getenv(name).map { String(cString: $0) } }, log: log)
-        let audit = AuditLog(settings, log: log)
-        let broker = Broker(
-            loop: EventLoopAdapter(loop), transfers: engine, keyring: keyring, netrc: netrc, trust: trust,
-            grants: grants, audit: audit, options: brokerOptions, log: log)
-        broker.watchKeyring()
-        let policy = PeerPolicy(uid: getuid())
-        let census = ConnectionCensus()
-        let end = ServiceEnd()
-        var servers = [
-            try await BrokerServer.start(
-                on: loop, socket: socket, service: broker, policy: policy, census: census, log: log, onFailure: end.fail
-            )
-        ]
-        if let socket = try restrictedSocket(of: manager, at: restricted, log: log) {
-            servers.append(
-                try await BrokerServer.start(
-                    on: loop, socket: socket, entrance: .restricted, service: broker, policy: policy,
-                    census: census, log: log, onFailure: end.fail))
+        } catch let failure as LoopFailure {
+            throw StartFailure("The broker cannot start: \(failure).")
         }
         manager.watch(loop, log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
-        return RunningService(
-            group: group, engine: engine, keyring: keyring, netrc: netrc, broker: broker, audit: audit,
-            servers: servers, end: end, challengeDeadline: challengeDeadline, started: settings, log: log)
     }
 
-    /// A service manager makes the sockets that there are to be.
-    private static func restrictedSocket(
-        of manager: ServiceManager, at location: SocketLocation, log: Logger
-    ) throws -> ListeningSocket? {
-        if let sockets = manager.sockets { return try sockets.restricted.map { try ListeningSocket(inherited: $0) } }
-        if location.isShortEnough { return try ListeningSocket(at: location) }
-        log.warning("there is no restricted socket: its path is too long", metadata: ["path": "\(location.path)"])
-        return nil
+    private static let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
+
+    private func listen(on socket: consuming ListeningSocket, restricted: SocketLocation) throws {
+        let census = ConnectionCensus()
+        try add(socket, .main, census)
+        if let sockets = manager.sockets {
+            // A service manager makes the sockets that there are to be.
+            if let other = sockets.restricted { try add(ListeningSocket(inherited: other), .restricted, census) }
+        } else if restricted.isShortEnough {
+            try add(ListeningSocket(at: restricted), .restricted, census)
+        } else {
+            log.warning("there is no restricted socket: its path is too long", metadata: ["path": "\(restricted.path)"])
+        }
     }
 
-    /// Takes over the configuration as it is now. One with a mistake changes nothing.
-    func reload(from source: ConfigurationSource) async -> Reloading {
-        do {
-            let settings = try source.load()
+    private func add(_ socket: consuming ListeningSocket, _ entrance: Entrance, _ census: ConnectionCensus) throws {
+        servers.append(
+            try BrokerServer(
+                on: loop, socket: socket, entrance: entrance, service: broker, policy: PeerPolicy(uid: getuid()),
+                census: census, log: log
+            ) { [unowned self] failure in
+                self.failure = self.failure ?? failure
+                stop()
+            })
+    }
+
+    /// Serves until the service is told to stop, or cannot go on; then it says why.
+    func run() -> SocketFailure? {
+        loop.run()
+        engine.shutDown()
+        keyring.shutDown()
+        audit?.shutDown(limit: Self.lastWords)
+        log.notice("stopped")
+        return failure
+    }
+
+    // MARK: Signals
+
+    private func serve(_ request: ServiceSignals.Request) {
+        switch request {
+        case .reload: reload()
+        case .forget: broker.assumeIsolated { $0.forgetSession(because: "SIGUSR1") }
+        case .stop: stop()
+        }
+    }
+
+    /// In the order in which nothing is lost: no new clients, then no new requests, then no transfers.
+    private func stop() {
+        guard !isStopping else { return }
+        isStopping = true
+        manager.say(.stopping(status: "Ending what is still fetched."))
+        for server in servers { server.stop() }
+        let loop = loop
+        broker.assumeIsolated { broker in
+            broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace) { loop.stop() }
+        }
+    }
+
+    /// Takes over the configuration as it is now. It is read on another thread: a file system may hang.
+    private func reload() {
+        manager.say(.reloading)
+        let this = LoopBound(self, to: loop)
+        DispatchQueue.global().async { [source, loop] in
+            let loaded = Result { () throws(StartFailure) in try source.load() }
+            loop.post { this.value.manager.say(.ready(status: this.value.takeOver(loaded).status)) }
+        }
+    }
+
+    /// One with a mistake changes nothing.
+    private func takeOver(_ loaded: Result<Settings, StartFailure>) -> Reloading {
+        do throws(StartFailure) {
+            let settings = try loaded.get()
             let challengeDeadline = challengeDeadline
             audit?.configure(isEnabled: settings.auditEnabled, limits: AuditLimits(settings))
             keyring.setCallLimit(settings.keyringCall)
             netrc.check(settings.netrcFile)
-            await broker.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) }
+            broker.assumeIsolated { $0.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) } }
             log.notice("configuration read anew", metadata: ["file": "\(source.path ?? "none")"])
             let options = settings.optionsThatNeedRestart(since: started)
             if options.isEmpty { return .applied }
@@ -123,18 +161,5 @@ struct RunningService {
             log.error("the configuration is left as it was", metadata: ["reason": "\(error.text)"])
             return .refused
         }
-    }
-
-    func forgetSession() async { await broker.forgetSession(because: "SIGUSR1") }
-
-    /// In the order in which nothing is lost: no new clients, then no new requests, then no transfers.
-    func stop() async {
-        for server in servers { await server.stop() }
-        await broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace)
-        engine.shutDown()
-        keyring.shutDown()
-        audit?.shutDown(limit: Self.lastWords)
-        try? await group.shutdownGracefully()
-        log.notice("stopped")
     }
 }

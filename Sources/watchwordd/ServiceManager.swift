@@ -1,7 +1,7 @@
 import BrokerSocket
+import EventLoop
 import Glibc
 import Logging
-import NIOCore
 
 /// What the service manager that has started this process has given it, and wants to hear. Read before the environment is cleaned.
 struct ServiceManager: Sendable {
@@ -31,12 +31,15 @@ struct ServiceManager: Sendable {
 
     func say(_ state: ServiceNotifier.State) { notifier?.say(state) }
 
+    private func sayAlive(_ notifier: ServiceNotifier, every interval: Duration, on loop: EventLoop) {
+        notifier.say(.alive)
+        LoopTimer(on: loop) { [unowned loop] in sayAlive(notifier, every: interval, on: loop) }.set(in: interval)
+    }
+
     /// Says that the broker lives for as long as `loop`, on which all of it runs, goes round.
-    func watch(_ loop: any EventLoop, log: Logger) {
+    func watch(_ loop: EventLoop, log: Logger) {
         if let problem { log.warning("the service manager is told nothing", metadata: ["reason": "\(problem)"]) }
         guard let notifier, let watchdogInterval else { return }
-        loop.scheduleRepeatedTask(initialDelay: .zero, delay: TimeAmount(watchdogInterval)) { _ in
-            notifier.say(.alive)
-        }
+        sayAlive(notifier, every: watchdogInterval, on: loop)
     }
 }

@@ -1,37 +1,51 @@
+import CPlatform
+import EventLoop
 import Glibc
 
-/// The signals to the broker, waited for by the main thread, so that no code runs in a signal handler.
-struct ServiceSignals {
-    /// What a signal asks for, other than to stop.
+/// The signals to the broker, read on its loop, so that no code runs in a signal handler.
+final class ServiceSignals: ReadinessHandler {
+    /// What a signal asks for.
     enum Request {
         /// SIGHUP: read the configuration anew.
         case reload
         /// SIGUSR1: forget the session.
         case forget
+        /// SIGTERM and SIGINT. From then on the next one ends the process at once, as it does by default.
+        case stop
     }
 
-    private var set = sigset_t()
+    private static let numbers = [SIGTERM, SIGINT, SIGHUP, SIGUSR1]
 
-    /// Blocks them in this thread and in all that it starts from now on: to be made before any other thread.
-    init() {
+    private let descriptor: Int32
+    private let serve: (Request) -> Void
+
+    /// Blocks them in this thread and in all that it starts from now on: to be called before any other thread is there.
+    static func block() { change(SIG_BLOCK) }
+
+    private static func change(_ how: Int32) {
+        var set = sigset_t()
         sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP, SIGUSR1] { sigaddset(&set, number) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+        for number in numbers { sigaddset(&set, number) }
+        pthread_sigmask(how, &set, nil)
     }
 
-    /// Returns with the first signal to stop. From then on the next one ends the process at once, as it does by default.
-    func wait(serve: (Request) throws -> Void) rethrows {
-        var set = set
-        while true {
-            var number: Int32 = 0
-            guard sigwait(&set, &number) == 0 else { continue }
-            switch number {
-            case SIGHUP: try serve(.reload)
-            case SIGUSR1: try serve(.forget)
-            default:
-                pthread_sigmask(SIG_UNBLOCK, &set, nil)
-                return
-            }
+    /// - Parameter serve: called on `loop`, which holds this.
+    init(on loop: EventLoop, serve: @escaping (Request) -> Void) throws {
+        descriptor = watchword_signal_descriptor(Self.numbers, Self.numbers.count)
+        self.serve = serve
+        guard descriptor >= 0, loop.watch(descriptor, .readable, self) else {
+            throw StartFailure("Signals cannot be waited for: \(String(cString: strerror(errno))).")
+        }
+    }
+
+    func ready(_ descriptor: Int32, _ events: ReadyEvents) {
+        switch watchword_read_interrupt(descriptor) {
+        case SIGHUP: serve(.reload)
+        case SIGUSR1: serve(.forget)
+        case SIGTERM, SIGINT:
+            Self.change(SIG_UNBLOCK)
+            serve(.stop)
+        default: break
         }
     }
 }

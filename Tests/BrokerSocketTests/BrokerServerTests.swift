@@ -244,7 +244,7 @@ import WatchwordProtocol
             let client = try RawClient(location)
             client.send("x")
             #expect(client.receive() == "x")
-            await server.stop()
+            server.stop()
             #expect(throws: RawClient.Refused.self) { try RawClient(location) }
             client.send("y")
             #expect(client.receive() == "y")

@@ -1,8 +1,8 @@
 import Broker
+import Dispatch
+import EventLoop
 import Glibc
 import Logging
-import NIOCore
-import NIOPosix
 import Synchronization
 import Testing
 import WatchwordProtocol
@@ -120,10 +120,57 @@ final class RecordingService: ConnectionService {
     }
 }
 
-/// A server on a loop of its own, for the length of one test.
+/// A server on a loop and a thread of its own.
+final class TestServer: Sendable {
+    private let thread: LoopThread
+    private let server: Mutex<LoopBound<BrokerServer>?>
+
+    init(
+        _ service: RecordingService, _ socket: consuming ListeningSocket, policy: PeerPolicy, limits: ServerLimits,
+        listening: Listener.Limits, onFailure: @escaping @Sendable (SocketFailure) -> Void
+    ) throws {
+        let thread = try LoopThread()
+        self.thread = thread
+        let handover = Mutex<ListeningSocket?>(socket)
+        let made = Mutex<Result<LoopBound<BrokerServer>, any Error>?>(nil)
+        let done = DispatchSemaphore(value: 0)
+        thread.loop.post {
+            let result = Result {
+                guard let socket = handover.withLock({ $0.take() }) else { throw CancellationError() }
+                let server = try BrokerServer(
+                    on: thread.loop, socket: socket, entrance: .main, service: service, policy: policy,
+                    limits: limits, listening: listening, census: ConnectionCensus(),
+                    log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), onFailure: onFailure)
+                return LoopBound(server, to: thread.loop)
+            }
+            made.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        server = Mutex(try made.withLock { $0 }?.get())
+    }
+
+    /// Returns when nobody is accepted any more.
+    func stop() {
+        let done = DispatchSemaphore(value: 0)
+        let server = server.withLock { $0 }
+        let isPosted = thread.loop.post {
+            server?.value.stop()
+            done.signal()
+        }
+        if isPosted { done.wait() }
+    }
+
+    func end() {
+        stop()
+        thread.end()
+    }
+}
+
+/// A server for the length of one test.
 func withServer(
     _ service: RecordingService, policy: PeerPolicy = PeerPolicy(uid: getuid()), limits: ServerLimits = ServerLimits(),
-    _ body: (SocketLocation, BrokerServer) async throws -> Void
+    _ body: (SocketLocation, TestServer) async throws -> Void
 ) async throws {
     let folder = PrivateFolder()
     try await withServer(service, ListeningSocket(at: folder.location()), policy: policy, limits: limits) {
@@ -136,19 +183,12 @@ func withServer(
     _ service: RecordingService, _ socket: consuming ListeningSocket, policy: PeerPolicy = PeerPolicy(uid: getuid()),
     limits: ServerLimits = ServerLimits(), listening: Listener.Limits = Listener.Limits(),
     onFailure: @escaping @Sendable (SocketFailure) -> Void = { Issue.record("\($0)") },
-    _ body: (BrokerServer) async throws -> Void
+    _ body: (TestServer) async throws -> Void
 ) async throws {
-    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let server = try await BrokerServer.start(
-        on: group.next(), socket: socket, entrance: .main, service: service, policy: policy, limits: limits,
-        listening: listening, census: ConnectionCensus(),
-        log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), onFailure: onFailure)
-    do { try await body(server) } catch {
-        try? await group.shutdownGracefully()
-        throw error
-    }
-    await server.stop()
-    try await group.shutdownGracefully()
+    let server = try TestServer(
+        service, socket, policy: policy, limits: limits, listening: listening, onFailure: onFailure)
+    defer { server.end() }
+    try await body(server)
 }
 
 /// A client's end.

@@ -22,11 +22,10 @@ MEMORY_PLACES = 24
 EVERY = [2, 3, 7] if ALL else [3]
 WITHIN = 20
 
-# What the calls of each kind may end with. Not EAGAIN where something is taken: it is taken where the kernel says that there is
-# something, and SwiftNIO relies on that (by an assertion in debug builds).
+# What the calls of each kind may end with.
 ERRORS = {
-    "accept": ["ECONNABORTED", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EINTR", "EPERM", "EPROTO", "ENETDOWN"],
-    "read": ["EINTR", "ECONNRESET", "ENOMEM", "ETIMEDOUT"],
+    "accept": ["EAGAIN", "ECONNABORTED", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EINTR", "EPERM", "EPROTO", "ENETDOWN"],
+    "read": ["EINTR", "EAGAIN", "ECONNRESET", "ENOMEM", "ETIMEDOUT"],
     "write": ["EINTR", "EAGAIN", "EPIPE", "ECONNRESET", "ENOBUFS", "ENOMEM"],
     "read-file": ["EINTR", "EIO"],
     "write-file": ["EINTR", "EIO", "ENOSPC", "EDQUOT"],
@@ -219,7 +218,7 @@ def test_what_was_not_locked_is_locked_when_it_can_be(scene):
     assert len(asked) == 4
 
 
-# How SwiftNIO, GLib, libstdc++ and the broker itself end a process that has no memory.
+# How GLib, libstdc++ and the broker itself end a process that has no memory.
 ENDS = {-signal.SIGTRAP, -signal.SIGILL, -signal.SIGABRT}
 # Swift's runtime, where it does not look at what malloc gives, reads from address 0.
 ENDS_OF_SWIFT = {*ENDS, -signal.SIGSEGV}

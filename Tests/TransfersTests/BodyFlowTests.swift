@@ -28,7 +28,7 @@ import WatchwordProtocol
     }
 
     private func part(
-        _ engine: TransferEngine, _ id: TransferID, _ count: Int = 1 << 20
+        _ engine: RemoteEngine, _ id: TransferID, _ count: Int = 1 << 20
     ) async -> Result<BodyPart, TransferFailure> {
         await withCheckedContinuation { continuation in
             engine.read(id, maxBytes: count) { continuation.resume(returning: $0) }
@@ -36,7 +36,7 @@ import WatchwordProtocol
     }
 
     /// Follows from now on.
-    private func delivery(_ engine: TransferEngine, _ id: TransferID) -> Task<TransferPort.Delivery, Never> {
+    private func delivery(_ engine: RemoteEngine, _ id: TransferID) -> Task<TransferPort.Delivery, Never> {
         let (stream, continuation) = AsyncStream.makeStream(of: TransferPort.Delivery.self)
         engine.follow(id) { delivery in
             continuation.yield(delivery)
@@ -198,7 +198,7 @@ import WatchwordProtocol
         }
     }
 
-    private func progress(_ engine: TransferEngine, _ id: TransferID) async -> TransferProgress? {
+    private func progress(_ engine: RemoteEngine, _ id: TransferID) async -> TransferProgress? {
         await withCheckedContinuation { continuation in
             engine.progress(of: id) { continuation.resume(returning: $0) }
         }
@@ -215,7 +215,7 @@ import WatchwordProtocol
 
     /// A reader has got two bytes of six, and the server says no more.
     private func withHalfABody(
-        _ use: (TransferEngine, Int32, Task<TransferPort.Delivery, Never>) async throws -> Void
+        _ use: (RemoteEngine, Int32, Task<TransferPort.Delivery, Never>) async throws -> Void
     ) async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
         defer { server.stop() }
@@ -296,7 +296,7 @@ import WatchwordProtocol
     @Test func theEndOfTheEngineEndsBodies() async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo"), .hold])
         defer { server.stop() }
-        let engine = try TransferEngine()
+        let engine = try RemoteEngine()
         let body = try opened(await engine.exchange(streamed(server.url)))
         let end = delivery(engine, body.transfer)
         try await Task.sleep(for: .milliseconds(20))

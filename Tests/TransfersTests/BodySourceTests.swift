@@ -8,7 +8,7 @@ import WatchwordCore
 /// Bodies of requests that come through a socket.
 @Suite struct BodySourceTests {
     private func upload(
-        _ engine: TransferEngine, _ url: String, _ source: BodySourceID, _ size: Int?
+        _ engine: RemoteEngine, _ url: String, _ source: BodySourceID, _ size: Int?
     ) async -> TransferPort.Outcome {
         var request = request(url, "PUT")
         request.body = .stream(RequestStream(source: source, size: size))

@@ -12,17 +12,18 @@ import WatchwordProtocol
 ///   - tokenModule: for PKCS#11.
 func withEngine<Value>(
     trusting authority: TestCertificate? = nil, tokenModule: String? = nil,
-    _ body: (TransferEngine) async throws -> Value
+    _ body: (RemoteEngine) async throws -> Value
 ) async throws -> Value {
     let file = try authority.map { try TemporaryFile($0.pem) }
     defer { file?.remove() }
     // On a busy machine a test may pause for longer than a login may be idle.
-    let engine = try TransferEngine(caFile: file?.path, tokenModule: tokenModule, loginIdleTime: .seconds(300))
+    let engine = try RemoteEngine(
+        caFile: file?.path, tokenModule: tokenModule, idle: IdleLimits(login: .seconds(300)))
     defer { engine.shutDown() }
     return try await body(engine)
 }
 
-extension TransferEngine {
+extension RemoteEngine {
     /// Waits for the end of one exchange; every exchange of a test has a time-out.
     func exchange(_ request: TransferRequest) async -> Outcome {
         await withCheckedContinuation { continuation in

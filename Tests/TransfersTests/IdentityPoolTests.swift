@@ -78,7 +78,7 @@ import WatchwordProtocol
     @Test func anIdleIdentityIsClosedInTime() async throws {
         let server = ScriptedServer(Self.script)
         defer { server.stop() }
-        let engine = try TransferEngine(caFile: nil, identityIdleTime: .milliseconds(50))
+        let engine = try RemoteEngine(idle: IdleLimits(identity: .milliseconds(50)))
         defer { engine.shutDown() }
         #expect(await engine.exchange(request(server.url, .number(1))).text == "ok")
         // The server sees the end without any further call to the engine.

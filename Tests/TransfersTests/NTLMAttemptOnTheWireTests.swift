@@ -54,7 +54,7 @@ import WatchwordProtocol
         }
     }
 
-    private func outcome(_ place: Place, _ server: ScriptedServer) async throws -> TransferEngine.Outcome {
+    private func outcome(_ place: Place, _ server: ScriptedServer) async throws -> TransferPort.Outcome {
         try await withEngine { await $0.exchange(request(place, server.port)) }
     }
 

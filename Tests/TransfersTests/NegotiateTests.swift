@@ -144,7 +144,7 @@ import WatchwordProtocol
         let limit = Duration.seconds(25)
         let server = ScriptedServer([okay, .hold])
         defer { server.stop() }
-        let engine = try TransferEngine()
+        let engine = try RemoteEngine()
         let ends = Mutex<[TransferFailure.Kind?]>([])
         let start = ContinuousClock.now
         let stuck = (0..<3).map { number in

@@ -19,7 +19,7 @@ import WatchwordProtocol
         defer { server.stop() }
         let trusted = try TemporaryFile(Self.authority.pem)
         defer { trusted.remove() }
-        let engine = try TransferEngine(caFile: trusted.path)
+        let engine = try RemoteEngine(caFile: trusted.path)
         defer { engine.shutDown() }
         var request = request("https://\(host):\(server.port)/", authorization: "Basic c2VjcmV0", timeout: timeout)
         request.trust = trust
@@ -96,7 +96,7 @@ import WatchwordProtocol
         defer { server.stop() }
         let trusted = try TemporaryFile(Self.authority.pem)
         defer { trusted.remove() }
-        let engine = try TransferEngine(caFile: trusted.path)
+        let engine = try RemoteEngine(caFile: trusted.path)
         defer { engine.shutDown() }
         var request = request("https://127.0.0.1:\(server.port)/")
         #expect(await engine.exchange(request).text == "ok")

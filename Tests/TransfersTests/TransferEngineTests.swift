@@ -71,7 +71,7 @@ import WatchwordProtocol
     @Test func shuttingDownEndsEveryTransferAndRefusesNewOnes() async throws {
         let server = ScriptedServer([.hold])
         defer { server.stop() }
-        let engine = try TransferEngine()
+        let engine = try RemoteEngine()
         let outcomes = Mutex<[TransferFailure.Kind?]>([])
         for _ in 0..<5 {
             _ = engine.start(request(server.url)) { result in outcomes.withLock { $0.append(result.failureKind) } }

@@ -53,10 +53,10 @@ CONSENT = [
      "        guard isCertain else { return .unknown }\n", "", "WatchwordProtocolTests.SubjectTests"),
     ("subject-flatpak-unreadable", PROTOCOL + "Values/SubjectFacts.swift",
      "        case .unreadable: return .unknown\n        case .text(let text):\n", "        case .unreadable: break\n        case .text(let text):\n", "WatchwordProtocolTests.SubjectTests"),
-    ("sender", SOCKET + "SenderWatch.swift",
-     "count > 0 && (sender == pid ||", "count > 0 && (sender > 0 ||", "Tests/EndToEnd/test_consent.py"),
+    ("sender", SOCKET + "PeerInput.swift",
+     "let isOfPeer = sender == pid ||", "let isOfPeer = sender > 0 ||", "Tests/EndToEnd/test_consent.py"),
     ("senders-mixed", SOCKET + "Listener.swift",
-     "watchword_ask_for_senders(listening, 1) == 0", "watchword_ask_for_senders(listening, 0) == 0",
+     "watchword_ask_for_senders(descriptor, 1) == 0", "watchword_ask_for_senders(descriptor, 0) == 0",
      "Tests/EndToEnd/test_consent.py"),
 ]
 

@@ -27,7 +27,7 @@ NETRC = [
     ("netrc-link", FILE, "O_NONBLOCK | O_NOFOLLOW", "O_NONBLOCK", WIRE),
     ("netrc-pipe", FILE, "if status.st_mode & S_IFMT != S_IFREG {", "if status.st_mode & S_IFMT == S_IFLNK {", WIRE),
     ("netrc-checked-at-reload", "Sources/watchwordd/RunningService.swift",
-     "            netrc.check(settings.netrcFile)\n            await", "            await", WIRE),
+     "            netrc.check(settings.netrcFile)\n            broker", "            broker", WIRE),
     ("netrc-logged-once", FILE, "            return state.problem != problem\n", "            return !problem.isEmpty\n", WIRE),
     ("netrc-swallowed-keyword", PARSER, "if word.keyword != nil {", "if word.keyword != nil, word.line < before.line {", PARSING),
     ("netrc-comment-in-line", PARSER, "guard word.beginsWithHash else { return word }", "guard word.beginsWithHash && isAtLineStart else { return word }",

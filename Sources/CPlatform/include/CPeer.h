@@ -22,8 +22,4 @@ int watchword_peer_label(int socket, char *label, size_t capacity);
 /// senders at once (SO_PASSCRED, unix(7)). Returns 0 or errno.
 int watchword_ask_for_senders(int socket, int is_wanted);
 
-/// Who has sent the byte that is read next, without reading it. Returns what recvmsg returns: 0 at the end, -1 without a byte.
-/// - pid: 0 when the kernel does not say.
-int watchword_next_sender(int socket, int32_t *pid);
-
 #endif

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "CLoop.h"
 #include "CPeer.h"
 
 /// Overwrites `length` bytes at `block` in a way that the compiler may not remove.
@@ -49,12 +50,6 @@ int watchword_lowest_free_descriptor(int from);
 /// look into other processes or trace them, to load code into the kernel, to mount and the like. Such a call fails with EPERM; one
 /// by way of another architecture's calls ends the process. Returns 0, or an error number.
 int watchword_filter_system_calls(void);
-
-/// A second descriptor for the same open file, closed on exec. Returns it, or -1 with errno set.
-int watchword_duplicate(int descriptor);
-
-/// A new eventfd(2), closed on exec, on which no call waits. Returns the descriptor, or -1 with errno set.
-int watchword_event_descriptor(void);
 
 /// POSIX_SPAWN_SETSID, which Swift does not see: the new process starts a session of its own.
 enum { WATCHWORD_SPAWN_NEW_SESSION = 0x80 };

@@ -3,9 +3,17 @@ import Synchronization
 
 /// A clock that stands still until a test moves it.
 final class FakeClock: BrokerClock {
+    private final class Action: ScheduledAction {
+        private let cancelled: @Sendable () -> Void
+
+        init(_ cancelled: @escaping @Sendable () -> Void) { self.cancelled = cancelled }
+
+        func cancel() { cancelled() }
+    }
+
     private struct Sleeper {
         let end: Duration
-        let continuation: CheckedContinuation<Void, any Error>
+        let action: @Sendable () -> Void
     }
 
     private struct State {
@@ -26,36 +34,34 @@ final class FakeClock: BrokerClock {
     /// The machine sleeps: time passes for nobody but the clock on the wall.
     func sleepMachine(for duration: Duration) { state.withLock { $0.suspended += duration } }
 
-    /// How many tasks wait for the time to pass.
+    /// How many actions wait for the time to pass.
     var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
-    func sleep(for duration: Duration) async throws {
+    func schedule(
+        after duration: Duration, _ action: @escaping @Sendable () -> Void
+    ) -> any ScheduledAction {
         let id = state.withLock { state in
             state.last += 1
+            state.sleepers[state.last] = Sleeper(end: state.now + duration, action: action)
             return state.last
         }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isCancelled = Task.isCancelled
-                state.withLock { state in
-                    guard !isCancelled else { return continuation.resume(throwing: CancellationError()) }
-                    state.sleepers[id] = Sleeper(end: state.now + duration, continuation: continuation)
-                }
-            }
-        } onCancel: {
-            let sleeper = state.withLock { $0.sleepers.removeValue(forKey: id) }
-            sleeper?.continuation.resume(throwing: CancellationError())
-        }
+        return Action { [weak self] in self?.drop(id) }
     }
 
+    private func drop(_ id: Int) { _ = state.withLock { $0.sleepers.removeValue(forKey: id) } }
+
+    /// What is due runs in its order, on the thread of the test.
     func advance(by duration: Duration) {
+        state.withLock { $0.now += duration }
         let due = state.withLock { state in
-            state.now += duration
-            let due = state.sleepers.filter { $0.value.end <= state.now }
-            for id in due.keys { state.sleepers[id] = nil }
-            return due.values.map(\.continuation)
+            state.sleepers.filter { $0.value.end <= state.now }.sorted {
+                ($0.value.end, $0.key) < ($1.value.end, $1.key)
+            }
         }
-        for continuation in due { continuation.resume() }
+        for (id, sleeper) in due {
+            guard state.withLock({ $0.sleepers.removeValue(forKey: id) }) != nil else { continue }
+            sleeper.action()
+        }
     }
 }
 
@@ -68,14 +74,16 @@ final class FakeLoop: SerialExecutor, BrokerLoop {
 
     private let work = Mutex<[Work]>([])
 
-    var executor: any SerialExecutor { self }
-
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         work.withLock { $0.append(.job(job)) }
     }
 
-    func post(_ call: @escaping @Sendable () -> Void) { work.withLock { $0.append(.call(call)) } }
+    @discardableResult
+    func post(_ call: @escaping @Sendable () -> Void) -> Bool {
+        work.withLock { $0.append(.call(call)) }
+        return true
+    }
 
     /// A test runs on one thread at a time, and this is the only thing that runs the broker.
     func isIsolatingCurrentContext() -> Bool? { true }

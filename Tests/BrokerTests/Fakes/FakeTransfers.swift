@@ -33,6 +33,9 @@ final class FakeTransfers: TransferPort {
     }
 
     private let state = Mutex(State())
+    private let loop: FakeLoop
+
+    init(on loop: FakeLoop) { self.loop = loop }
 
     /// All requests so far.
     var requests: [TransferRequest] { state.withLock { $0.requests } }
@@ -56,7 +59,7 @@ final class FakeTransfers: TransferPort {
             state.cancelled.append(id.value)
             return state.open.removeValue(forKey: id.value)
         }
-        open?.completion(.failure(TransferFailure(.cancelled, "cancelled")))
+        if let open { loop.post { open.completion(.failure(TransferFailure(.cancelled, "cancelled"))) } }
         endBody(id, .failure(TransferFailure(.cancelled, "cancelled")))
     }
 

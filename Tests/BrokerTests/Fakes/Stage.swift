@@ -9,7 +9,7 @@ import WatchwordProtocol
 final class Stage {
     let loop = FakeLoop()
     let clock = FakeClock()
-    let transfers = FakeTransfers()
+    let transfers: FakeTransfers
     let keyring = FakeKeyring()
     let audit = FakeAudit()
     let broker: Broker
@@ -20,6 +20,7 @@ final class Stage {
     init(hasKeyring: Bool = false, change: (inout BrokerOptions) -> Void = { _ in }) {
         var options = BrokerOptions(version: "test", document: ["openrpc": "1.4.0"])
         change(&options)
+        transfers = FakeTransfers(on: loop)
         var log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         log.logLevel = .critical
         broker = Broker(
@@ -109,6 +110,15 @@ extension [JSON] {
 }
 
 let bobsAnswer = #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw"}}"#
+
+extension Broker {
+    /// Waits for the end of it.
+    nonisolated func shutDown(reason: String, grace: Duration) async {
+        await withCheckedContinuation { ended in
+            assumeIsolated { $0.shutDown(reason: reason, grace: grace) { ended.resume() } }
+        }
+    }
+}
 
 /// Looked at between the turns of the loop, on the one thread of a test.
 extension Broker {

@@ -1,0 +1,4 @@
+public import Broker
+public import EventLoop
+
+extension EventLoop: BrokerLoop {}

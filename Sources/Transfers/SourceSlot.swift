@@ -1,0 +1,58 @@
+internal import EventLoop
+internal import WatchwordCore
+
+/// A request's body that comes through a socket, and the transfer that sends it. Lives on the engine's loop.
+final class SourceSlot: ReadinessHandler {
+    let source: BodySource
+    weak var user: Transfer?
+    private unowned var engine: TransferEngine
+    private var watched: Int32?
+    private lazy var timer = LoopTimer(on: engine.loop) { [unowned self] in giveUp() }
+
+    init(_ source: BodySource, on engine: TransferEngine) { (self.source, self.engine) = (source, engine) }
+
+    /// Resumes the transfer when more has come, and ends it when nothing does.
+    func watch() {
+        timer.set(source.deadline)
+        guard watched != source.watched else { return }
+        unwatch()
+        watched = source.watched
+        if let watched { engine.loop.watch(watched, .readable, self) }
+    }
+
+    private func unwatch() {
+        // The body may have closed it.
+        if let watched { engine.loop.forget(watched, of: self) }
+        watched = nil
+    }
+
+    func ready(_ descriptor: Int32, _ events: ReadyEvents) { resume() }
+
+    func resume() {
+        unwatch()
+        guard source.isPaused, let user else { return }
+        source.isPaused = false
+        engine.resume(user)
+        if source.isPaused { watch() }
+    }
+
+    private func giveUp() {
+        guard source.isPaused, let deadline = source.deadline else { return }
+        guard deadline <= engine.loop.now else { return timer.set(deadline) }
+        source.isPaused = false
+        unwatch()
+        if let user { engine.end(user.id, .failure(.noMoreBody)) }
+    }
+
+    /// It goes to another engine, or nowhere.
+    func close() {
+        unwatch()
+        timer.cancel()
+    }
+}
+
+extension TransferFailure {
+    fileprivate static let noMoreBody = TransferFailure(
+        .requestBodyIncomplete,
+        "Nothing has come of the request's body for \(EngineLimits.readerIdleSeconds) seconds.")
+}

@@ -1,0 +1,108 @@
+internal import EventLoop
+internal import WatchwordCore
+
+/// The transfers whose handshakes are signed by a PKCS#11 token, which may take its time or hang: they run on a loop of their
+/// own, so that nobody else waits. Begun with the first of them. Lives on the loop of the engine that has it.
+struct TokenTransfers {
+    private let caFile: String?
+    private let idle: IdleLimits
+    /// The engine that has this is already the one for tokens.
+    private let isHere: Bool
+    private var other: TransferThread?
+    private var transfers: Set<TransferID> = []
+    /// The requests' bodies that have gone there, and stay: libcurl reads them on that loop.
+    private var sources: Set<BodySourceID> = []
+
+    init(caFile: String?, idle: IdleLimits, isHere: Bool) {
+        (self.caFile, self.idle, self.isHere) = (caFile, idle, isHere)
+    }
+
+    /// Whether a transfer has to run there.
+    func takes(_ request: TransferRequest) -> Bool {
+        if isHere { return false }
+        if let source = request.source, sources.contains(source) { return true }
+        guard let certificate = request.clientCertificate else { return false }
+        if case .token = certificate.privateKey ?? certificate.certificate { return true }
+        return false
+    }
+
+    func has(_ source: BodySourceID) -> Bool { sources.contains(source) }
+
+    /// Where a transfer runs; `nil` for one that is not there.
+    func thread(of id: TransferID) -> TransferThread? { transfers.contains(id) ? other : nil }
+
+    func post(_ call: @escaping @Sendable (TransferEngine) -> Void) { other?.post(call) }
+
+    mutating func began(_ id: TransferID, _ source: BodySourceID?) {
+        transfers.insert(id)
+        if let source { sources.insert(source) }
+    }
+
+    mutating func ended(_ id: TransferID) { transfers.remove(id) }
+
+    /// `false` for one that is not there.
+    mutating func release(_ source: BodySourceID) -> Bool {
+        guard sources.remove(source) != nil else { return false }
+        post { $0.release(source) }
+        return true
+    }
+
+    /// The engine's thread, started if need be.
+    mutating func start() throws(TransferFailure) -> TransferThread {
+        if let other { return other }
+        let started = try TransferThread(caFile: caFile, idle: idle, ownsTokens: true)
+        other = started
+        return started
+    }
+
+    mutating func shutDown() {
+        other?.shutDown()
+        other = nil
+    }
+}
+
+extension TransferRequest {
+    /// Of a body that comes through a socket.
+    var source: BodySourceID? {
+        if case .stream(let stream)? = body { stream.source } else { nil }
+    }
+}
+
+extension TransferEngine {
+    /// Begins a transfer on the loop for tokens.
+    func beginElsewhere(
+        _ id: TransferID, _ request: TransferRequest, _ prepared: Prepared, _ completion: @escaping Completion
+    ) {
+        do throws(TransferFailure) {
+            let thread = try tokens.start()
+            let slot = request.source.flatMap { sources.removeValue(forKey: $0) }
+            slot?.close()
+            // `nonisolated(unsafe)`: nobody here has it any more.
+            nonisolated(unsafe) let source = slot?.source
+            tokens.began(id, request.source)
+            counts.running += 1
+            thread.post(
+                back: loop,
+                { (outcome: Outcome) in
+                    self.counts.running -= 1
+                    self.counts.finished += 1
+                    if !outcome.hasOpenBody { self.tokens.ended(id) }
+                    completion(outcome)
+                },
+                { engine, done in
+                    if let source { engine.adopt(source, as: request.source) }
+                    engine.begin(id, request, prepared, done)
+                })
+        } catch {
+            settle(completion, .failure(error))
+        }
+    }
+
+    private func adopt(_ source: BodySource, as id: BodySourceID?) {
+        if let id { sources[id] = SourceSlot(source, on: self) }
+    }
+}
+
+extension TransferPort.Outcome {
+    fileprivate var hasOpenBody: Bool { (try? get())?.openBody != nil }
+}

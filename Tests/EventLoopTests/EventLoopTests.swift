@@ -1,0 +1,183 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import EventLoop
+
+/// Records what happens on a loop, in order.
+private final class Record: ReadinessHandler, TurnEndHandler {
+    var words: [String] = []
+    private let loop: EventLoop
+    private var reading: ((Int32) -> Void)?
+
+    init(_ loop: EventLoop, reading: ((Int32) -> Void)? = nil) { (self.loop, self.reading) = (loop, reading) }
+
+    func ready(_ descriptor: Int32, _ events: ReadyEvents) {
+        words.append(events.contains(.readable) ? "readable" : events.contains(.hungUp) ? "hung up" : "writable")
+        if let reading { reading(descriptor) } else { loop.forget(descriptor) }
+        loop.stop()
+    }
+
+    func turnEnds() { words.append("end of turn") }
+}
+
+private func pair() -> (Int32, Int32) {
+    var sockets: [Int32] = [-1, -1]
+    precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0)
+    return (sockets[0], sockets[1])
+}
+
+/// Each has a loop of its own, on the thread of the test.
+@Suite struct EventLoopTests {
+    private let loop: EventLoop
+
+    init() throws { loop = try EventLoop() }
+
+    /// Runs the loop until it is told to stop; a test that does not tell it ends after ten seconds.
+    private func run() {
+        let limit = LoopTimer(on: loop) { [loop] in
+            Issue.record("nothing has stopped the loop")
+            loop.stop()
+        }
+        limit.set(in: .seconds(10))
+        loop.run()
+        limit.cancel()
+    }
+
+    @Test func whatComesToADescriptorIsTold() {
+        let (mine, other) = pair()
+        defer { for descriptor in [mine, other] { close(descriptor) } }
+        let record = Record(loop)
+        #expect(loop.watch(mine, .readable, record))
+        _ = write(other, "x", 1)
+        run()
+        #expect(record.words == ["readable"])
+    }
+
+    @Test func aPeerThatIsGoneIsToldThoughNothingIsWaitedFor() {
+        let (mine, other) = pair()
+        defer { close(mine) }
+        let record = Record(loop)
+        loop.watch(mine, [], record)
+        close(other)
+        run()
+        #expect(record.words == ["hung up"])
+    }
+
+    /// Two events in one turn: the handler of the first closes the second's descriptor, and its number is used anew.
+    @Test func anEventOfAClosedDescriptorIsNotForTheNextOfItsNumber() {
+        let (first, firstPeer) = pair()
+        let (second, secondPeer) = pair()
+        let later = Record(loop)
+        var closed: [Int32] = []
+        let record = Record(loop) { [loop] descriptor in
+            let other = descriptor == first ? second : first
+            for one in [descriptor, other] { loop.forget(one) }
+            close(other)
+            closed.append(other)
+            let (fresh, freshPeer) = pair()
+            closed.append(contentsOf: [fresh, freshPeer])
+            loop.watch(fresh, .readable, later)
+        }
+        for (mine, peer) in [(first, firstPeer), (second, secondPeer)] {
+            loop.watch(mine, .readable, record)
+            _ = write(peer, "x", 1)
+        }
+        run()
+        #expect(record.words == ["readable"])
+        #expect(closed[1] == closed[0])
+        #expect(later.words.isEmpty)
+    }
+
+    /// Whoever has had a number before does not end the watch of who has it now.
+    @Test func onlyTheHandlerEndsItsWatch() {
+        let (mine, other) = pair()
+        defer { for descriptor in [mine, other] { close(descriptor) } }
+        let (before, record) = (Record(loop), Record(loop))
+        loop.watch(mine, .readable, before)
+        loop.watch(mine, .readable, record)
+        loop.forget(mine, of: before)
+        _ = write(other, "x", 1)
+        run()
+        #expect(record.words == ["readable"])
+    }
+
+    @Test func whatIsPostedRunsInItsOrder() async throws {
+        let thread = try LoopThread()
+        let seen = Mutex<[Int]>([])
+        for number in 0..<1000 { thread.loop.post { seen.withLock { $0.append(number) } } }
+        thread.end()
+        #expect(seen.withLock { $0 } == Array(0..<1000))
+        #expect(!thread.loop.post {})
+    }
+
+    @Test func aSleepingLoopIsWoken() throws {
+        let thread = try LoopThread()
+        defer { thread.end() }
+        for _ in 0..<200 {
+            let done = DispatchSemaphore(value: 0)
+            thread.loop.post { done.signal() }
+            #expect(done.wait(timeout: .now() + 10) == .success)
+        }
+    }
+
+    @Test func actorsRunOnIt() async throws {
+        actor Resident {
+            let loop: EventLoop
+            nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+            init(_ loop: EventLoop) { self.loop = loop }
+            func isHome() -> Bool? { loop.isIsolatingCurrentContext() }
+        }
+        let thread = try LoopThread()
+        #expect(await Resident(thread.loop).isHome() == true)
+        thread.end()
+        // What is still asked of it does not wait for ever.
+        #expect(await Resident(thread.loop).isHome() != nil)
+    }
+
+    @Test func aTurnHasItsOrder() {
+        let record = Record(loop)
+        let timer = LoopTimer(on: loop) { [loop] in
+            record.words.append("timer")
+            loop.atEndOfTurn(record)
+            loop.soon {
+                record.words.append("soon")
+                loop.soon { record.words.append("sooner or later") }
+            }
+            loop.stop()
+        }
+        timer.set(in: .zero)
+        run()
+        #expect(record.words == ["timer", "soon", "sooner or later", "end of turn"])
+    }
+
+    /// It shares the loop with others, however often it comes again.
+    @Test func whatComesAgainForEverLeavesTimeForOthers() {
+        let count = Mutex(0)
+        @Sendable func again() {
+            count.withLock { $0 += 1 }
+            loop.soon { again() }
+        }
+        again()
+        let (mine, other) = pair()
+        defer { for descriptor in [mine, other] { close(descriptor) } }
+        let record = Record(loop)
+        loop.watch(mine, .readable, record)
+        _ = write(other, "x", 1)
+        run()
+        #expect(record.words == ["readable"])
+        #expect(count.withLock { $0 } < 100)
+    }
+
+    @Test func turnsAreCounted() {
+        loop.soon { [loop] in
+            usleep(60_000)
+            loop.stop()
+        }
+        run()
+        #expect(loop.turns.counts.last == 1)
+        #expect(loop.turns.longest >= .milliseconds(60))
+        #expect(loop.turns.counts.count == TurnFigures.boundsMilliseconds.count + 1)
+    }
+}

@@ -1,0 +1,87 @@
+import Testing
+
+@testable import EventLoop
+
+@Suite struct LoopTimerTests {
+    private let loop: EventLoop
+    private let seen = Seen()
+
+    private final class Seen {
+        var words: [String] = []
+    }
+
+    init() throws { loop = try EventLoop() }
+
+    private func timer(_ word: String) -> LoopTimer { LoopTimer(on: loop) { [seen] in seen.words.append(word) } }
+
+    /// Runs the loop for so long.
+    private func run(for duration: Duration) {
+        let end = LoopTimer(on: loop) { [loop] in loop.stop() }
+        end.set(in: duration)
+        loop.run()
+    }
+
+    @Test func theyRunInTheOrderOfTheirTimes() {
+        let timers = (0..<50).map { timer("\($0)") }
+        for index in timers.indices.shuffled() { timers[index].set(in: .milliseconds(index)) }
+        run(for: .milliseconds(80))
+        #expect(seen.words == (0..<50).map(String.init))
+        #expect(loop.timers.next == nil)
+    }
+
+    @Test func aTimerRunsOnceAndMayBeSetAgain() {
+        let timer = timer("tick")
+        timer.set(in: .milliseconds(1))
+        run(for: .milliseconds(20))
+        #expect(seen.words == ["tick"])
+        #expect(timer.deadline == nil)
+    }
+
+    @Test func theLastTimeCounts() {
+        let (later, earlier, never) = (timer("later"), timer("earlier"), timer("never"))
+        later.set(in: .milliseconds(1))
+        later.set(in: .milliseconds(40))
+        earlier.set(in: .seconds(500))
+        earlier.set(in: .milliseconds(10))
+        never.set(in: .milliseconds(5))
+        never.set(nil)
+        run(for: .milliseconds(20))
+        #expect(seen.words == ["earlier"])
+    }
+
+    @Test func aLongWaitEndsInTime() {
+        let begin = ContinuousClock.now
+        run(for: .milliseconds(1100))
+        #expect((.milliseconds(1100)..<Duration.seconds(5)).contains(ContinuousClock.now - begin))
+    }
+
+    /// Deadlines are long, and most are cancelled soon: what they would have done must not wait for them in memory.
+    @Test func aCancelledTimerIsGone() {
+        weak var held: Seen?
+        do {
+            let target = Seen()
+            held = target
+            var timers = (0..<100).map { _ in LoopTimer(on: loop) { target.words.append("no") } }
+            for (index, timer) in timers.enumerated() { timer.set(in: .seconds(300 + index % 7)) }
+            for timer in timers.shuffled() { timer.cancel() }
+            timers = []
+        }
+        #expect(held == nil)
+        #expect(loop.timers.next == nil)
+    }
+
+    /// It does not keep the loop from everything else.
+    @Test func aTimerThatIsAlwaysDueHasOneTurnAfterTheOther() {
+        let count = Seen()
+        var timer: LoopTimer?
+        timer = LoopTimer(on: loop) {
+            count.words.append("due")
+            timer?.set(in: .zero)
+        }
+        timer?.set(in: .zero)
+        run(for: .milliseconds(20))
+        timer?.cancel()
+        timer = nil
+        #expect(count.words.count > 1)
+    }
+}
