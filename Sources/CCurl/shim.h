@@ -43,10 +43,8 @@ static inline CURLcode watchword_curl_easy_set_data_function(
 }
 
 // `function` is lent the OpenSSL context of every new connection, before the handshake.
-static inline CURLcode watchword_curl_easy_set_context_function(
-    CURL *easy, curl_ssl_ctx_callback function, void *user) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, user);
-    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
+static inline CURLcode watchword_curl_easy_set_context_function(CURL *easy, curl_ssl_ctx_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
 }
 
 // `function` is told to go back to the start of the request's body.
@@ -101,10 +99,8 @@ static inline CURLMcode watchword_curl_multi_set_timer_function(
 }
 
 // `function` is told the address of every connection before it is made, and opens the socket for it, or does not.
-static inline CURLcode watchword_curl_easy_set_socket_function(
-    CURL *easy, curl_opensocket_callback function, void *user) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, user);
-    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
+static inline CURLcode watchword_curl_easy_set_socket_function(CURL *easy, curl_opensocket_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
 // Copies the address in network order, and returns how many bytes it has: 4, 16, or 0 for another family.

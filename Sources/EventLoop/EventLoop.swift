@@ -21,8 +21,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// When `timerDescriptor` rings.
     private var timerIsSet: ContinuousClock.Instant?
     var timers = TimerQueue()
-    private var later: [() -> Void] = []
-    private var ending: [any TurnEndHandler] = []
+    private var later = Batches<() -> Void>()
+    private var ending = Batches<any TurnEndHandler>()
     private var isStopping = false
     /// The thread that has made the loop, and then the one that runs it.
     private let owner = Atomic(pthread_self())
@@ -129,17 +129,17 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Each may bring up more, which has its turn as well, as long as that is not without end.
     private func runLater() {
         for _ in 0..<8 where !later.isEmpty {
-            let calls = later
-            later = []
+            let calls = later.take()
             for call in calls { call() }
+            later.giveBack(calls)
         }
     }
 
     private func endTurn() {
         while !ending.isEmpty {
-            let handlers = ending
-            ending = []
+            let handlers = ending.take()
             for handler in handlers { handler.turnEnds() }
+            ending.giveBack(handlers)
         }
     }
 

@@ -19,6 +19,11 @@ final class ConnectionPool: ReadinessHandler {
     private var hasActed = false
     /// When libcurl wants to be called.
     private lazy var timer = LoopTimer(on: loop) { [unowned self] in act(on: CURL_SOCKET_TIMEOUT) }
+    private lazy var kick: () -> Void = { [weak self] in
+        guard let self, isKicked else { return }
+        isKicked = false
+        act(on: CURL_SOCKET_TIMEOUT)
+    }
     /// See `QuietTime`.
     private lazy var nudging = LoopTimer(on: loop) { [unowned self] in nudge() }
     private lazy var closing = LoopTimer(on: loop) { [unowned self] in acted(self) }
@@ -125,10 +130,6 @@ final class ConnectionPool: ReadinessHandler {
         timer.set(nil)
         guard !isKicked else { return }
         isKicked = true
-        loop.soon { [weak self] in
-            guard let self, isKicked else { return }
-            isKicked = false
-            act(on: CURL_SOCKET_TIMEOUT)
-        }
+        loop.soon(kick)
     }
 }

@@ -8,9 +8,14 @@ struct EasyHandle {
 
     init(pointer: UnsafeMutableRawPointer) { self.pointer = pointer }
 
-    static func make() throws(TransferFailure) -> EasyHandle {
-        guard let pointer = curl_easy_init() else { throw TransferFailure(.outOfMemory, "No memory for a transfer.") }
-        return EasyHandle(pointer: pointer)
+    static func make() throws(TransferFailure) -> EasyHandle { try EasyHandle(curl_easy_init()) }
+
+    /// A handle of its own with the same options; of the transfers of this one it knows nothing.
+    func duplicate() throws(TransferFailure) -> EasyHandle { try EasyHandle(curl_easy_duphandle(pointer)) }
+
+    private init(_ made: UnsafeMutableRawPointer?) throws(TransferFailure) {
+        guard let made else { throw TransferFailure(.outOfMemory, "No memory for a transfer.") }
+        pointer = made
     }
 
     func close() { curl_easy_cleanup(pointer) }
@@ -51,9 +56,9 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_data_function(pointer, option, value), option)
     }
 
-    /// `user` must live as long as the handle.
-    func set(context function: curl_ssl_ctx_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
-        try check(watchword_curl_easy_set_context_function(pointer, function, user), CURLOPT_SSL_CTX_FUNCTION)
+    /// `function` is lent the OpenSSL context of every new connection, before the handshake.
+    func set(context function: curl_ssl_ctx_callback) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_context_function(pointer, function), CURLOPT_SSL_CTX_FUNCTION)
     }
 
     /// `user` must live as long as the handle.
@@ -91,9 +96,9 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_request_function(pointer, function, user), CURLOPT_PREREQFUNCTION)
     }
 
-    /// `function` opens every socket of the transfer. `user` must live as long as the handle.
-    func set(socket function: curl_opensocket_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
-        try check(watchword_curl_easy_set_socket_function(pointer, function, user), CURLOPT_OPENSOCKETFUNCTION)
+    /// `function` opens every socket of the transfer.
+    func set(socket function: curl_opensocket_callback) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_socket_function(pointer, function), CURLOPT_OPENSOCKETFUNCTION)
     }
 
     /// Goes on after a callback has said that it has no room, or nothing to send. That callback may be called meanwhile.

@@ -3,12 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 extension EasyHandle {
-    /// Set even when there is none: else the environment's proxies count.
-    func apply(_ proxy: ProxyRequest?, for request: TransferRequest) throws(TransferFailure) {
-        guard let proxy else {
-            try set(CURLOPT_PROXY, "")
-            return try set(CURLOPT_NOPROXY, "*")
-        }
+    func apply(_ proxy: ProxyRequest, for request: TransferRequest) throws(TransferFailure) {
         guard (1...65_535).contains(proxy.port), proxy.host.isPlainHost else {
             throw TransferFailure(.internalError, "The proxy's address cannot be used.", cause: .proxyUnreachable)
         }

@@ -3,20 +3,36 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 extension EasyHandle {
-    /// Everything that a request decides, and everything that libcurl would otherwise decide by itself.
-    func apply(_ request: TransferRequest, hasBody: Bool, caFile: String?) throws(TransferFailure) {
+    /// A handle with everything that libcurl would otherwise decide by itself, for all transfers to be made of.
+    /// - Parameter caFile: certificates, in PEM, to be trusted in place of the system's.
+    static func template(caFile: String?) throws(TransferFailure) -> EasyHandle {
+        let easy = try make()
+        do throws(TransferFailure) {
+            try easy.restrict()
+            try easy.secure(caFile: caFile)
+            try easy.setCallbacks()
+        } catch {
+            easy.close()
+            throw error
+        }
+        return easy
+    }
+
+    /// Everything that a request decides.
+    func apply(_ request: TransferRequest, hasBody: Bool) throws(TransferFailure) {
         try request.checkCombination()
-        try restrict()
-        try apply(request.proxy, for: request)
+        if let proxy = request.proxy { try apply(proxy, for: request) }
         for handshake in request.handshakes { try apply(handshake) }
-        try secure(request, caFile: caFile)
+        try secure(request)
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
-        try set(CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds(request))
-        try pace(request)
-        if request.headers.firstValue(of: "User-Agent") == nil, !request.omittedHeaders.contains("user-agent") {
-            try set(CURLOPT_USERAGENT, "watchword")
+        // A client can have less time than everybody, and not more.
+        if let limit = request.connectTimeout {
+            try set(
+                CURLOPT_CONNECTTIMEOUT_MS, min(max(1, limit.wholeMilliseconds), EngineLimits.connectMilliseconds))
         }
+        try pace(request)
+        if request.omittedHeaders.contains("user-agent") { try set(CURLOPT_USERAGENT, String?.none) }
         switch request.body {
         case .stream(let stream)? where hasBody: try setStreamedBody(size: stream.size)
         case .bytes(let bytes)? where hasBody: try setBody(bytes)
@@ -28,11 +44,6 @@ extension EasyHandle {
         } else if request.method != "GET" || hasBody {
             try set(CURLOPT_CUSTOMREQUEST, request.method)
         }
-    }
-
-    /// A client can have less time than everybody, and not more.
-    private func connectMilliseconds(_ request: TransferRequest) -> Int {
-        min(request.connectTimeout.map { max(1, $0.wholeMilliseconds) } ?? .max, EngineLimits.connectMilliseconds)
     }
 
     /// The broker decides where a request goes, what it carries and what follows; libcurl carries it there.
@@ -53,6 +64,12 @@ extension EasyHandle {
         try set(CURLOPT_TCP_NODELAY, true)
         try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         try set(CURLOPT_MAXLIFETIME_CONN, EngineLimits.connectionLifetime)
+        try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        try set(CURLOPT_USERAGENT, "watchword")
+        try set(CURLOPT_CONNECTTIMEOUT_MS, EngineLimits.connectMilliseconds)
+        // Set even when there is none: else the environment's proxies count.
+        try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_NOPROXY, "*")
     }
 
     /// How a body comes: in which coding, and how fast or slow.
@@ -72,21 +89,7 @@ extension EasyHandle {
         try set(CURLOPT_LOW_SPEED_TIME, slow.seconds)
     }
 
-    private func secure(_ request: TransferRequest, caFile: String?) throws(TransferFailure) {
-        let hasIdentity = request.identity != .none
-        // A login of the connection is a login of all streams on it.
-        let isLogin = !request.handshakes.isEmpty
-        // And a body that waits for its reader would hold up the others on its connection: libcurl reads on for all streams of
-        // one, and keeps megabytes for the one that waits.
-        let isAlone = isLogin || request.delivery == .fromHeader || request.maxBytesPerSecond != nil
-        try set(CURLOPT_HTTP_VERSION, Int(isAlone ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
-        // A resumed session shows no certificate.
-        if hasIdentity || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
-        if request.trust == .ask {
-            try set(CURLOPT_FRESH_CONNECT, true)
-            try set(CURLOPT_FORBID_REUSE, true)
-        }
-        if request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }
+    private func secure(caFile: String?) throws(TransferFailure) {
         for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] { try set(option, Int(CURL_SSLVERSION_TLSv1_2)) }
         for option in [CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER] { try set(option, true) }
         // `TLSRecord` checks the names: libcurl's own check comes later, and cannot be answered.
@@ -97,6 +100,20 @@ extension EasyHandle {
             for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { try set(option, caFile) }
             for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { try set(option, String?.none) }
         }
+    }
+
+    /// Which connections it may use, and leave for others.
+    private func secure(_ request: TransferRequest) throws(TransferFailure) {
+        // A login of the connection is a login of all streams on it.
+        let isLogin = !request.handshakes.isEmpty
+        // And a body that waits for its reader would hold up the others on its connection: libcurl reads on for all streams of
+        // one, and keeps megabytes for the one that waits.
+        let isAlone = isLogin || request.delivery == .fromHeader || request.maxBytesPerSecond != nil
+        if isAlone { try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
+        // A resumed session shows no certificate.
+        if request.identity != .none || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
+        if request.trust == .ask { try set(CURLOPT_FORBID_REUSE, true) }
+        if request.trust == .ask || request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }
     }
 }
 

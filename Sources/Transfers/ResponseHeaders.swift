@@ -17,6 +17,8 @@ struct ResponseHeaders {
     /// The last line was a status line.
     private(set) var isAtStart = false
 
+    private static let usualFields = 16
+
     /// Those that make a thousand bytes of one at most. libcurl undoes all of what it has read at once, and of Brotli and Zstandard,
     /// or of two codings on each other, one kilobyte may be gigabytes.
     static let codings = ["gzip", "deflate"]
@@ -54,7 +56,7 @@ struct ResponseHeaders {
         guard bytes <= EngineLimits.headerBytes else { return false }
         let text = line.trimmed
         isAtStart = false
-        if text.starts(with: "HTTP/".utf8) && (isComplete || fields.isEmpty) {
+        if isComplete || fields.isEmpty, text.starts(with: "HTTP/".utf8) {
             self = ResponseHeaders(status: Self.status(of: text), reason: Self.reason(of: text), bytes: bytes)
         } else if text.isEmpty {
             isComplete = true
@@ -73,51 +75,53 @@ struct ResponseHeaders {
         self.reason = reason
         self.bytes = bytes
         isAtStart = true
+        fields.reserveCapacity(Self.usualFields)
     }
 
     private static func append(
-        _ line: UnsafeRawBufferPointer, _ text: Slice<UnsafeRawBufferPointer>, to fields: inout [HeaderField]
+        _ line: UnsafeRawBufferPointer, _ text: UnsafeRawBufferPointer, to fields: inout [HeaderField]
     ) {
         if let first = line.first, first.isBlank, let last = fields.indices.last {
             // A folded line (RFC 9112 section 5.2) goes on with the value before it.
             fields[last].value += " " + decoded(text)
         } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
-            fields.append(HeaderField(decoded(text[..<colon].trimmed), decoded(text[(colon + 1)...].trimmed)))
+            let (name, value) = (text.part(..<colon), text.part((colon + 1)...))
+            fields.append(HeaderField(decoded(name.trimmed), decoded(value.trimmed)))
         }
     }
 
     /// The three digits after the version (RFC 9112 section 4).
-    private static func status(of line: Slice<UnsafeRawBufferPointer>) -> Int {
+    private static func status(of line: UnsafeRawBufferPointer) -> Int {
         let digits = line.drop { $0 != 0x20 }.drop { $0 == 0x20 }.prefix(3)
         return digits.reduce(0) { $0 * 10 + ((0x30...0x39).contains($1) ? Int($1 - 0x30) : 0) }
     }
 
     /// What follows the status, without control characters.
-    private static func reason(of line: Slice<UnsafeRawBufferPointer>) -> String {
+    private static func reason(of line: UnsafeRawBufferPointer) -> String {
         let parts = decoded(line).split(separator: " ", maxSplits: 2)
         guard parts.count == 3 else { return "" }
         return parts[2].filter { !$0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }
     }
 
     /// UTF-8, else ISO 8859-1, in which every byte is a character.
-    private static func decoded(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+    private static func decoded(_ bytes: UnsafeRawBufferPointer) -> String {
         String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 }
 
-extension Collection where Element == UInt8, SubSequence == Slice<UnsafeRawBufferPointer> {
-    /// Without the blanks and line ends on both sides.
-    fileprivate var trimmed: SubSequence {
-        var rest = self[...]
-        while let first = rest.first, first.isBlank { rest = rest.dropFirst() }
-        while let last = rest.last, last.isBlank { rest.removeLast() }
-        return rest
+extension UnsafeRawBufferPointer {
+    fileprivate func part(_ range: some RangeExpression<Int>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: self[range.relative(to: self)])
     }
-}
 
-extension Slice where Base == UnsafeRawBufferPointer {
-    fileprivate var last: UInt8? { isEmpty ? nil : self[endIndex - 1] }
+    /// Without the blanks and line ends on both sides.
+    fileprivate var trimmed: UnsafeRawBufferPointer {
+        var (start, end) = (0, count)
+        while start < end, self[start].isBlank { start += 1 }
+        while start < end, self[end - 1].isBlank { end -= 1 }
+        return part(start..<end)
+    }
 }
 
 extension UInt8 {

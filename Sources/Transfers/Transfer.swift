@@ -61,8 +61,8 @@ final class Transfer {
     private(set) var stopped: TransferFailure.Kind?
 
     init(
-        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, source: BodySource?, caFile: String?,
-        handOver: HandOverList, completion: @escaping Completion
+        id: TransferID, _ request: TransferRequest, _ prepared: Prepared, source: BodySource?,
+        template: EasyHandle, handOver: HandOverList, completion: @escaping Completion
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
         if let source, !source.rewind() {
@@ -74,7 +74,7 @@ final class Transfer {
         login = prepared.login
         var lines = try HeaderLines(request, hasBody: hasBody, login: login?.authorization)
         let easy: EasyHandle
-        do throws(TransferFailure) { easy = try EasyHandle.make() } catch {
+        do throws(TransferFailure) { easy = try template.duplicate() } catch {
             lines.free()
             throw error
         }
@@ -95,12 +95,12 @@ final class Transfer {
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         do throws(TransferFailure) {
-            try easy.apply(request, hasBody: hasBody, caFile: caFile)
+            try easy.apply(request, hasBody: hasBody)
             try easy.set(CURLOPT_HTTPHEADER, lines)
             proxyLines = try HeaderLines(request.proxy, login: prepared.proxyLogin?.authorization)
             try easy.set(CURLOPT_PROXYHEADER, proxyLines)
             try easy.set(CURLOPT_ERRORBUFFER, pointer: errorText)
-            try setCallbacks()
+            try takeCallbacks()
         } catch {
             close()
             throw error
@@ -115,56 +115,10 @@ final class Transfer {
         errorText.deallocate()
     }
 
-    // MARK: Callbacks: they record, and nothing else
-
-    private func setCallbacks() throws(TransferFailure) {
-        let owner = Unmanaged.passUnretained(self).toOpaque()
-        try easy.set(CURLOPT_PRIVATE, pointer: owner)
-        try easy.set(CURLOPT_WRITEDATA, pointer: owner)
-        try easy.set(CURLOPT_HEADERDATA, pointer: owner)
-        try easy.set(
-            socket: { owner, _, address in
-                guard let address, Transfer.at(owner).mayConnect(to: address) else { return CURL_SOCKET_BAD }
-                return watchword_curl_socket(address)
-            }, owner)
-        try easy.set(
-            context: { _, context, owner in
-                guard let context else { return CURLE_SSL_CONNECT_ERROR }
-                return Transfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
-            }, owner)
-        if !gate.isOpen || request.boundEndPoint != nil {
-            try easy.set(
-                request: { owner, address, _, port, _ in
-                    let isAdmitted = Transfer.at(owner).maySend(to: address, port: port)
-                    return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
-                }, owner)
-        }
-        if source != nil {
-            try easy.set(CURLOPT_READDATA, pointer: owner)
-            try easy.set(CURLOPT_READFUNCTION) { bytes, _, count, owner in
-                Transfer.at(owner).give(UnsafeMutableRawBufferPointer(start: bytes, count: count))
-            }
-            try easy.set(
-                seek: { owner, _, _ in Transfer.at(owner).rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL }, owner)
-        }
-        if request.isTunnelled {
-            try easy.set(progress: { owner, _, _, _, _ in Transfer.at(owner).goesOn() ? 0 : 1 }, owner)
-        }
-        try easy.set(CURLOPT_WRITEFUNCTION) { bytes, _, count, owner in
-            Transfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)).result(count)
-        }
-        try easy.set(CURLOPT_HEADERFUNCTION) { bytes, _, count, owner in
-            Transfer.at(owner).record(header: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
-        }
-    }
-
-    static func at(_ owner: UnsafeMutableRawPointer?) -> Transfer {
-        guard let owner else { preconditionFailure("libcurl calls back without its owner") }
-        return Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue()
-    }
+    // MARK: From libcurl's callbacks: they record, and nothing else
 
     /// The next bytes of the request's body.
-    private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         if waits(pace?.up) { return watchword_curl_pause_reading }
         switch source?.read(into: buffer) {
         case .bytes(let count):
@@ -185,9 +139,9 @@ final class Transfer {
     }
 
     /// libcurl sends the body from its start again: after the rounds of a handshake.
-    private func rewind() -> Bool { source?.rewind() ?? false }
+    func rewind() -> Bool { source?.rewind() ?? false }
 
-    private enum Recorded {
+    enum Recorded {
         case all, none, stop
 
         func result(_ count: Int) -> Int {
@@ -199,7 +153,7 @@ final class Transfer {
         }
     }
 
-    private func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
+    func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
         if let flow, flow.outcome != nil { return .stop }
         if waits(pace?.down) { return .none }
         guard bodyBytes + bytes.count <= largestBody else {
@@ -285,14 +239,14 @@ final class Transfer {
     }
 
     /// Asked for every byte that libcurl reads of the body of a refused CONNECT.
-    private func goesOn() -> Bool {
+    func goesOn() -> Bool {
         guard headers.isComplete, originTLS == nil else { return true }
         refusalBytes += 1
         return refusalBytes <= EngineLimits.refusedTunnelBodyBytes
     }
 
     /// Makes the context of a new connection record, and show what it has to show.
-    private func prepare(_ context: OpaquePointer) -> Bool {
+    func prepare(_ context: OpaquePointer) -> Bool {
         if let proxy = request.proxy, proxy.kind == .https, TLSRecord.isProxys(context) {
             let record = TLSRecord(.proxy, host: proxy.host, policy: .verify)
             proxyTLS = record
@@ -307,11 +261,11 @@ final class Transfer {
         return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
     }
 
-    private func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
+    func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
         gate.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && ntlm.connect()
     }
 
-    private func maySend(to address: UnsafePointer<CChar>?, port: Int32) -> Bool {
+    func maySend(to address: UnsafePointer<CChar>?, port: Int32) -> Bool {
         guard gate.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port)) else { return false }
         guard let bound = request.boundEndPoint else { return true }
         let shown = ServerEndPoint.hash(on: easy)
@@ -319,7 +273,7 @@ final class Transfer {
         return shown == bound
     }
 
-    private func record(header line: UnsafeRawBufferPointer) -> Bool {
+    func record(header line: UnsafeRawBufferPointer) -> Bool {
         refusalBytes = 0
         guard headers.append(line) else {
             stopped = .headersTooLarge

@@ -14,7 +14,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
     typealias Completion = Transfer.Completion
 
     let loop: EventLoop
-    private let caFile: String?
+    private let template: EasyHandle
     var transfers: [TransferID: Transfer] = [:]
     let handOver = HandOverList()
     let flows: FlowTable
@@ -26,6 +26,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
     private lazy var preparing = LoopTimer(on: loop) { [unowned self] in endLatePreparations() }
     /// Outcomes that nobody has been told yet: never before the call that has brought them about has returned.
     private var outcomes: [(completion: Completion, outcome: Outcome)] = []
+    private var tellsOutcomes = false
     var tokens: TokenTransfers
     private var isClosed = false
     var counts = TransferFigures(
@@ -45,7 +46,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
     ) throws(TransferFailure) {
         try TransferLibrary.initialize()
         self.loop = loop
-        self.caFile = caFile
+        template = try EasyHandle.template(caFile: caFile)
         let relay = Relay()
         pools = try PoolTable(on: loop, idle) { relay.engine?.acted($0) }
         flows = FlowTable(on: loop)
@@ -89,6 +90,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
         tellOutcomes()
         preparing.cancel()
         pools.closeAll()
+        template.close()
     }
 
     // MARK: Beginning
@@ -139,7 +141,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
         do throws(TransferFailure) {
             let slot = try source(of: request)
             let transfer = try Transfer(
-                id: id, request, prepared, source: slot?.source, caFile: caFile, handOver: handOver,
+                id: id, request, prepared, source: slot?.source, template: template, handOver: handOver,
                 completion: completion)
             do throws(TransferFailure) {
                 let pool = try pools.pool(for: transfer)
@@ -162,6 +164,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
 
     /// libcurl has moved the transfers of this pool.
     private func acted(_ pool: ConnectionPool) {
+        tellsOutcomes = true
         handOverResponses()
         if !sources.isEmpty { serveSources() }
         while let (easy, code) = pool.multi.nextFinished() {
@@ -198,10 +201,13 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
 
     func settle(_ completion: @escaping Completion, _ outcome: Outcome) {
         outcomes.append((completion, outcome))
-        if outcomes.count == 1 { loop.soon { [weak self] in self?.tellOutcomes() } }
+        guard !tellsOutcomes else { return }
+        tellsOutcomes = true
+        loop.soon { [weak self] in self?.tellOutcomes() }
     }
 
     private func tellOutcomes() {
+        tellsOutcomes = false
         while !outcomes.isEmpty {
             let told = outcomes
             outcomes = []

@@ -166,7 +166,7 @@ ADDRESSES = [
     ("address-after-resolution", TRANSFERS + "Transfer.swift",
      "gate.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && ntlm.connect()",
      "address.pointee.family >= 0 && ntlm.connect()", "TransfersTests.ConnectionGateTests"),
-    ("address-of-a-connection-from-before", TRANSFERS + "Transfer.swift",
+    ("address-of-a-connection-from-before", TRANSFERS + "Transfer+Callbacks.swift",
      "return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT", "return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_OK",
      "TransfersTests.ConnectionGateTests"),
 ]

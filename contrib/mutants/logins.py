@@ -31,7 +31,7 @@ LOGINS = [
      "let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection", "let isProven = true",
      "WatchwordCoreTests.AgedCredentialTests"),
     ("trial-new-connection", TRANSFERS + "RequestOptions.swift",
-     "        if request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }\n", "",
+     "if request.trust == .ask || request.needsNewConnection {", "if request.trust == .ask {",
      "TransfersTests.IdentityPoolTests"),
     ("trial-patience", CORE + "Turns/SpaceTurns.swift",
      "let patience = isKnown ? Limits.knownVerdictWait : Limits.verdictWait",
