@@ -54,9 +54,7 @@ struct AuditJournal: Sendable {
     }
 
     private func line(_ event: AuditEvent) -> [UInt8] {
-        var bytes = event.json.serialized()
-        bytes.append(UInt8(ascii: "\n"))
-        return bytes
+        event.json.serialized(terminator: "\n")
     }
 }
 

@@ -154,7 +154,7 @@ extension Broker {
             return perform(table.consulted(nil, for: fetch.id, environment))
         }
         fetch.consultation = consultation
-        let names = JSON.object(["fetchId": .string("\(fetch.id)")])
+        let names: JSON = ["fetchId": .string("\(fetch.id)")]
         let request: Int
         var limit = options.challengeDeadline
         switch consultation {

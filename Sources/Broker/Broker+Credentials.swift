@@ -61,7 +61,7 @@ extension Broker {
                 if case .success = result {
                     broker.table.noteStored(params.credential, for: params.pattern, of: id.tag)
                 }
-                let reply = result.map { JSON.object(["id": .string(CredentialID.keyring($0).text)]) }
+                let reply = result.map { id -> JSON in ["id": .string(CredentialID.keyring(id).text)] }
                 broker.connections[id]?.complete(
                     call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })
             }

@@ -207,9 +207,9 @@ extension Broker {
         }
     }
 
-    private func notify(_ method: BrokerMethodName, _ members: KeyValuePairs<String, JSON?>, of fetch: RunningFetch) {
+    private func notify(_ method: BrokerMethodName, _ members: JSON, of fetch: RunningFetch) {
         guard let owner = fetch.owner, let connection = connections[owner.connection] else { return }
-        let names = JSON.object(["fetchId": .string("\(fetch.id)"), "requestId": owner.requestID.json])
+        let names: JSON = ["fetchId": .string("\(fetch.id)"), "requestId": owner.requestID.json]
         connection.notify(method, names.adding(members))
     }
 

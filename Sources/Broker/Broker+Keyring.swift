@@ -125,11 +125,10 @@ extension Broker {
     }
 
     private func tell(_ change: CredentialChange) {
-        var params = JSON.object([
+        let params: JSON = [
             "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
-            "user": change.user?.json,
-        ])
-        if let space = change.space { params = params.adding(["protectionSpace": space.json]) }
+            "user": change.user?.json, "protectionSpace": change.space?.json,
+        ]
         for connection in connections.values where connection.isInitialized && !connection.isConfined {
             connection.notify(.credentialChanged, params)
         }

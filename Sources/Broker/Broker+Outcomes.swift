@@ -8,10 +8,10 @@ extension Broker {
     /// - Parameter action: `nil` where nobody has answered.
     func announceResolution(_ challengeID: String, _ question: OpenQuestion, action: String?, by name: String) {
         guard case .agent(let answerer) = question.place else { return }
-        let params = JSON.object([
+        let params: JSON = [
             "challengeId": .string(challengeID), "action": .string(action ?? "none"), "by": .string(name),
             "outcome": action == nil ? .string(OpenAnswer.Outcome.abandoned.rawValue) : nil,
-        ])
+        ]
         for connection in connections.values where connection.agent != nil && connection.id != answerer {
             connection.notify(.authResolved, params)
         }
@@ -29,9 +29,9 @@ extension Broker {
         fetch.openAnswer = nil
         connections[answer.connection]?.notify(
             .authResolved,
-            .object([
+            [
                 "challengeId": .string(answer.challengeID), "action": "credential", "by": .string(answer.by),
                 "outcome": .string(outcome.rawValue), "user": user?.json,
-            ]))
+            ])
     }
 }

@@ -19,9 +19,8 @@ extension Broker {
     func status() -> JSON {
         let figures = transfers.figures
         perform(table.tick(environment))
-        let sources = CredentialSource.allCases.reduce(JSON.object([:])) { object, source in
-            object.adding([source.rawValue: .integer(counters.answeredFrom[source] ?? 0)])
-        }
+        let sources = JSON.object(
+            CredentialSource.allCases.map { ($0.rawValue, .integer(counters.answeredFrom[$0] ?? 0)) })
         let ignored = connections.values.reduce(counters.ignoredReplies) { $0 + $1.ignoredReplies }
         return [
             "version": .string(options.version),
@@ -56,10 +55,10 @@ extension Broker {
 
     private func agents() -> [JSON] {
         connections.values.compactMap(\.agent).sorted { $0.number < $1.number }.map { agent in
-            .object([
+            [
                 "agentId": .string("a\(agent.number)"), "name": .string(agent.name),
                 "locale": agent.locale.map { .string($0) }, "priority": .integer(agent.priority),
-            ])
+            ]
         }
     }
 }

@@ -12,7 +12,7 @@ extension Broker {
     }
 
     /// What `fetch/waiting` and `fetch/list` say.
-    func describe(_ wait: FetchWait) -> KeyValuePairs<String, JSON?> {
+    func describe(_ wait: FetchWait) -> JSON {
         [
             "for": .string(wait.reason.rawValue), "protectionSpace": wait.space.json,
             "sinceMs": .integer(max(0, (clock.now - wait.since).wholeMilliseconds)),

@@ -51,7 +51,7 @@ extension JSON {
         guard let root = json_loadb(text.baseAddress, text.count, flags, &details) else {
             throw JSONFailure(details)
         }
-        return JSON(owning: Node(root))
+        return JSON(.parsed(Node(owning: root)))
     }
 
     /// The same for bytes in an array.

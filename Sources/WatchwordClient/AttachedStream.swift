@@ -24,7 +24,7 @@ public final class AttachedStream {
         let params = FetchAttachParams(token: token, side: side).json
         let message = OutgoingMessage.request(
             id: .integer(1), method: MethodName.fetchAttach.rawValue, params: params)
-        let line = message.json.serialized() + [UInt8(ascii: "\n")]
+        let line = message.json.serialized(terminator: "\n")
         try socket.send(line)
         let reply = try Self.line(from: socket.descriptor, unless: interruptDescriptor)
         let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)

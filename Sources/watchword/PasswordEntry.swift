@@ -78,7 +78,7 @@ enum PasswordEntry {
         guard password.count <= Limits.credentialBytes else {
             throw refusal("The password is longer than \(Limits.credentialBytes) bytes.")
         }
-        guard password.withUnsafeBytes({ JSON.string(utf8: $0) }) != nil else {
+        guard password.withUnsafeBytes({ JSON.string(secret: $0) }) != nil else {
             throw refusal("The password is not UTF-8, and cannot be stored.")
         }
         guard !password.withUnsafeBytes({ bytes in bytes.contains { $0 < 0x20 || $0 == 0x7F } }) else {

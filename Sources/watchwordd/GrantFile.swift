@@ -61,13 +61,13 @@ extension StandingGrant {
     }
 
     var line: String {
-        let json: JSON = .object([
-            "subject": .object([
+        let json: JSON = [
+            "subject": [
                 "kind": .string(subject.kind.rawValue), "name": subject.name.json,
                 "changed": (subject.file?.changed).map { .string("\($0)") },
                 "inode": (subject.file?.inode).map { .string("\($0)") },
-            ]), "protectionSpace": space.json, "user": user?.json,
-        ])
+            ], "protectionSpace": space.json, "user": user?.json,
+        ]
         return String(decoding: json.serialized(), as: UTF8.self)
     }
 }

@@ -11,6 +11,25 @@ struct JSONWritingTests {
         #expect(JSON.real(value)?.text == text)
     }
 
+    @Test(arguments: UInt64(1)...200)
+    func realsAreWrittenAsJanssonWritesThem(seed: UInt64) throws {
+        var state = [UInt16(truncatingIfNeeded: seed), 0x330E, 0x1234]
+        let bits = UInt64(bitPattern: Int64(jrand48(&state))) << 32 | UInt64(nrand48(&state))
+        for value in [
+            Double(bitPattern: bits), Double(nrand48(&state)) / 1000, erand48(&state) * 1e15, 1e14 * Double(seed),
+        ]
+        where value.isFinite {
+            #expect(try JSON.real(value)?.text == JSON.parse("\(value)").text)
+        }
+    }
+
+    @Test(arguments: 0..<40, ["\"", "\\", "\n", "\u{1F}", " ", "!", "#", "[", "]", "é", "\u{7F}"])
+    func everyPlaceOfAStringIsLookedAt(place: Int, character: String) throws {
+        let text = String(repeating: "x", count: place) + character + String(repeating: "y", count: 39 - place)
+        #expect(try JSON.string(text).text == JSON.parse(JSON.string(text).text).text)
+        #expect(try JSON.parse(JSON.string(text).text).string == text)
+    }
+
     @Test func controlCharactersAreEscaped() {
         let json = JSON.string("\u{0}\u{1}\u{8}\t\n\u{B}\u{C}\r\u{1F}\"\\/")
         #expect(json.text == #""\u0000\u0001\b\t\n\u000B\f\r\u001F\"\\/""#)
@@ -26,10 +45,8 @@ struct JSONWritingTests {
         #expect(JSON.string("é€𝄞").text == "\"é€𝄞\"")
     }
 
-    @Test func appendingLeavesWhatWasThere() {
-        var text = Array("before ".utf8)
-        JSON.array([1]).append(to: &text)
-        #expect(String(decoding: text, as: UTF8.self) == "before [1]")
+    @Test func theTerminatorFollowsTheText() {
+        #expect(String(decoding: JSON.array([1]).serialized(terminator: "\r\n"), as: UTF8.self) == "[1]\r\n")
     }
 
     @Test(arguments: UInt16(1)...200)
@@ -86,7 +103,7 @@ private struct RandomJSON {
         case 4: .string(text())
         case 5: .array((0..<below(5)).map { _ in value(depth: depth - 1) })
         default:
-            (0..<below(5)).reduce(JSON.object([:])) { object, _ in object.adding([name(): value(depth: depth - 1)]) }
+            (0..<below(5)).reduce([:]) { object, _ in object.adding([name(): value(depth: depth - 1)]) }
         }
     }
 

@@ -51,10 +51,10 @@ private func withoutErrorData(_ text: String) throws -> String {
     let json = try JSON.parse(Array(text.utf8), limits: JSONLimits(depth: 8, values: 1000))
     let strip = { (reply: JSON) -> JSON in
         guard let error = reply["error"], let id = reply["id"] else { return reply }
-        return .object([
+        return [
             "jsonrpc": reply["jsonrpc"],
-            "error": .object(["code": error["code"], "message": error["message"]]), "id": id,
-        ])
+            "error": ["code": error["code"], "message": error["message"]], "id": id,
+        ]
     }
     let stripped = json.elements.map { JSON.array($0.map(strip)) } ?? strip(json)
     return String(decoding: stripped.serialized(), as: UTF8.self)

@@ -71,7 +71,7 @@ public struct SentRequest: Sendable, Equatable {
         }
     }
 
-    public var json: KeyValuePairs<String, JSON?> {
+    public var json: JSON {
         [
             "method": .string(method), "url": .string(url), "target": .string(target), "headers": headers.json,
             "auth": login?.json, "proxyAuth": proxyLogin?.json,
@@ -93,7 +93,7 @@ public struct ResponseSummary: Sendable, Equatable {
         headers = response.headers
     }
 
-    public var json: KeyValuePairs<String, JSON?> {
+    public var json: JSON {
         [
             "status": .integer(status), "reason": reason.isEmpty ? nil : .string(reason),
             "httpVersion": .string(httpVersion), "headers": headers.json,

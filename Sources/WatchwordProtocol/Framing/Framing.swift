@@ -7,18 +7,16 @@ public enum Framing: Sendable, Equatable {
     /// `Content-Length: N`, an empty line, then N bytes, as in the Language Server Protocol.
     case headers
 
-    /// The message with its frame, ready to be sent. Not for one that holds a secret.
-    public func frame(_ message: JSON) -> [UInt8] { frame(text: message.serialized()) }
+    /// The message with its frame, ready to be sent.
+    public func frame(_ message: JSON) -> [UInt8] {
+        self == .lines ? message.serialized(terminator: "\n") : frame(text: message.serialized())
+    }
 
     /// - Parameter text: JSON without a line break.
     public func frame(text: [UInt8]) -> [UInt8] {
         switch self {
-        case .lines:
-            var bytes = text
-            bytes.append(UInt8(ascii: "\n"))
-            return bytes
-        case .headers:
-            return Array("Content-Length: \(text.count)\r\n\r\n".utf8) + text
+        case .lines: text + [UInt8(ascii: "\n")]
+        case .headers: Array("Content-Length: \(text.count)\r\n\r\n".utf8) + text
         }
     }
 }

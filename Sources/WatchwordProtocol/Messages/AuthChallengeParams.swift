@@ -18,11 +18,11 @@ public struct Requester: Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object([
+        [
             "name": name.map { .string($0) } ?? .null, "pid": .integer(pid),
             "subject": .string(subject.text.shortened(to: 512)),
             "restricted": isRestricted ? true : nil,
-        ])
+        ]
     }
 }
 
@@ -46,9 +46,10 @@ public struct AuthChallengeParams: Sendable, Equatable {
     }
 
     public var json: JSON {
-        JSON.object(["challengeId": .string(challengeID), "fetchId": .string(fetchID)])
-            .adding(contentsOf: challenge.json)
-            .adding(contentsOf: handledRequest.map { ["handler": "fetch", "requestId": $0.json] } ?? [:])
-            .adding(["requester": requester.json, "deadlineMs": .integer(deadlineMs)])
+        let names: JSON = ["challengeId": .string(challengeID), "fetchId": .string(fetchID)]
+        return names.adding(challenge.json).adding([
+            "handler": handledRequest.map { _ in "fetch" }, "requestId": handledRequest?.json,
+            "requester": requester.json, "deadlineMs": .integer(deadlineMs),
+        ])
     }
 }

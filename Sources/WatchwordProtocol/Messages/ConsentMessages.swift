@@ -120,7 +120,7 @@ public struct GrantRevokeParams: Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object(["id": id.map { .string("g\($0)") }, "subject": subject.map { .string($0) }])
+        ["id": id.map { .string("g\($0)") }, "subject": subject.map { .string($0) }]
     }
 }
 

@@ -97,13 +97,13 @@ public struct CredentialDescription: Sendable, Equatable {
         case .trust(let spkiSha256): key = .string(Hexadecimal.text(spkiSha256))
         case .certificate(let source): certificate = source.map { .string($0) }
         }
-        return .object([
+        return [
             "id": .string(id.text), "type": .string(kind.name), "protectionSpace": pattern.json,
             "user": user?.json ?? .null, "domain": domain?.json, "path": path?.json, "spkiSha256": key,
             "certificate": certificate,
             "expiresAt": expiresAt.map { .string(UTCTime.text($0.wholeMilliseconds)) },
             "persistence": .string(persistence.rawValue), "source": .string(source.rawValue),
             "isDefault": .boolean(isDefault), "lastUsedMs": lastUsed.map { .integer($0.wholeMilliseconds) },
-        ])
+        ]
     }
 }

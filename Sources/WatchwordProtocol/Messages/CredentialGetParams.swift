@@ -25,9 +25,9 @@ public struct CredentialGetParams: Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object([
+        [
             "protectionSpace": pattern.json, "user": account?.user.json,
             "domain": account?.domain?.json, "path": path.json,
-        ])
+        ]
     }
 }

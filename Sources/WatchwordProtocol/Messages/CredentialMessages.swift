@@ -10,7 +10,7 @@ public struct CredentialListParams: Sendable, Equatable {
 
     public init(pattern: SpacePattern?) { self.pattern = pattern }
 
-    public var json: JSON { .object(["protectionSpace": pattern?.json]) }
+    public var json: JSON { ["protectionSpace": pattern?.json] }
 }
 
 /// `credential/store`: a credential is kept before any server has seen it.

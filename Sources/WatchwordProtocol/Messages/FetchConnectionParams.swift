@@ -73,7 +73,7 @@ extension ProxyChoice {
         case .configured: nil
         case .none: "none"
         case .named(let proxy):
-            .object(["url": URLText.joined(proxy.url, proxy.userInfo), "credential": proxy.credential?.json])
+            ["url": URLText.joined(proxy.url, proxy.userInfo), "credential": proxy.credential?.json]
         }
     }
 }
@@ -100,8 +100,8 @@ extension TLSParams {
 
     /// May hold a key: it must be written with `JSON.write(_:)`.
     var json: JSON {
-        .object([
+        [
             "trust": .string(trust.rawValue), "certificate": certificate?.json, "pin": pin?.json,
-        ])
+        ]
     }
 }

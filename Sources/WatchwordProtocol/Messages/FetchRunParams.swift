@@ -143,17 +143,17 @@ extension FetchRunParams {
 
     /// May hold a password: it must be written with `JSON.write(_:)`.
     public var json: JSON {
-        .object([
+        [
             "url": URLText.joined(url, userInfo), "method": .string(method),
             "headers": headers.isEmpty ? nil : headers.json,
             "omitHeaders": omitHeaders.isEmpty ? nil : .array(omitHeaders.map { .string($0) }),
             "body": attachedBody?.json ?? body.map(BodyValue.json),
             "credential": credential?.json, "proxy": proxy.json, "tls": tls == TLSParams() ? nil : tls.json,
-            "auth": .object([
+            "auth": [
                 "interaction": .string(interaction.rawValue), "useStorage": .boolean(useStorage),
                 "preemptive": preemption.json, "handler": handler?.handlerJSON,
                 "methods": methods.map { .array($0.map { .string($0.rawValue) }) },
-            ]),
+            ],
             "timeoutMs": timeoutMs.map { .integer($0) }, "maxInlineBodyBytes": .integer(maxInlineBodyBytes),
             "maxRedirects": .integer(maxRedirects),
             "redirects": redirects == RedirectParams() ? nil : redirects.json,
@@ -161,7 +161,7 @@ extension FetchRunParams {
             "maxBodyBytes": maxBodyBytes.map { .integer($0) }, "decompress": decompress ? true : nil,
             "maxBytesPerSecond": maxBytesPerSecond.map { .integer($0) }, "lowSpeed": lowSpeed?.json,
             "notify": notify.isEmpty ? nil : .array(notify.map { .string($0.rawValue) }),
-        ])
+        ]
     }
 }
 
@@ -178,7 +178,7 @@ public struct AttachedBody: Sendable, Equatable {
         sizeBytes = try members.integer("sizeBytes", in: 0...Limits.bodyBytes)
     }
 
-    public var json: JSON { .object(["type": "attach", "sizeBytes": sizeBytes.map { .integer($0) }]) }
+    public var json: JSON { ["type": "attach", "sizeBytes": sizeBytes.map { .integer($0) }] }
 }
 
 /// The reply to `fetch/needBody`.

@@ -73,23 +73,23 @@ public struct FetchRunResult: Sendable, Equatable {
 
     /// For the `fetch/headers` of a fetch in steps, whose `fetch/start` had the id `requestID`.
     public func headersJSON(_ requestID: RequestID) -> JSON {
-        .object([
+        [
             "fetchId": .string(fetchID), "requestId": requestID.json, "status": .integer(status),
             "reason": reasonJSON, "httpVersion": .string(httpVersion), "url": .string(url), "headers": headers.json,
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null,
-        ])
+        ]
     }
 
     private var reasonJSON: JSON? { reason.isEmpty ? nil : .string(reason) }
 
     private func json(body: JSON?) -> JSON {
-        let result = JSON.object([
+        let result: JSON = [
             "fetchId": .string(fetchID), "status": .integer(status), "reason": reasonJSON, "url": .string(url),
             "httpVersion": .string(httpVersion), "headers": headers.json, "body": body,
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null, "auth": authentication?.json ?? .null,
             "proxyAuth": proxyAuthentication?.json, "exchanges": .integer(exchanges),
-            "timingsMs": .object(["total": totalTime.json, "challenge": challengeTime.json]),
-        ])
+            "timingsMs": ["total": totalTime.json, "challenge": challengeTime.json],
+        ]
         return unanswered.map { result.adding($0.members) } ?? result
     }
 }

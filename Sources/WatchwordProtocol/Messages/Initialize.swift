@@ -29,11 +29,11 @@ public struct InitializeParams: Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object([
-            "client": .object(["name": .string(clientName), "version": clientVersion.map { .string($0) }]),
+        [
+            "client": ["name": .string(clientName), "version": clientVersion.map { .string($0) }],
             "protocolVersion": .integer(Self.protocolVersion),
-            "capabilities": .object(["challenge": delivery.map { ["delivery": .string($0.rawValue)] }]),
-        ])
+            "capabilities": ["challenge": delivery.map { ["delivery": .string($0.rawValue)] }],
+        ]
     }
 }
 

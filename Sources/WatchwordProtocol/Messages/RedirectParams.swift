@@ -29,10 +29,10 @@ public struct RedirectParams: Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object([
+        [
             "keepMethod": keepMethod ? true : nil,
             "keepPost": keepPost.isEmpty ? nil : .array(keepPost.sorted().map { .integer($0) }),
             "schemes": schemes.map { .array($0.sorted().map { .string($0) }) },
-        ])
+        ]
     }
 }

@@ -45,10 +45,10 @@ public struct SessionClearParams: Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object([
+        [
             "origin": origin.map { .string($0) },
             "since": since.map { .string(UTCTime.text($0.wholeMilliseconds)) },
-        ])
+        ]
     }
 }
 
@@ -67,6 +67,6 @@ public struct LockParams: Sendable, Equatable {
 
     /// May hold a secret: it must be written with `JSON.write(_:)`.
     public var json: JSON {
-        .object(["passphrase": passphrase.flatMap { $0.withUnsafeBytes { JSON.string(utf8: $0) } }])
+        ["passphrase": passphrase.flatMap { $0.withUnsafeBytes { JSON.string(secret: $0) } }]
     }
 }

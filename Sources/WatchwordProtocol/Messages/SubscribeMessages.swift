@@ -60,10 +60,10 @@ extension Subscription {
 
     /// As `auth.handler` of a fetch.
     var handlerJSON: JSON {
-        .object([
+        [
             "delivery": .string(delivery.rawValue),
             "methods": methods.map { .array($0.map { .string($0.rawValue) }) }, "mode": .string(mode.rawValue),
-        ])
+        ]
     }
 }
 

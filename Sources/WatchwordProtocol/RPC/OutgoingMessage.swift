@@ -10,13 +10,13 @@ public enum OutgoingMessage: Sendable, Equatable {
     public var json: JSON {
         switch self {
         case .request(let id, let method, let params):
-            .object(["jsonrpc": "2.0", "id": id.json, "method": .string(method), "params": params])
+            ["jsonrpc": "2.0", "id": id.json, "method": .string(method), "params": params]
         case .notification(let method, let params):
-            .object(["jsonrpc": "2.0", "method": .string(method), "params": params])
+            ["jsonrpc": "2.0", "method": .string(method), "params": params]
         case .result(let id, let result):
-            .object(["jsonrpc": "2.0", "result": result, "id": id.json])
+            ["jsonrpc": "2.0", "result": result, "id": id.json]
         case .error(let id, let error):
-            .object(["jsonrpc": "2.0", "error": error.json, "id": id.json])
+            ["jsonrpc": "2.0", "error": error.json, "id": id.json]
         }
     }
 }

@@ -18,13 +18,13 @@ public struct RPCError: Error, Sendable, Equatable {
     public init(_ kind: ErrorKind, _ text: String, cause: FailureCause? = nil, fetchID: String? = nil) {
         self.code = kind.code
         self.message = kind.standardMessage ?? text
-        self.data = .object([
+        self.data = [
             "kind": .string(kind.rawValue),
             "detail": kind.standardMessage == nil ? nil : .string(text),
             "retry": .string(kind.retry.rawValue),
             "cause": cause.map { .string($0.rawValue) },
             "fetchId": fetchID.map { .string($0) },
-        ])
+        ]
     }
 
     /// The kind, where the error is one of ours.
@@ -42,6 +42,6 @@ public struct RPCError: Error, Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object(["code": .integer(code), "message": .string(message), "data": data])
+        ["code": .integer(code), "message": .string(message), "data": data]
     }
 }

@@ -95,7 +95,7 @@ public struct AuditEvent: Sendable, Equatable {
     }
 
     public var json: JSON {
-        .object([
+        [
             "time": .string(UTCTime.text(timeMs)), "kind": .string(kind.rawValue), "client": client?.json,
             "fetchId": fetchID.map { .short($0) }, "origin": origin.map { .short($0, AuditEvent.longestName) },
             "protectionSpace": space.map(AuditEvent.json), "user": user.map { .short($0.string) },
@@ -103,7 +103,7 @@ public struct AuditEvent: Sendable, Equatable {
             "by": by.map { .short($0) }, "agent": agent?.json, "persistence": persistence.map { .string($0.rawValue) },
             "subject": subject.map { .short($0, AuditEvent.longestName) }, "reason": reason.map { .short($0) },
             "count": count.map { .integer($0) },
-        ])
+        ]
     }
 
     /// Hosts and program files are told whole, as far as systems let them be: the end of a name is what it belongs to.
@@ -119,10 +119,10 @@ public struct AuditEvent: Sendable, Equatable {
 
 extension AuditEvent.Client {
     var json: JSON {
-        .object([
+        [
             "name": name.map { .short($0) }, "pid": .integer(pid), "uid": .integer(uid),
             "executable": executable.map { .short($0, AuditEvent.longestName) },
-        ])
+        ]
     }
 }
 

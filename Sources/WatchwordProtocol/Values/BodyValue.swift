@@ -8,10 +8,10 @@ public enum BodyValue {
     /// A string where the bytes are UTF-8, base64 where they are not, or would grow by more than half when they are escaped: else
     /// a message could become six times as large as its body.
     public static func json(_ bytes: [UInt8]) -> JSON {
-        bytes.withUnsafeBytes { bytes in
-            if staysSmall(bytes), let text = JSON.string(utf8: bytes) { return ["type": "string", "value": text] }
-            return ["type": "base64", "value": .string(Base64.encode(bytes))]
+        if bytes.withUnsafeBytes(staysSmall), let text = JSON.string(utf8: bytes) {
+            return ["type": "string", "value": text]
         }
+        return ["type": "base64", "value": .string(bytes.withUnsafeBytes(Base64.encode))]
     }
 
     private static func staysSmall(_ bytes: UnsafeRawBufferPointer) -> Bool {

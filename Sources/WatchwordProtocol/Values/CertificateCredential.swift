@@ -50,11 +50,11 @@ extension CertificateCredential {
 
     /// May hold a key: it must be written with `JSON.write(_:)`.
     var json: JSON {
-        func string(_ secret: Secret) -> JSON { secret.withUnsafeBytes { JSON.string(utf8: $0) } ?? .null }
-        return .object([
+        func string(_ secret: Secret) -> JSON { secret.withUnsafeBytes { JSON.string(secret: $0) } ?? .null }
+        return [
             "type": "certificate", "certificate": string(certificate), "privateKey": privateKey.map(string),
             "passphrase": passphrase.map(string), "persistence": .string(persistence.rawValue),
-        ])
+        ]
     }
 }
 

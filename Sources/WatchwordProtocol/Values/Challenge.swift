@@ -35,15 +35,14 @@ public struct Offer: Sendable, Equatable {
     public var authenticationMethod: AuthenticationMethod { AuthenticationMethod(scheme: scheme) }
 
     public var json: JSON {
-        let params = self.params.sorted { $0.key < $1.key }.reduce(JSON.object([:])) { object, parameter in
-            object.adding([parameter.key: .string(parameter.value)])
-        }
-        return .object([
+        [
             "scheme": .string(scheme), "authenticationMethod": .string(authenticationMethod.rawValue),
-            "realm": realm?.json ?? .null, "params": params, "raw": .string(raw),
+            "realm": realm?.json ?? .null,
+            "params": .object(params.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) }),
+            "raw": .string(raw),
             "supported": .boolean(supported),
             "weak": weak.isEmpty ? nil : .array(weak.map { .string($0.rawValue) }),
-        ])
+        ]
     }
 }
 
@@ -218,7 +217,7 @@ extension Challenge {
 
     /// The members of `auth/challenge` that come from the challenge itself.
     public var json: JSON {
-        .object([
+        [
             "protectionSpace": spaceJSON,
             "offers": .array(offers.map(\.json)),
             "proposedCredential": proposedCredential?.json ?? .null,
@@ -230,7 +229,7 @@ extension Challenge {
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
             "state": state?.json, "downgrade": isDowngrade ? true : nil,
             "url": .string(url), "method": .string(method),
-        ])
+        ]
     }
 
     private var spaceJSON: JSON {
@@ -249,5 +248,5 @@ extension Challenge.FailureResponse {
 
 extension [HeaderField] {
     /// A list of pairs.
-    public var json: JSON { .pairs(lazy.map { ($0.name, $0.value) }) }
+    public var json: JSON { .pairs(map { ($0.name, $0.value) }) }
 }

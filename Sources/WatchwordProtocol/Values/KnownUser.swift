@@ -29,9 +29,9 @@ public struct KnownUser: Sendable, Equatable {
     public var account: Account { Account(user: user, domain: domain) }
 
     public var json: JSON {
-        .object([
+        [
             "id": .string(id.text), "user": user.json, "domain": domain?.json,
             "source": .string(source.rawValue),
-        ])
+        ]
     }
 }

@@ -165,7 +165,7 @@ extension LoginCredential {
 
     /// Holds the secret: it must be written with `JSON.write(_:)`.
     public var json: JSON {
-        let secret = secret.withUnsafeBytes { JSON.string(utf8: $0) } ?? .null
+        let secret = secret.withUnsafeBytes { JSON.string(secret: $0) } ?? .null
         let start: JSON = ["type": .string(type)]
         let members: JSON =
             switch form {
@@ -178,7 +178,7 @@ extension LoginCredential {
             }
         return members.adding([
             "expiresAt": expiresAt.map { .string(UTCTime.text($0.wholeMilliseconds)) },
-            "refreshToken": refreshToken?.withUnsafeBytes { JSON.string(utf8: $0) },
+            "refreshToken": refreshToken?.withUnsafeBytes { JSON.string(secret: $0) },
             "persistence": .string(persistence.rawValue),
         ])
     }

@@ -64,13 +64,13 @@ public struct ProtectionSpace: Sendable, Hashable {
     }
 
     public var json: JSON {
-        .object([
+        [
             "protocol": .string(scheme), "host": host.json, "port": .integer(port),
             "realm": realm?.json ?? .null,
             "authenticationMethod": .string(authenticationMethod.rawValue),
             "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
             "receivesCredentialSecurely": .boolean(receivesCredentialSecurely),
-        ])
+        ]
     }
 
     /// - Throws: `InvalidParams`.

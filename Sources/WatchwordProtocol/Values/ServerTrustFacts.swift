@@ -70,11 +70,11 @@ extension ServerTrustFacts {
 extension CertificateFacts {
     /// Fingerprints as hexadecimal digits in small letters.
     public var json: JSON {
-        .object([
+        [
             "pem": .string(pem), "subject": .string(subject), "issuer": .string(issuer),
             "notBefore": .string(notBefore), "notAfter": .string(notAfter), "sha256": .string(Hexadecimal.text(sha256)),
             "spkiSha256": .string(Hexadecimal.text(spkiSha256)),
             "subjectAltNames": .array(subjectAltNames.map { .string($0) }),
-        ])
+        ]
     }
 }

@@ -82,11 +82,11 @@ public struct SpacePattern: Sendable, Hashable {
     }
 
     public var json: JSON {
-        .object([
+        [
             "protocol": .string(scheme), "host": host.json, "port": .integer(port),
             "realm": realm?.json ?? .null,
             "authenticationMethod": authenticationMethod.map { .string($0.rawValue) } ?? .null,
             "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
-        ])
+        ]
     }
 }

@@ -44,6 +44,6 @@ public enum URLText {
             UnsafeMutableRawBufferPointer(rebasing: destination[(head.count + userInfo.count)...]).copyBytes(from: tail)
             return destination.count
         }
-        return whole.withUnsafeBytes { JSON.string(utf8: $0) } ?? .string(url)
+        return whole.withUnsafeBytes { JSON.string(secret: $0) } ?? .string(url)
     }
 }

@@ -58,7 +58,7 @@ public struct Unanswered: Sendable, Equatable {
     }
 
     /// The members of a result.
-    var members: KeyValuePairs<String, JSON?> {
+    var members: JSON {
         let list = JSON.array(
             schemes.map { ["scheme": .string($0.name.shortened), "reason": .string($0.reason.rawValue)] })
         let cause = cause.map { JSON.string($0.rawValue) }

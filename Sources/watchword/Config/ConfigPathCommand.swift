@@ -21,6 +21,6 @@ struct ConfigPathCommand: ParsableCommand {
         else {
             throw refusal("There is no place for a configuration: set $HOME or $XDG_CONFIG_HOME to an absolute path.")
         }
-        print(json ? JSON.object(["path": .string(path)]).line : path)
+        print(json ? (["path": .string(path)] as JSON).line : path)
     }
 }

@@ -26,10 +26,10 @@ struct Finding: Equatable {
     }
 
     var json: JSON {
-        .object([
+        [
             "name": .string(name), "verdict": .string(verdict.rawValue), "text": .string(text),
             "advice": advice.map { .string($0) } ?? .null,
-        ])
+        ]
     }
 
     /// One line, and a second one with the advice.

@@ -74,7 +74,7 @@ final class Attempt {
     }
 
     static func attachedBody(_ content: RequestContent) -> JSON {
-        .object(["type": "attach", "sizeBytes": content.sizeBytes.map { .integer($0) }])
+        ["type": "attach", "sizeBytes": content.sizeBytes.map { .integer($0) }]
     }
 
     /// Opens the connections for the bodies.

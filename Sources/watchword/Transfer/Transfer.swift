@@ -286,7 +286,7 @@ final class Transfer {
     /// As `fetch/run` would have returned it; with `-o` the body is in the file.
     private func printJSON(_ attempt: Attempt, _ result: JSON) throws {
         let body = item.file == nil ? BodyValue.json(attempt.output?.memory ?? []) : nil
-        let line = result.adding(["body": body]).serialized() + [UInt8(ascii: "\n")]
+        let line = result.adding(["body": body]).serialized(terminator: "\n")
         try ResponseOutput.standardOutput().write(line)
     }
 

@@ -8,7 +8,7 @@ struct CredentialTests {
     private func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
 
     private func withMember(_ name: String, _ value: JSON) -> JSON {
-        JSON.object(["type": "password", "user": "bob", "password": "pw"]).adding([name: value])
+        (["type": "password", "user": "bob", "password": "pw"] as JSON).adding([name: value])
     }
 
     @Test func aPasswordIsReadWithItsDefaults() throws {
@@ -45,7 +45,7 @@ struct CredentialTests {
 
     @Test(arguments: ["user", "password", "persistence"])
     func aProposedOneCarriesNothingElse(member: String) {
-        let json = JSON.object(["type": "proposed"]).adding([member: "x"])
+        let json = (["type": "proposed"] as JSON).adding([member: "x"])
         #expect(problem { try Credential(json, at: "credential") }?.contains("unknown member") == true)
     }
 
