@@ -14,39 +14,55 @@ struct JSONWriter {
         case .real(let value): append(value)
         case .string(let text): append(text)
         case .utf8(let bytes): bytes.withUnsafeBytes { append(text: $0) }
-        case .array(let elements): append(elements) { $0.append($1) }
-        case .pairs(let pairs): append(pairs) { $0.append([$1.0, $1.1]) { $0.append($1) } }
+        case .array(let elements): append(elements)
+        case .pairs(let pairs): append(pairs)
         case .object(let members): append(members)
         }
     }
 
-    private mutating func append<Element>(_ elements: [Element], each append: (inout JSONWriter, Element) -> Void) {
-        self.append("[" as StaticString)
-        for index in elements.indices {
-            if index > 0 { self.append("," as StaticString) }
-            append(&self, elements[index])
+    private mutating func append(_ elements: [JSON]) {
+        var separator = UInt8(ascii: "[")
+        for element in elements {
+            append(separator)
+            append(element)
+            separator = UInt8(ascii: ",")
         }
-        self.append("]" as StaticString)
+        append(elements.isEmpty ? "[]" : "]" as StaticString)
+    }
+
+    private mutating func append(_ pairs: [(String, String)]) {
+        var separator: StaticString = "[["
+        for (first, second) in pairs {
+            append(separator)
+            append(first)
+            append(UInt8(ascii: ","))
+            append(second)
+            separator = "],["
+        }
+        append(pairs.isEmpty ? "[]" : "]]" as StaticString)
     }
 
     private mutating func append(_ members: [(String, JSON?)]) {
-        append("{" as StaticString)
-        var separator: StaticString = ""
+        append(UInt8(ascii: "{"))
+        var isFirst = true
         for case (let name, let value?) in members {
-            append(separator)
+            if !isFirst { append(UInt8(ascii: ",")) }
+            isFirst = false
             append(name)
-            append(":" as StaticString)
+            append(UInt8(ascii: ":"))
             append(value)
-            separator = ","
         }
-        append("}" as StaticString)
+        append(UInt8(ascii: "}"))
     }
 
-    /// As jansson writes it, with fifteen significant digits: the shortest text for a number is the same if it has no more.
+    /// Times and the like have one digit behind the point. For all else jansson has the rules.
     private mutating func append(_ value: Double) {
-        let text = "\(value)"
-        let isPlain = value == 0 || (1e-4..<1e15).contains(value.magnitude)
-        if isPlain && text.utf8.count <= 16 { append(plain: text) } else { append(Node(value)) }
+        let tenths = (value * 10).rounded()
+        if value.sign == .plus, tenths < 1e15, tenths / 10 == value {
+            append(plain: "\(Int(tenths) / 10).\(Int(tenths) % 10)")
+        } else {
+            append(Node(value))
+        }
     }
 
     private mutating func append(_ node: Node) {
@@ -62,7 +78,7 @@ struct JSONWriter {
 
     /// - Parameter text: UTF-8.
     private mutating func append(text: UnsafeRawBufferPointer) {
-        append("\"" as StaticString)
+        append(UInt8(ascii: "\""))
         var rest = text
         while let index = rest.firstToEscape {
             append(UnsafeRawBufferPointer(rebasing: rest[..<index]))
@@ -70,7 +86,7 @@ struct JSONWriter {
             rest = UnsafeRawBufferPointer(rebasing: rest[(index + 1)...])
         }
         append(rest)
-        append("\"" as StaticString)
+        append(UInt8(ascii: "\""))
     }
 
     private mutating func appendEscape(of byte: UInt8) {
@@ -95,6 +111,11 @@ struct JSONWriter {
     private mutating func append(plain text: String) {
         var text = text
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+    }
+
+    private mutating func append(_ byte: UInt8) {
+        if count < destination.count { destination[count] = byte }
+        count += 1
     }
 
     private mutating func append(_ bytes: UnsafeRawBufferPointer) {

@@ -64,7 +64,14 @@ struct Node: @unchecked Sendable {
         }
     }
 
-    subscript(name: String) -> Node? { json_object_get(pointer, name).map { Node($0, in: tree) } }
+    subscript(name: String) -> Node? {
+        // With its length: for a C string Swift would copy the name.
+        var name = name
+        let member = name.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { json_object_getn(pointer, $0.baseAddress, $0.count) }
+        }
+        return member.map { Node($0, in: tree) }
+    }
 
     var members: [(name: String, value: Node)]? {
         guard kind == .object else { return nil }
