@@ -30,7 +30,7 @@ public struct Redirect: Sendable, Equatable, Hashable {
 
 /// What to do next for a fetch, and what to tell about it first.
 struct FetchStep: Sendable, Equatable {
-    enum Action: Sendable, Equatable {
+    indirect enum Action: Sendable, Equatable {
         /// Make this exchange; then `received` or `failed`.
         case transfer(TransferRequest)
         /// Ask this; then `answered`.

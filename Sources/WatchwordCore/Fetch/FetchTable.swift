@@ -5,7 +5,7 @@ public import WatchwordProtocol
 ///
 /// Without I/O: whoever runs it makes the transfers, asks the clients and the keyring, and reports what came of it.
 public struct FetchTable: Sendable {
-    public enum Command: Sendable, Equatable {
+    public indirect enum Command: Sendable, Equatable {
         /// Make this exchange; then `received` or `failed`.
         case transfer(TransferRequest)
         /// Ask this; then `answered`.
@@ -104,51 +104,51 @@ public struct FetchTable: Sendable {
     }
 
     public mutating func start(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment, machines[id]?.start(environment, &memory))
+        run(id, environment) { $0.start(environment, &$1) }
     }
 
     public mutating func received(
         _ response: TransferResponse, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.received(response, environment, &memory))
+        run(id, environment) { $0.received(response, environment, &$1) }
     }
 
     public mutating func failed(
         _ failure: TransferFailure, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.failed(failure, environment, &memory))
+        run(id, environment) { $0.failed(failure, environment, &$1) }
     }
 
     public mutating func answered(
         _ answer: ChallengeAnswer, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.answered(answer, environment, &memory))
+        run(id, environment) { $0.answered(answer, environment, &$1) }
     }
 
     /// Nobody answers: whoever was asked is gone, is out of time, or has failed.
     public mutating func unanswered(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment, machines[id]?.unanswered(environment, &memory))
+        run(id, environment) { $0.unanswered(environment, &$1) }
     }
 
     /// Whom the last `ask` is for cannot be asked.
     public mutating func notAsked(
         _ id: FetchID, because cause: Unanswered.NoRespondent, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.notAsked(cause, environment, &memory))
+        run(id, environment) { $0.notAsked(cause, environment, &$1) }
     }
 
     /// - Parameter answer: `nil` where nobody answers.
     public mutating func consulted(
         _ answer: Bool?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.consulted(answer, environment, &memory))
+        run(id, environment) { $0.consulted(answer, environment, &$1) }
     }
 
     /// What somebody has said to the use of what is kept; `nil` when nobody was there.
     public mutating func confirmed(
         _ consent: Consent?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.confirmed(consent, environment, &memory))
+        run(id, environment) { $0.confirmed(consent, environment, &$1) }
     }
 
     /// The configuration names another netrc file, or none: what was found in the one before is not sent any more.
@@ -159,21 +159,21 @@ public struct FetchTable: Sendable {
         _ result: Result<[KeyringItem], KeyringFailure>, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         noteKeyring(result, environment.now)
-        return run(id, environment, machines[id]?.found(try? result.get(), environment, &memory))
+        return run(id, environment) { $0.found(try? result.get(), environment, &$1) }
     }
 
     /// What the netrc file has: nothing where it could not be used.
     public mutating func foundInNetrc(
         _ logins: [Netrc.Login], for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.foundInNetrc(logins, environment, &memory))
+        run(id, environment) { $0.foundInNetrc(logins, environment, &$1) }
     }
 
     /// The client has given the request's body again; `nil` when it has not.
     public mutating func given(
         _ body: RequestBody?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, machines[id]?.given(body, environment, &memory))
+        run(id, environment) { $0.given(body, environment, &$1) }
     }
 
     public mutating func abort(
@@ -187,7 +187,7 @@ public struct FetchTable: Sendable {
         _ ids: [FetchID], _ failure: FetchFailure, _ environment: FetchEnvironment
     ) -> [Order] {
         for id in ids { machines[id]?.leaveQueue(&memory) }
-        return ids.flatMap { id in run(id, environment, machines[id]?.abort(failure, &memory)) }
+        return ids.flatMap { id in run(id, environment) { $0.abort(failure, &$1) } }
     }
 
     /// The last `ask` or `confirm` is queued behind those of other fetches.
@@ -216,7 +216,7 @@ public struct FetchTable: Sendable {
 
     /// What `deadline` says has come.
     public mutating func expire(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment, machines[id]?.tick(environment, &memory))
+        run(id, environment) { $0.tick(environment, &$1) }
     }
 
     // MARK: Events of all
@@ -231,7 +231,7 @@ public struct FetchTable: Sendable {
         guard memory.turns.waitingCount > 0 else { return expired }
         return expired
             + machines.keys.sorted { $0.number < $1.number }.flatMap { id in
-                run(id, environment, machines[id]?.tick(environment, &memory))
+                run(id, environment) { $0.tick(environment, &$1) }
             }
     }
 
@@ -267,15 +267,15 @@ public struct FetchTable: Sendable {
     // MARK: Waiting
 
     private func tellWait(of id: FetchID, to orders: inout [Order]) {
-        guard let wait = machines[id]?.wait(memory) else { return }
+        guard let wait = wait(of: id) else { return }
         orders.append(Order(fetch: id, command: .tell(.waiting(wait))))
     }
 
     /// Who waits for a turn of this fetch waits for a person, or does not any longer; and whoever waits for those, too.
     private mutating func noteActivity(of id: FetchID, isAsking: Bool, _ now: Duration, to orders: inout [Order]) {
-        guard let machine = machines[id], !machine.heldTurns.isEmpty else { return }
-        let isAsking = isAsking || machine.wait(memory)?.reason == .question
-        for key in machine.heldTurns.values {
+        guard let held = withMachine(id, { machine, _ in machine.heldTurns }), !held.isEmpty else { return }
+        let isAsking = isAsking || wait(of: id)?.reason == .question
+        for key in held.values {
             for waiter in memory.turns.noteActivity(in: key, of: id, isAsking ? .question : .trial, now) {
                 tellWait(of: waiter, to: &orders)
                 noteActivity(of: waiter, isAsking: false, now, to: &orders)
@@ -285,12 +285,21 @@ public struct FetchTable: Sendable {
 
     // MARK: Orders
 
+    /// Lends a machine where it is: to copy one costs more than most events.
+    private mutating func withMachine<Result>(
+        _ id: FetchID, _ body: (inout FetchMachine, inout CredentialMemory) -> Result
+    ) -> Result? {
+        guard let place = machines.index(forKey: id) else { return nil }
+        return body(&machines.values[place], &memory)
+    }
+
     /// The orders of one step, and those of all the steps that it leads to in fetches that waited.
     private mutating func run(
-        _ id: FetchID, _ environment: FetchEnvironment, _ step: FetchStep?
+        _ id: FetchID, _ environment: FetchEnvironment,
+        _ event: (inout FetchMachine, inout CredentialMemory) -> FetchStep?
     ) -> [Order] {
         var orders: [Order] = []
-        if let step { append(step, of: id, environment.now, to: &orders) }
+        if let step = withMachine(id, event) ?? nil { append(step, of: id, environment.now, to: &orders) }
         var effects = takeOrders(of: id)
         var wakes = memory.turns.takeWakes()[...]
         while let wake = wakes.popFirst() {
