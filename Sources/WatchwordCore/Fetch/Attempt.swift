@@ -106,7 +106,7 @@ extension Attempt {
     /// The value of the field that carries it; `nil` where it is no field that does. Notes what the answer's proof will be
     /// about.
     mutating func authorization(
-        for request: DigestRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces
+        for request: @autoclosure () -> DigestRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces
     ) -> Secret? {
         digestExchange = nil
         if case .header(let name, _) = credential.form {
@@ -122,6 +122,7 @@ extension Attempt {
         case .digest(let digest):
             let response = nonces.nextResponse(
                 to: digest, at: challenger, clientNonce: environment.makeClientNonce())
+            let request = request()
             digestExchange = DigestExchange(response: response, requestTarget: request.target)
             return response.authorization(for: credential, request)
         case .ntlm, .negotiate, .other, .socks:

@@ -68,9 +68,9 @@ extension FetchMachine {
     // MARK: Before a challenge
 
     /// Before a challenge only the session cache may speak (semantics rule 16).
-    func preemptiveEntry(
+    func preemptiveAttempt(
         at challenger: Challenger, _ environment: FetchEnvironment, _ memory: CredentialMemory
-    ) -> SessionEntry? {
+    ) -> Attempt? {
         guard plan.preemption != .never else { return nil }
         var found: SessionEntry?
         for part in access.readable where found == nil {
@@ -81,35 +81,18 @@ extension FetchMachine {
         guard let entry = found, mightUseStorage(for: entry.space, memory),
             // Where the client decides what is sent, it is asked about the challenge first.
             !asksFirst(in: entry.space),
-            access.subject == nil || isConsented(preemptiveAttempt(entry, memory), memory, environment.now),
             plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
-            !isDowngrade(preemptiveAttempt(entry, memory).challenge, challenger, memory),
             !target(challenger).hasRefused(entry.credential, in: entry.space),
             !isNarrowerStored(than: entry.credential, in: entry.space, memory, environment.now),
             !memory.refusals.hasRefused(entry.credential, in: entry.space, since: lastRefusalBefore),
             agreesWithFetch(entry.credential, challenger),
             entry.digest.map({ memory.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
-        return entry
-    }
-
-    func preemptiveAttempt(_ entry: SessionEntry, _ memory: CredentialMemory) -> Attempt {
-        let challenge: AnswerableChallenge =
-            if let digest = entry.digest {
-                .digest(digest)
-            } else if entry.space.authenticationMethod == .bearer {
-                .bearer(realm: entry.space.realm, scope: entry.credential.scope)
-            } else if entry.space.proxyType == .socks {
-                .socks
-            } else {
-                .basic(realm: entry.space.realm)
-            }
-        let candidate = Candidate(credential: entry.credential, source: .session, home: entry.owner)
-        var attempt = Attempt(challenge, entry.space, candidate)
-        attempt.isPreemptive = true
-        attempt.provenAt = entry.provenAt
-        attempt.mark = memory.forgets.mark
+        let attempt = Attempt(entry, mark: memory.forgets.mark)
+        guard access.subject == nil || isConsented(attempt, memory, environment.now),
+            !isDowngrade(attempt.challenge, challenger, memory)
+        else { return nil }
         return attempt
     }
 
@@ -333,5 +316,26 @@ extension FetchMachine {
 extension CredentialChange {
     init(_ kind: Kind, _ attempt: Attempt, in source: CredentialSource) {
         self.init(kind, SpacePattern(attempt.space), user: attempt.credential.shownUser, source: source)
+    }
+}
+
+extension Attempt {
+    /// Of what the session has, before any challenge.
+    fileprivate init(_ entry: SessionEntry, mark: ForgetLog.Mark) {
+        let challenge: AnswerableChallenge =
+            if let digest = entry.digest {
+                .digest(digest)
+            } else if entry.space.authenticationMethod == .bearer {
+                .bearer(realm: entry.space.realm, scope: entry.credential.scope)
+            } else if entry.space.proxyType == .socks {
+                .socks
+            } else {
+                .basic(realm: entry.space.realm)
+            }
+        self.init(
+            challenge, entry.space, Candidate(credential: entry.credential, source: .session, home: entry.owner))
+        isPreemptive = true
+        provenAt = entry.provenAt
+        self.mark = mark
     }
 }

@@ -32,12 +32,12 @@ extension FetchMachine {
                 continue
             }
             guard let challenger = challenger(at: side),
-                let entry = preemptiveEntry(at: challenger, environment, memory)
+                let attempt = preemptiveAttempt(at: challenger, environment, memory)
             else { continue }
-            if let consultation = nextConsultation(for: entry.space, memory) {
+            if let consultation = nextConsultation(for: attempt.space, memory) {
                 return consult(consultation, then: .hop(events))
             }
-            if mayUseStorage(for: entry.space, memory) { outgoing[side] = preemptiveAttempt(entry, memory) }
+            if mayUseStorage(for: attempt.space, memory) { outgoing[side] = attempt }
         }
         var step = transfer(environment, &memory)
         step.events.insert(contentsOf: events, at: 0)
@@ -82,10 +82,10 @@ extension FetchMachine {
         request.lowSpeed = plan.lowSpeed
         request.proxy = proxyRequest(environment, &memory)
         // A proxy that forwards it rewrites the request line: the server sees the origin form, whatever the proxy is given.
-        let target = DigestRequest(
-            method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? [])
+        let hop = hop
         request.authorization = outgoing.server?.authorization(
-            for: target, environment, nonces: &memory.session.nonces)
+            for: DigestRequest(method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? []),
+            environment, nonces: &memory.session.nonces)
         outgoing.proofs = [outgoing.server, isTunnel ? nil : outgoing.proxy].compactMap { ResponseProof($0) }
         request.proofs = outgoing.proofs
         request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)

@@ -33,6 +33,7 @@ public struct HostRules: Sendable, Equatable {
     var addresses: AddressRules { AddressRules(denied: denied) }
 
     private func denies(_ host: ExactText, _ port: Int) -> Bool {
+        guard !denied.isEmpty else { return false }
         if denied.contains(where: { $0.matches(host: host, port: port) }) { return true }
         // Whoever resolves the name, or does not: a remote proxy resolves it out of sight.
         return NetworkAddress(host: host.string).map { addresses.denies($0, port: port) } ?? false

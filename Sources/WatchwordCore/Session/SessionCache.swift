@@ -241,7 +241,8 @@ public struct SessionCache: Sendable {
         guard credential.secret.isLocked else { return false }
         let directory = URLComponentText.directory(of: path)
         let challenger = Challenger(space)
-        var list = entries[challenger] ?? []
+        // Taken out, so that it is not copied.
+        var list = entries.removeValue(forKey: challenger) ?? []
         let index = list.firstIndex {
             $0.space == space && $0.owner == owner && $0.credential.account == credential.account
                 && $0.credential.isForSamePart(as: credential)
@@ -268,11 +269,12 @@ public struct SessionCache: Sendable {
                 count += 1
             }
         }
+        let countOfOrigin = list.count
         entries[challenger] = list
         given.removeAll {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
         }
-        if entries[challenger, default: []].count > OriginShare.entries(of: limits.entries) {
+        if countOfOrigin > OriginShare.entries(of: limits.entries) {
             // What programs have for themselves goes before what all have.
             if !dropOldest(where: { $0.owner != nil && $0.challenger == challenger }) {
                 dropOldest { $0.challenger == challenger }

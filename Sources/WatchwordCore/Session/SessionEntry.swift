@@ -31,7 +31,7 @@ struct SessionEntry: Sendable {
 
     /// How much of `path` the entry is good for; `nil` when it is outside.
     func matchLength(of path: ExactText) -> Int? {
-        let match = directories.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
+        let match = directories.lazy.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
         guard space.authenticationMethod == .httpDigest else { return match }
         // To a proxy `domain` means nothing (RFC 7616 section 3.3).
         guard let domain = digest?.domain, case .server(let origin) = challenger else { return match ?? 0 }
