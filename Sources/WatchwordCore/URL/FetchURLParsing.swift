@@ -18,7 +18,7 @@ extension FetchURL {
         guard let scheme = Origin.Scheme(rawValue: text[..<colon].asciiLowercased) else {
             throw .badURL("Only http and https are fetched, not \"\(String(text[..<colon]).shortened)\".")
         }
-        let rest = text[text.index(colon, offsetBy: 3)...]
+        let rest = text[text.utf8.index(colon, offsetBy: 3)...]
         let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
         self.init(
             origin: try Origin(scheme: scheme, authority: rest[..<end]),
@@ -41,7 +41,8 @@ extension Origin {
         }
         let (host, port) = try Self.divide(authority)
         let lowercased = host.asciiLowercased
-        let isValid = lowercased.hasPrefix("[") ? Self.isIPv6Literal(lowercased) : Self.isRegisteredName(lowercased)
+        let isValid =
+            lowercased.utf8.first == Self.bracket ? Self.isIPv6Literal(lowercased) : Self.isRegisteredName(lowercased)
         guard isValid else {
             throw .badURL(
                 "\"\(String(host).shortened)\" is not a host. Names are in ASCII (punycode), addresses as 192.0.2.1 or [2001:db8::1]."
@@ -61,7 +62,7 @@ extension Origin {
     }
 
     private static func divide(_ authority: Substring) throws(FetchFailure) -> (host: Substring, port: Substring?) {
-        if authority.hasPrefix("[") {
+        if authority.utf8.first == bracket {
             guard let bracket = authority.firstIndex(of: "]") else {
                 throw .badURL("The bracket of the address is not closed.")
             }
@@ -72,7 +73,7 @@ extension Origin {
             return (authority[...bracket], after.isEmpty ? nil : after.dropFirst())
         }
         guard let colon = authority.utf8.firstIndex(of: UInt8(ascii: ":")) else { return (authority, nil) }
-        return (authority[..<colon], authority[authority.index(after: colon)...])
+        return (authority[..<colon], authority[authority.utf8.index(after: colon)...])
     }
 
     /// Letters, digits, `-`, `.` and `_`; and where the last label is a number, as resolvers read it, an IPv4 address in its
@@ -104,6 +105,7 @@ extension Origin {
     }
 
     private static let dot = UInt8(ascii: ".")
+    private static let bracket = UInt8(ascii: "[")
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 

@@ -9,7 +9,7 @@ enum URLComponentText {
         guard let mark = withoutFragment.utf8.firstIndex(of: UInt8(ascii: "?")) else {
             return (try encoded(withoutFragment), nil)
         }
-        let query = withoutFragment[withoutFragment.index(after: mark)...]
+        let query = withoutFragment[withoutFragment.utf8.index(after: mark)...]
         return (try encoded(withoutFragment[..<mark]), try encoded(query))
     }
 
@@ -47,7 +47,7 @@ enum URLComponentText {
     /// Resolves `.` and `..`, also where they are written `%2e`, and makes sure that the path starts with `/`.
     static func removingDotSegments(_ path: String) -> String {
         let isPlain = !path.utf8.contains(UInt8(ascii: ".")) && !path.utf8.contains(UInt8(ascii: "%"))
-        if isPlain && path.hasPrefix("/") { return path }
+        if isPlain && path.utf8.first == UInt8(ascii: "/") { return path }
         var output: [Substring] = []
         let relative = path.hasPrefix("/") ? path.dropFirst() : path[...]
         let segments = relative.split(separator: "/", omittingEmptySubsequences: false)

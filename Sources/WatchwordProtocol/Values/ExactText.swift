@@ -34,7 +34,8 @@ public struct ExactText: Sendable {
 
 extension ExactText: Hashable {
     public static func == (left: ExactText, right: ExactText) -> Bool {
-        left.utf8.count == right.utf8.count && left.utf8.elementsEqual(right.utf8)
+        var (left, right) = (left.string, right.string)
+        return left.withUTF8 { left in right.withUTF8 { left.count == $0.count && left.elementsEqual($0) } }
     }
 
     public func hash(into hasher: inout Hasher) {

@@ -38,7 +38,10 @@ extension StringProtocol {
 
     /// With the letters A to Z made small, and nothing else changed.
     @inlinable
-    public var asciiLowercased: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
+    public var asciiLowercased: String {
+        let isLowercased = utf8.allSatisfy { $0 == $0.asciiLowercased }
+        return isLowercased ? String(self) : String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self)
+    }
 }
 
 extension UInt8 {

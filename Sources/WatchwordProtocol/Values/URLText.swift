@@ -25,8 +25,8 @@ public enum URLText {
             bytes[colon + 1] == slash, bytes[colon + 2] == slash
         else { return nil }
         let start = colon + 3
-        let ends: [UInt8] = [slash, UInt8(ascii: "?"), UInt8(ascii: "#")]
-        return start..<(bytes[start...].firstIndex { ends.contains($0) } ?? bytes.count)
+        let end = bytes[start...].firstIndex { $0 == slash || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+        return start..<(end ?? bytes.count)
     }
 
     /// The reverse of `split`, as a JSON string. It may hold a password: it must be written with `JSON.write(_:)`.
