@@ -47,9 +47,19 @@ extension Broker {
                 "connectionsOpened": .integer(figures.connectionsOpened),
                 "connectionsReused": .integer(figures.connectionsReused),
             ],
+            "loop": loopStatus(),
             "ignoredReplies": .integer(ignored),
             "proxy": options.proxy.endpoint.map { .string($0.text) } ?? .null,
             "systemCallFilter": .boolean(options.filtersSystemCalls),
+        ]
+    }
+
+    private func loopStatus() -> JSON {
+        let times = loop.turnTimes
+        return [
+            "boundsMs": .array(times.bounds.map { .integer($0) }),
+            "turns": .array(times.counts.map { .integer($0) }),
+            "longestMs": .integer(times.longest.wholeMilliseconds),
         ]
     }
 

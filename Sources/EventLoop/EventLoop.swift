@@ -94,8 +94,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     public func run() {
         owner.store(pthread_self(), ordering: .relaxed)
         while !isStopping { turn() }
-        endTurn()
         for work in mailbox.end() { perform(work) }
+        runLater()
+        endTurn()
     }
 
     private func turn() {

@@ -112,6 +112,20 @@ private func pair() -> (Int32, Int32) {
         #expect(!thread.loop.post {})
     }
 
+    /// Its descriptors are given back with it.
+    @Test func aLoopThatHasEndedIsGone() throws {
+        weak var loop: EventLoop?
+        do {
+            let thread = try LoopThread()
+            loop = thread.loop
+            let timer = LoopTimer(on: thread.loop) {}
+            thread.loop.post { _ = 1 }
+            _ = timer
+            thread.end()
+        }
+        #expect(loop == nil)
+    }
+
     @Test func aSleepingLoopIsWoken() throws {
         let thread = try LoopThread()
         defer { thread.end() }

@@ -1,3 +1,4 @@
+import EventLoop
 import Synchronization
 import TestServers
 import Testing
@@ -66,6 +67,20 @@ import WatchwordProtocol
             engine.cancel(id)
             #expect(engine.figures.running == 0)
         }
+    }
+
+    /// With its loop, and the descriptors of that.
+    @Test func anEngineThatHasEndedIsGone() async throws {
+        let server = ScriptedServer([Self.keepAlive])
+        defer { server.stop() }
+        weak var loop: EventLoop?
+        do {
+            let engine = try RemoteEngine()
+            loop = engine.sync { $0.loop }
+            _ = await engine.exchange(request(server.url))
+            engine.shutDown()
+        }
+        #expect(loop == nil)
     }
 
     @Test func shuttingDownEndsEveryTransferAndRefusesNewOnes() async throws {

@@ -85,6 +85,8 @@ final class FakeLoop: SerialExecutor, BrokerLoop {
         return true
     }
 
+    var turnTimes: TurnTimes { TurnTimes(bounds: [1], counts: [2, 0], longest: .zero) }
+
     /// A test runs on one thread at a time, and this is the only thing that runs the broker.
     func isIsolatingCurrentContext() -> Bool? { true }
 
