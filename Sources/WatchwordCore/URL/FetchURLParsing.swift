@@ -91,17 +91,7 @@ extension Origin {
         let last = labels[(labels.lastIndex(of: dot).map(labels.index(after:)) ?? labels.startIndex)...]
         guard let first = last.first, isDigit(first) else { return true }
         let isNumeric = last.allSatisfy(isDigit) || last.starts(with: "0x".utf8)
-        return isNumeric ? isIPv4(host) : true
-    }
-
-    private static func isIPv4(_ host: String) -> Bool {
-        let parts = host.utf8.split(separator: dot, omittingEmptySubsequences: false)
-        return parts.count == 4
-            && parts.allSatisfy { part in
-                let hasPlainForm = part.allSatisfy(isDigit) && (part.first != 0x30 || part.count == 1)
-                return hasPlainForm && (1...3).contains(part.count)
-                    && part.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
-            }
+        return isNumeric ? HostName.isIPv4(host) : true
     }
 
     private static let dot = UInt8(ascii: ".")

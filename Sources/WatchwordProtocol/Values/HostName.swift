@@ -10,7 +10,7 @@ package enum HostName {
             return lowercased.hasSuffix("]") ? ipv6(String(lowercased.dropFirst().dropLast())) : nil
         }
         let name = lowercased.hasSuffix(".") ? String(lowercased.dropLast()) : lowercased
-        return isAddress(name) ? ipv4(name) : isName(name) ? name : nil
+        return (isAddress(name) ? isIPv4(name) : isName(name)) ? name : nil
     }
 
     /// Whether resolvers would read an IPv4 address in it, well-formed or not, or it is an IPv6 address.
@@ -30,10 +30,10 @@ package enum HostName {
         }
     }
 
-    private static func ipv4(_ text: String) -> String? {
+    /// Whether it is an IPv4 address in its plain form: four decimal numbers without leading zeros.
+    package static func isIPv4(_ text: String) -> Bool {
         var address = in_addr()
-        guard isPlain(text), inet_pton(AF_INET, text, &address) == 1 else { return nil }
-        return withUnsafeBytes(of: address) { dotted($0) }
+        return isPlain(text) && inet_pton(AF_INET, text, &address) == 1
     }
 
     private static func ipv6(_ text: String) -> String? {
