@@ -1,0 +1,108 @@
+"""What all groups share: the programs, the servers, and how a rate is taken."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from rig.client import Client, password_answer
+
+from .processes import Broker, Process
+from .results import Sample
+from .sites import USER
+
+HERE = pathlib.Path(__file__).resolve().parents[1]
+ROOT = HERE.parents[1]
+STATIC = ["-c", "release", "--static-swift-stdlib"]
+LIBRARIES = {"floor_broker": ["-lcurl", "-ljansson"], "libcurl_direct": ["-lcurl"]}
+LIMIT = 900
+
+# Connections, and requests outstanding on each of them.
+SHAPES = {"sequential": (1, 1), "1x16": (1, 16), "16x1": (16, 1), "16x16": (16, 16)}
+NAMES = {"sequential": "sequential", "1x16": "16 parallel on one connection", "16x1": "16 connections", "16x16": "256 parallel on 16 connections"}
+
+
+def output(command, seconds=LIMIT, **more):
+    """What `command` prints; its failure is an error that shows what it complained about."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=seconds, **more)
+    if done.returncode:
+        raise RuntimeError(f"{pathlib.Path(str(command[0])).name} ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def rate_in(text):
+    return float(re.search(r": (\d+)/s", text)[1])
+
+
+class Bench:
+    def __init__(self, folder, sites, binaries, pairs, is_quick):
+        self.folder, self.sites, self.pairs, self.is_quick = folder, sites, pairs, is_quick
+        self.programs, self.brokers = {}, 0
+        self.binaries = pathlib.Path(binaries).resolve() if binaries else self.built_release()
+
+    def built_release(self):
+        for product in ["watchwordd", "watchword"]:
+            subprocess.run(["swift", "build", *STATIC, "--product", product], cwd=ROOT, check=True, timeout=3600)
+        return ROOT / ".build" / "release"
+
+    def count(self, number, least=50):
+        """`number`, or a tenth of it where the suite itself is tried."""
+        return max(number // 10, least) if self.is_quick else number
+
+    def program(self, name):
+        """The program of NAME.c beside the suite."""
+        if name not in self.programs:
+            self.programs[name] = self.folder / name
+            output(["cc", "-O2", "-w", HERE / f"{name}.c", "-o", self.folder / name, *LIBRARIES.get(name, [])])
+        return self.programs[name]
+
+    def swift_program(self, name):
+        """The product of the package NAME beside the suite; what was built stays for the next run."""
+        if name not in self.programs:
+            scratch = ROOT / ".build" / "benchmarks" / name
+            output(["swift", "build", *STATIC, "--package-path", HERE / name, "--scratch-path", scratch], seconds=3600)
+            self.programs[name] = scratch / "release" / name
+        return self.programs[name]
+
+    def broker(self, *options, configuration=""):
+        self.brokers += 1
+        return Broker(self.binaries, self.folder / f"broker-{self.brokers}", *options, configuration=configuration)
+
+    def peer(self, program):
+        """A peer that speaks the same lines of JSON as the broker."""
+        path = self.folder / f"{program.name}.sock"
+        process = Process([program, path], path)
+        try:
+            process.wait_for_socket()
+        except BaseException:
+            process.__exit__()
+            raise
+        return process
+
+    def log_in(self, broker, url, **more):
+        """Puts the login for `url` into the broker's session cache; `more` are further members of the credential."""
+        client = Client(broker.path, answer=lambda challenge: password_answer(USER, self.sites.password, **more))
+        try:
+            reply = client.fetch(url)
+            if reply.get("result", {}).get("status") != 200:
+                raise RuntimeError(f"cannot log in to {url}: {reply}")
+        finally:
+            client.close()
+
+    def load(self, process, shape, count, params, method="fetch/run", answer="", first=0):
+        """One run of the load generator, with the processor time that `process` has used for each fetch."""
+        connections, depth = SHAPES.get(shape, shape)
+        before = process.cpu_seconds
+        text = output([self.program("load"), process.path, connections, depth, count, params, method, answer, first])
+        used = process.cpu_seconds - before
+        return Sample(rate_in(text), float(re.search(r"p50 (\d+)", text)[1]), used / count * 1e6)
+
+    def direct(self, url, count, parallel, login="", bits=0):
+        """In-process libcurl. `login` and the bits of CURLAUTH_* as libcurl_direct.c takes them."""
+        authority = [self.sites.tls / "ca.pem"] if url.startswith("https") else []
+        text = output([self.program("libcurl_direct"), url, count, parallel, login, bits, *authority])
+        return Sample(rate_in(text), float(re.search(r"ends ([\d.]+)", text)[1]))
+
+    @staticmethod
+    def find(name):
+        return shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")

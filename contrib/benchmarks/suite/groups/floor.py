@@ -1,0 +1,24 @@
+"""1 kB with Basic from the session cache, against the C broker and against one_loop, which are given the login."""
+import json
+
+from ..bench import NAMES, SHAPES
+from ..results import alternate
+
+
+def run(bench, report):
+    url = bench.sites.nginx() + "staff/1k"
+    ours, theirs = json.dumps({"url": url}), json.dumps({"url": url, "userpwd": bench.sites.login})
+    with bench.broker() as broker, bench.peer(bench.program("floor_broker")) as floor, bench.peer(bench.swift_program("one_loop")) as one_loop:
+        bench.log_in(broker, url)
+        params = {"watchwordd": (broker, ours), "C broker": (floor, theirs), "one_loop": (one_loop, theirs)}
+        for shape in SHAPES:
+            count = bench.count(3000 if shape == "sequential" else 6000)
+            actions = {name: lambda process=process, text=text: bench.load(process, shape, count, text)
+                       for name, (process, text) in params.items()}
+            for process, text in params.values():
+                bench.load(process, shape, max(count // 10, 256), text)
+            rounds = alternate(bench.pairs, actions)
+            for figure, title in [("rate", "fetches/s"), ("cpu_us", "CPU µs per fetch")]:
+                key = f"floor.{shape}.{figure.partition('_')[0]}"
+                report.compare(key, f"{NAMES[shape]}, {title} / C broker", rounds, "watchwordd", "C broker", figure)
+                report.compare(f"{key}.one_loop", f"{NAMES[shape]}, {title} / one_loop", rounds, "watchwordd", "one_loop", figure)
