@@ -19,7 +19,8 @@ LIMIT = 900
 
 # Connections, and requests outstanding on each of them.
 SHAPES = {"sequential": (1, 1), "1x16": (1, 16), "16x1": (16, 1), "16x16": (16, 16)}
-NAMES = {"sequential": "sequential", "1x16": "16 parallel on one connection", "16x1": "16 connections", "16x16": "256 parallel on 16 connections"}
+NAMES = {
+    "sequential": "sequential", "1x16": "16 parallel on one connection", "16x1": "16 connections", "16x16": "256 parallel on 16 connections"}
 
 
 def output(command, seconds=LIMIT, **more):

@@ -1,25 +1,43 @@
-"""Plots of a report: ratios with their spread, one picture for each group, and curves for what grows."""
+"""Plots of a report: what must hold, ratios with their spread for each group, and curves for what grows."""
 from . import svg
 from .targets import TARGETS
 
-WIDTH, LABELS, RIGHT = 960, 440, 30
+WIDTH, LABELS, RIGHT = 1000, 480, 30
 LINES = {"cpu": "CPU per fetch", "rate": "fetches/s"}
 PANEL = 250
+SPREAD = ["min", "q1", "median", "q3", "max"]
+# Nothing is drawn as more than so many times better than its limit.
+FARTHEST = 4
 
 
 def write(report, folder):
-    """Writes GROUP.svg for each group of `report` (as in its JSON) that has ratios."""
+    """Writes targets.svg, and GROUP.svg for each group of `report` (as in its JSON) that has ratios."""
     folder.mkdir(parents=True, exist_ok=True)
     groups = {}
     for found in report["measurements"]:
         if found["unit"] == "ratio":
             groups.setdefault(found["key"].partition(".")[0], []).append(found)
+    if shares := shares_of_limits(report):
+        (folder / "targets.svg").write_text(boxes("what must hold", shares, "what was measured by the limit; reached from 1 on"))
     for name, measurements in groups.items():
         draw = curves if "x" in measurements[0] else boxes
         (folder / f"{name}.svg").write_text(draw(name, measurements))
 
 
-def boxes(name, measurements):
+def shares_of_limits(report):
+    """The measurements of all targets, so that 1 is the limit of each and more is better."""
+    latest = {found["key"]: found for found in report["measurements"]}
+    shares = []
+    for target in (target for target in TARGETS if target.key in latest):
+        def share(value):
+            return value / target.limit if target.is_minimum else target.limit / max(value, target.limit / FARTHEST)
+
+        ends = sorted([share(latest[target.key][name]) for name in SPREAD])
+        shares.append({"key": "", "title": f"{target.name}: {target.wanted.partition(' (')[0]}", **dict(zip(SPREAD, ends))})
+    return shares
+
+
+def boxes(name, measurements, what="ratios, with quartiles and extremes"):
     """A row for each ratio: lowest and highest value, quartiles, median; what has to hold as a dashed line."""
     targets = {target.key: target for target in TARGETS}
     limits = [targets[found["key"]].limit for found in measurements if found["key"] in targets]
@@ -45,7 +63,7 @@ def boxes(name, measurements):
             arrow = svg.text(at + 4, middle - 1, "→", size=11, colour=svg.TARGET) if target.is_minimum else svg.text(
                 at - 4, middle - 1, "←", "end", 11, svg.TARGET)
             marks += [svg.line(at, middle - 10, at, middle + 10, svg.TARGET, 2, "3,2"), arrow]
-    title = f"{name}: ratios, with quartiles and extremes" + ("; dashed: what must hold" if limits else "")
+    title = f"{name}: {what}" + ("; dashed: what must hold" if limits else "")
     return svg.picture(WIDTH, bottom + 28, title, marks)
 
 

@@ -84,6 +84,11 @@ class Report:
             "measurements": [measurement.json for measurement in self.measurements]}
 
 
+# Rounds of parts of a second, in place of one: what else the machine does then hits all peers alike. Not for peers that are
+# programs of their own, whose first connections would count for more then.
+FINE = 4
+
+
 def alternate(count, actions):
     """`count` rounds, each with every one of `actions` (name → function that returns a Sample), the first one another each time."""
     names, rounds = list(actions), {name: [] for name in actions}

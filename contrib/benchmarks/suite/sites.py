@@ -64,7 +64,8 @@ class Sites:
         others = "".join(f"; {listen.replace('127.0.0.1', f'127.0.0.{number}', 1)}" for number in range(2, ADDRESSES + 1))
         more = (f" location ~ ^/realm/(\\d+)/ {{ auth_basic \"Realm $1\"; auth_basic_user_file {users}; try_files /1k =404; }}"
                 " location /up/ { dav_methods PUT; client_max_body_size 0; } location = /ready { return 204; }")
-        text = text.replace(listen, listen + others, 1).replace("events {}", "worker_rlimit_nofile 16384; events { worker_connections 8192; }")
+        text = text.replace(listen, listen + others, 1)
+        text = text.replace("events {}", "worker_rlimit_nofile 16384; events { worker_connections 8192; }")
         lines = [line.split("access_log")[0] + "access_log off;" if "access_log" in line else line for line in text.split("\n")]
         lines[-2] = lines[-2].replace("location /staff/", more + " location /staff/")
         path.write_text("\n".join(lines))

@@ -1,6 +1,6 @@
 """Whole commands for a page with Basic: `watchword fetch`, its login in the broker's session cache, against `curl -u`."""
 from ..bench import output
-from ..results import Sample, alternate
+from ..results import FINE, Sample, alternate
 
 
 def run(bench, report):
@@ -14,12 +14,13 @@ def run(bench, report):
             for command in [ours, theirs]:
                 if output(command, env=broker.environment) != "staff page\n":
                     raise RuntimeError(f"{command[0]} did not print the page")
-            rounds = alternate(bench.pairs, {
+            rounds = alternate(FINE * bench.pairs, {
                 "watchword fetch": lambda: milliseconds(bench, ours, broker.environment),
                 "curl -u": lambda: milliseconds(bench, theirs, broker.environment)})
-            report.compare(f"commands.{name}", f"`watchword fetch` / `curl -u`, {name}, wall time", rounds, "watchword fetch", "curl -u", "p50_us")
+            title = f"`watchword fetch` / `curl -u`, {name}, wall time"
+            report.compare(f"commands.{name}", title, rounds, "watchword fetch", "curl -u", "p50_us")
 
 
 def milliseconds(bench, command, environment):
-    text = output([bench.program("start_time"), bench.count(30, 5), "exit", *command], env=environment)
+    text = output([bench.program("start_time"), bench.count(40 // FINE, 5), "exit", *command], env=environment)
     return Sample(None, float(text))

@@ -2,7 +2,7 @@
 import os
 
 from ..bench import output
-from ..results import Sample, alternate
+from ..results import FINE, Sample, alternate
 
 
 def run(bench, report):
@@ -10,11 +10,11 @@ def run(bench, report):
         environment = {**broker.environment, "XDG_RUNTIME_DIR": str(broker.folder)}
         command = [*broker.command, "--ready-fd", 3]
     os.makedirs(broker.folder / "run", mode=0o700, exist_ok=True)
-    count = bench.count(20, 5)
+    count = bench.count(20 // FINE, 5)
 
     def median(until, words):
         return Sample(None, float(output([bench.program("start_time"), count, until, *words], env=environment)))
 
-    rounds = alternate(bench.pairs, {
+    rounds = alternate(FINE * bench.pairs, {
         "watchwordd": lambda: median("ready", command), "curl --version": lambda: median("exit", ["curl", "--version"])})
     report.compare("start.ready", "start to accepting / `curl --version`", rounds, "watchwordd", "curl --version", "p50_us")
