@@ -39,15 +39,19 @@ struct ResponseHeaders {
     /// Why the response cannot be believed; `nil` where it can. Where a response ends, and where it leads, is said once: readers
     /// that believe different fields would see different responses (RFC 9112 section 6.3).
     var problem: String? {
-        let lengths = fields.values(of: "Content-Length").flatMap {
-            $0.split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmingBlanks }
+        var length: Substring?
+        for field in fields where field.isNamed("Content-Length") {
+            for part in field.value.split(separator: ",", omittingEmptySubsequences: false) {
+                let number = part.trimmingBlanks
+                guard !number.isEmpty, number.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+                    return "its Content-Length is not a number"
+                }
+                guard length == nil || length == number else { return "it has several Content-Length fields that differ" }
+                length = number
+            }
         }
-        let isNumber = lengths.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
-        guard isNumber else { return "its Content-Length is not a number" }
-        guard Set(lengths).count <= 1 else { return "it has several Content-Length fields that differ" }
-        let locations = fields.values(of: "Location")
-        guard locations.count <= 1 || !(300...399).contains(status) else { return "it has several Location fields" }
-        return nil
+        guard (300...399).contains(status), fields.values(of: "Location").count > 1 else { return nil }
+        return "it has several Location fields"
     }
 
     /// Takes one line with its line end. `false` when there are too many bytes.
@@ -98,9 +102,13 @@ struct ResponseHeaders {
 
     /// What follows the status, without control characters.
     private static func reason(of line: UnsafeRawBufferPointer) -> String {
-        let parts = decoded(line).split(separator: " ", maxSplits: 2)
-        guard parts.count == 3 else { return "" }
-        return parts[2].filter { !$0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }
+        var start = 0
+        for isBlank in [false, true, false, true] {
+            while start < line.count, (line[start] == 0x20) == isBlank { start += 1 }
+        }
+        let text = line.part(start...)
+        guard text.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else { return decoded(text) }
+        return decoded(text).filter { !$0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }
     }
 
     /// UTF-8, else ISO 8859-1, in which every byte is a character.
