@@ -161,15 +161,6 @@ extension Broker {
 
     // MARK: Grants
 
-    func keepGrants(_ standing: [StandingGrant]) {
-        guard let grants else { return }
-        do throws(GrantFailure) {
-            try grants.keep(standing)
-        } catch {
-            log.error("what is granted for good could not be written down", metadata: ["reason": "\(error.text)"])
-        }
-    }
-
     func revokeGrants(_ params: GrantRevokeParams, _ cause: Cause) throws -> JSON {
         let (count, orders) = table.revokeGrants(number: params.id, subject: params.subject)
         log.notice("grants revoked", metadata: ["removed": "\(count)"])

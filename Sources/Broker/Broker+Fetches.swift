@@ -53,18 +53,9 @@ extension Broker {
         case .remove(let item, let credential): discard(item, ifStill: credential, cause)
         case .announce(let change): announce(change, cause)
         case .closeConnections(let identity): transfers.forget(identity)
-        case .keepTrust(let keys): keepTrust(keys)
-        case .keepGrants(let grants): keepGrants(grants)
+        case .keepTrust(let keys): trust?.keep(keys)
+        case .keepGrants(let standing): grants?.keep(standing)
         default: break
-        }
-    }
-
-    private func keepTrust(_ keys: [TrustedKey]) {
-        guard let trust else { return }
-        do throws(TrustFailure) {
-            try trust.keep(keys)
-        } catch {
-            log.error("what is trusted for good could not be written down", metadata: ["reason": "\(error.text)"])
         }
     }
 

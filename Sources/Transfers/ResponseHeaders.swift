@@ -46,7 +46,9 @@ struct ResponseHeaders {
                 guard !number.isEmpty, number.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
                     return "its Content-Length is not a number"
                 }
-                guard length == nil || length == number else { return "it has several Content-Length fields that differ" }
+                guard length == nil || length == number else {
+                    return "it has several Content-Length fields that differ"
+                }
                 length = number
             }
         }

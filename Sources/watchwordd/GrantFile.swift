@@ -5,12 +5,12 @@ import WatchwordProtocol
 
 /// The grants that last, as lines of JSON.
 struct GrantFile: GrantPort {
-    private let file: StateFile
+    let file: StateFile
     private let log: Logger
 
     /// `grants`; `nil` where there is no place for it.
     init?(environment: (String) -> String?, log: Logger) {
-        guard let file = StateFile(named: "grants", environment: environment) else { return nil }
+        guard let file = StateFile(named: "grants", environment: environment, log: log) else { return nil }
         self.file = file
         self.log = log
     }
@@ -28,14 +28,10 @@ struct GrantFile: GrantPort {
         }
     }
 
-    func keep(_ grants: [StandingGrant]) throws(GrantFailure) {
-        do throws(StateFile.Failure) {
-            try file.replace(
-                heading: "Who may use your log-ins until you take out the line, or: watchword grants revoke",
-                grants.map(\.line))
-        } catch {
-            throw GrantFailure(error.text)
-        }
+    func keep(_ grants: [StandingGrant]) {
+        file.replace(
+            heading: "Who may use your log-ins until you take out the line, or: watchword grants revoke",
+            grants.map(\.line))
     }
 }
 

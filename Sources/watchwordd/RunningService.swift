@@ -23,6 +23,8 @@ final class RunningService {
     private let keyring: SecretServiceKeyring
     private let netrc: NetrcFile
     private let broker: Broker
+    private let trust: TrustFile?
+    private let grants: GrantFile?
     private let audit: AuditLog?
     private var servers: [BrokerServer] = []
     private let manager: ServiceManager
@@ -50,15 +52,15 @@ final class RunningService {
             netrc = NetrcFile(log: log)
             netrc.check(settings.netrcFile)
             challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
+            trust = TrustFile(environment: Self.environment, log: log)
+            grants = GrantFile(environment: Self.environment, log: log)
             audit = AuditLog(settings, log: log)
             var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
             brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
             brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
             broker = Broker(
-                loop: loop, transfers: engine, keyring: keyring, netrc: netrc,
-                trust: TrustFile(environment: Self.environment, log: log),
-                grants: GrantFile(environment: Self.environment, log: log), audit: audit, clock: LoopClock(of: loop),
-                options: brokerOptions, log: log)
+                loop: loop, transfers: engine, keyring: keyring, netrc: netrc, trust: trust, grants: grants,
+                audit: audit, clock: LoopClock(of: loop), options: brokerOptions, log: log)
             broker.watchKeyring()
             try listen(on: socket, restricted: location.restricted)
             _ = try ServiceSignals(on: loop) { [unowned self] in serve($0) }
@@ -105,6 +107,7 @@ final class RunningService {
         engine.shutDown()
         keyring.shutDown()
         audit?.shutDown(limit: Self.lastWords)
+        for file in [trust?.file, grants?.file] { file?.finish(within: .seconds(1)) }
         log.notice("stopped")
         return failure
     }

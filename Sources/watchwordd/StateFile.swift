@@ -1,8 +1,12 @@
+import Dispatch
 import Glibc
+import Logging
 import WatchwordProtocol
 
 /// A file of lines below $XDG_STATE_HOME/watchword or ~/.local/state/watchword that only the user may write to: whoever can
 /// change it decides for the user. Lines that begin with `#` are for people.
+///
+/// It is written on a thread of its own, in the order of the calls: a disk may take its time.
 struct StateFile: Sendable {
     /// What could not be done, to which file.
     struct Failure: Error {
@@ -10,11 +14,15 @@ struct StateFile: Sendable {
     }
 
     let path: String
+    private let log: Logger
+    private let queue: DispatchQueue
 
     /// `nil` when neither of the two folders is known.
-    init?(named name: String, environment: (String) -> String?) {
+    init?(named name: String, environment: (String) -> String?, log: Logger) {
         guard let folder = StateLocation.folder(environment: environment) else { return nil }
         path = "\(folder)/\(name)"
+        self.log = log
+        queue = DispatchQueue(label: "watchword.\(name)")
     }
 
     /// Empty where there is no file. Throws where there is one that somebody else may have written.
@@ -32,8 +40,25 @@ struct StateFile: Sendable {
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
     }
 
-    /// Puts `lines` in the place of what was there, below `heading`: all of them, or it throws and nothing has changed.
-    func replace(heading: String, _ lines: [String]) throws(Failure) {
+    /// Puts `lines` in the place of what was there, below `heading`: all of them, or nothing changes and the log says why.
+    func replace(heading: String, _ lines: [String]) {
+        queue.async {
+            do throws(Failure) { try write(heading: heading, lines) } catch {
+                log.error("what is to last could not be written down", metadata: ["reason": "\(error.text)"])
+            }
+        }
+    }
+
+    /// Waits until everything is written, for at most `limit`.
+    func finish(within limit: DispatchTimeInterval) {
+        let done = DispatchSemaphore(value: 0)
+        queue.async { done.signal() }
+        if done.wait(timeout: .now() + limit) == .timedOut {
+            log.error("the file system does not answer; the last change may be lost", metadata: ["file": "\(path)"])
+        }
+    }
+
+    private func write(heading: String, _ lines: [String]) throws(Failure) {
         let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         makeFolder(folder)
         let new = "\(path).new"
@@ -42,7 +67,7 @@ struct StateFile: Sendable {
         guard file >= 0 else { throw writeFailure() }
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+            let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
             guard count > 0 else { break }
             bytes = bytes.dropFirst(count)
         }

@@ -3,12 +3,12 @@ import WatchwordCore
 
 /// The certificates that are trusted for good, as lines of `https://host:port sha256-of-the-key`.
 struct TrustFile: TrustPort {
-    private let file: StateFile
+    let file: StateFile
     private let log: Logger
 
     /// `known-certificates`; `nil` where there is no place for it.
     init?(environment: (String) -> String?, log: Logger) {
-        guard let file = StateFile(named: "known-certificates", environment: environment) else { return nil }
+        guard let file = StateFile(named: "known-certificates", environment: environment, log: log) else { return nil }
         self.file = file
         self.log = log
     }
@@ -26,14 +26,10 @@ struct TrustFile: TrustPort {
         }
     }
 
-    func keep(_ keys: [TrustedKey]) throws(TrustFailure) {
-        do throws(StateFile.Failure) {
-            try file.replace(
-                heading:
-                    "Certificates that you have accepted for good, by their keys. Take out a line to be asked again.",
-                keys.map(\.line))
-        } catch {
-            throw TrustFailure(error.text)
-        }
+    func keep(_ keys: [TrustedKey]) {
+        file.replace(
+            heading:
+                "Certificates that you have accepted for good, by their keys. Take out a line to be asked again.",
+            keys.map(\.line))
     }
 }

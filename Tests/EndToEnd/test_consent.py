@@ -71,6 +71,7 @@ def test_always_is_asked_once_and_written_down(desk, stage):
     assert asked["subject"]["id"] == f"exe:{os.path.realpath(program('watchword'))}" and asked["subject"]["strength"] == "weak"
     assert (asked["user"], asked["source"]) == ("bob", "session") and asked["protectionSpace"]["realm"] == "Staff"
     grants = desk.broker.home / ".local" / "state" / "watchword" / "grants"
+    eventually(grants.exists, "it is not written down")
     assert stat.S_IMODE(grants.stat().st_mode) == 0o600 and desk.password not in grants.read_text()
     listed = desk.shell.run("grants", "list").stdout.decode()
     assert "always" in listed and "bob" in listed and "Staff" in listed, listed

@@ -95,6 +95,7 @@ def test_squid_over_tls_with_digest(stage, squid, account, nginx, tls):
     shell.environment["HOME"] = str(stage.folder)
     terminal = shell.at_terminal("fetch", "-x", squid.url("digest"), page)
     terminal.expect("Scheme: Digest")
+    terminal.expect("User: ")
     terminal.type(f"{account[0]}\n")
     terminal.expect(f"Password for {account[0]}: ")
     terminal.type(account[1] + "\n")

@@ -2,6 +2,7 @@
 import threading
 
 import pytest
+from rig.bodies import eventually
 from rig.scripted import basic_server, response
 
 
@@ -113,6 +114,7 @@ def test_an_exception_for_good_survives_the_broker_and_a_changed_key_is_asked_ab
     client, asked = pinning(stage, lambda challenge: trust(challenge, "permanent"), broker)
     assert client.fetch(server.url)["result"]["status"] == 200 and asked.problems == [["selfSigned"]]
     known = broker.home / ".local" / "state" / "watchword" / "known-certificates"
+    eventually(known.exists, "it is not written down")
     assert known.stat().st_mode & 0o777 == 0o600 and f"https://localhost:{server.port} " in known.read_text()
 
     client.close()
@@ -128,7 +130,7 @@ def test_an_exception_for_good_survives_the_broker_and_a_changed_key_is_asked_ab
     assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 1
     server.leaf = "self-signed"
     assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted" and len(asked) == 2
-    assert "https://" not in known.read_text()
+    eventually(lambda: "https://" not in known.read_text(), "it is still there")
 
 
 def test_always_asks_on_every_new_connection_even_about_a_good_one(stage, broker, tls_server):
