@@ -71,7 +71,7 @@ extension Broker {
             return status()
         case .discover:
             _ = try Members(params)
-            return options.document
+            return options.document()
         case .fetchRun:
             try runFetch(call, params, from: connection)
             return nil

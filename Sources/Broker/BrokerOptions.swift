@@ -6,8 +6,8 @@ public import WatchwordProtocol
 public struct BrokerOptions: Sendable {
     /// Of the program, as clients and `server/status` see it.
     public var version: String
-    /// What `rpc.discover` returns: the OpenRPC document.
-    public var document: JSON
+    /// What `rpc.discover` returns: the OpenRPC document. Read when it is asked for, which is seldom.
+    public var document: @Sendable () -> JSON
     /// How long a question waits for its answer.
     public var challengeDeadline: Duration
     public var session: SessionLimits
@@ -27,7 +27,8 @@ public struct BrokerOptions: Sendable {
     public var filtersSystemCalls = false
 
     public init(
-        version: String, challengeDeadline: Duration = Limits.challengeDeadline, document: JSON = [:],
+        version: String, challengeDeadline: Duration = Limits.challengeDeadline,
+        document: @autoclosure @escaping @Sendable () -> JSON = [:],
         session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = true, hosts: HostRules = HostRules(),
         proxy: ProxyRule = ProxyRule(), schemes: SchemeRules = SchemeRules(), sharing: FetchTable.Sharing = .user
     ) {
