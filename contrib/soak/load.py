@@ -83,7 +83,9 @@ class Actor(threading.Thread):
         if "error" in reply:
             kind = reply["error"]["data"].get("kind")
             self.verdict.count(f"ended with {kind}")
-            if kind not in UNDERSTOOD:
+            # NTLM logs a connection in by two exchanges; a server that is killed between them does not go on.
+            is_cut_login = kind == "notSupported" and "does not continue the login" in reply["error"]["message"]
+            if kind not in UNDERSTOOD and not is_cut_login:
                 self.verdict.wrong(f"an error that nothing explains: {reply['error']}")
         return reply
 
