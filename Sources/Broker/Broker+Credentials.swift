@@ -94,7 +94,7 @@ extension Broker {
             let (count, orders) = table.forget(decision: id, of: connection.id.tag)
             perform(orders, connection.cause)
             guard count > 0 else { throw unknown(id) }
-            return ["removed": .integer(count)]
+            return answer(call, ["removed": .integer(count)], of: connection, whenKeptBy: trust)
         case .pattern(let pattern):
             let (count, orders) = table.forget(number: nil, pattern: pattern, of: connection.id.tag)
             let cause = connection.cause

@@ -131,7 +131,7 @@ extension Broker {
         case .grantList:
             _ = try Members(params)
             return ["grants": .array(table.grants.map(\.json))]
-        case .grantRevoke: return try revokeGrants(GrantRevokeParams(params), connection.cause)
+        case .grantRevoke: return try revokeGrants(GrantRevokeParams(params), call, from: connection)
         case .promptList:
             _ = try Members(params)
             return listStoppedPrograms()

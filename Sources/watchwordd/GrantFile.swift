@@ -28,6 +28,8 @@ struct GrantFile: GrantPort {
         }
     }
 
+    func whenKept(_ completion: @escaping @Sendable () -> Void) { file.whenWritten(completion) }
+
     func keep(_ grants: [StandingGrant]) {
         file.replace(
             heading: "Who may use your log-ins until you take out the line, or: watchword grants revoke",

@@ -49,10 +49,13 @@ struct StateFile: Sendable {
         }
     }
 
+    /// Calls `completion` when everything that was to be written so far is, or could not be.
+    func whenWritten(_ completion: @escaping @Sendable () -> Void) { queue.async(execute: completion) }
+
     /// Waits until everything is written, for at most `limit`.
     func finish(within limit: DispatchTimeInterval) {
         let done = DispatchSemaphore(value: 0)
-        queue.async { done.signal() }
+        whenWritten { done.signal() }
         if done.wait(timeout: .now() + limit) == .timedOut {
             log.error("the file system does not answer; the last change may be lost", metadata: ["file": "\(path)"])
         }

@@ -26,6 +26,8 @@ struct TrustFile: TrustPort {
         }
     }
 
+    func whenKept(_ completion: @escaping @Sendable () -> Void) { file.whenWritten(completion) }
+
     func keep(_ keys: [TrustedKey]) {
         file.replace(
             heading:

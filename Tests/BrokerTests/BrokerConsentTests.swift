@@ -172,4 +172,13 @@ import WatchwordProtocol
         #expect(sandbox.hear().of("credential/changed").isEmpty)
         #expect(client.call("auth/listPending")?["result"]?["challenges"]?.elements?.count == 1)
     }
+
+    /// A grant that comes back with the next broker was not revoked.
+    @Test func whatIsRevokedIsAnsweredWhenItIsWritten() {
+        let grants = FakeGrants()
+        let client = Stage(grants: grants).connect(.request)
+        #expect(client.call("grant/revoke") == nil)
+        grants.write()
+        #expect(client.hear().replies.last?["result"]?["removed"]?.integer == 0)
+    }
 }

@@ -1,5 +1,5 @@
 /// Where grants that last are written down. They hold no secret: who may use what.
-public protocol GrantPort: Sendable {
+public protocol GrantPort: LastingPort {
     /// As they were kept last; empty where nothing was, or where nothing can be read.
     func standingGrants() -> [StandingGrant]
 

@@ -1,6 +1,6 @@
 /// Where the certificates that are trusted for good are written down. Adapters hold no secret: what they keep can be seen by
 /// everybody who connects to the servers.
-public protocol TrustPort: Sendable {
+public protocol TrustPort: LastingPort {
     /// As they were kept last; empty where nothing was, or where nothing can be read.
     func trustedKeys() -> [TrustedKey]
 

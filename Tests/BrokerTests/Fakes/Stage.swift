@@ -17,14 +17,15 @@ final class Stage {
     /// A program of the system.
     static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(inode: 2, changed: 1), isOfSystem: true)
 
-    init(hasKeyring: Bool = false, change: (inout BrokerOptions) -> Void = { _ in }) {
+    init(hasKeyring: Bool = false, grants: (any GrantPort)? = nil, change: (inout BrokerOptions) -> Void = { _ in }) {
         var options = BrokerOptions(version: "test", document: ["openrpc": "1.4.0"])
         change(&options)
         transfers = FakeTransfers(on: loop)
         var log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         log.logLevel = .critical
         broker = Broker(
-            loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, audit: audit, clock: clock,
+            loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, grants: grants, audit: audit,
+            clock: clock,
             options: options, log: log)
         broker.watchKeyring()
     }
