@@ -47,8 +47,17 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
     // MARK: From the socket
 
     func ready(_ descriptor: Int32, _ events: ReadyEvents) {
-        if events.contains(.readable), isReading { read() } else if events.contains(.hungUp) { return end() }
+        if events.contains(.hungUp) { return readRest() }
+        if events.contains(.readable), isReading { read() }
         if events.contains(.writable) { plan() }
+    }
+
+    /// The peer is gone: what it has said still counts, but what it has asked for ends in this turn, before anything is sent.
+    private func readRest() {
+        for _ in 0..<server.limits.lastReads {
+            guard isReading else { return end() }
+            read()
+        }
     }
 
     private var isReading: Bool {
@@ -93,7 +102,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         if case .closed = state { return }
         var events: ReadyEvents = isReading ? .readable : []
         if isBlocked { events.insert(.writable) }
-        server.loop.watch(descriptor, events, self)
+        if !server.loop.watch(descriptor, events, self) { end() }
     }
 
     /// Closes at once; what waits is dropped.
@@ -144,6 +153,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         guard output.count <= server.limits.outgoingQueue else { return disconnect() }
         adjustReading()
         watch()
+        if output.count == 0 { reader?.rest() }
         tell()
         followReader()
     }

@@ -114,7 +114,7 @@ final class Listener: ReadinessHandler {
             isShort = false
             server.log.notice("connections are accepted again")
         }
-        server.loop.watch(descriptor, .readable, self)
+        if !server.loop.watch(descriptor, .readable, self) { resuming.set(in: limits.shortage) }
     }
 
     // MARK: The socket's file

@@ -16,6 +16,8 @@ public struct ServerLimits: Sendable {
     /// one that is large.
     public var readBytes: Int
     public var largeReadBytes: Int
+    /// Reads in one turn from a client that is gone.
+    var lastReads = 64
     /// A client that takes less than `readerBytes` in so long, while more waits for it, does not read either.
     public var readerPause: Duration
     public var readerBytes: Int

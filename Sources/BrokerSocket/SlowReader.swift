@@ -25,6 +25,12 @@ final class SlowReader {
         judging.set(in: limits.readerPause)
     }
 
+    /// It has taken everything.
+    func rest() {
+        telling.set(nil)
+        judging.set(nil)
+    }
+
     func stop() {
         telling.cancel()
         judging.cancel()

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 int watchword_poll_descriptor(void) { return epoll_create1(EPOLL_CLOEXEC); }
@@ -83,4 +84,13 @@ long watchword_receive(int socket, void *bytes, size_t capacity, int32_t *sender
         *sender = credentials.pid;
     }
     return count;
+}
+
+int watchword_join_within(pthread_t thread, int seconds) {
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += seconds;
+    int status = pthread_timedjoin_np(thread, NULL, &limit);
+    if (status != 0) pthread_detach(thread);
+    return status;
 }

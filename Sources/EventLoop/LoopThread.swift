@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import Glibc
 internal import Synchronization
 
@@ -27,9 +28,13 @@ public final class LoopThread: Sendable {
     }
 
     /// Ends the loop after what was posted before, and returns when the thread is gone. Not to be called on it.
-    public func end() {
-        guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
+    /// - Parameter seconds: a thread that hangs for longer is left to itself; `nil` to wait for ever.
+    /// - Returns: whether it is gone.
+    @discardableResult
+    public func end(within seconds: Int? = nil) -> Bool {
+        guard !hasEnded.exchange(true, ordering: .relaxed) else { return true }
         loop.stop()
-        pthread_join(thread, nil)
+        guard let seconds else { return pthread_join(thread, nil) == 0 }
+        return watchword_join_within(thread, Int32(seconds)) == 0
     }
 }

@@ -63,8 +63,10 @@ struct PollSet: ~Copyable {
             watches[index].handler = handler
         }
         watches[index].events = events
-        return watchword_poll_watch(
+        let error = watchword_poll_watch(
             descriptor, number, events.rawValue, watches[index].generation, isWatched ? 1 : 0)
+        if error != 0 { forget(number, of: nil) }
+        return error
     }
 
     /// - Parameter handler: only if it is still this one's; `nil` for anybody's.

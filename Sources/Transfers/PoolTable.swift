@@ -53,15 +53,17 @@ struct PoolTable {
         return pool
     }
 
-    /// No later transfer gets a connection of the identity.
+    /// No later transfer gets a connection of the identity. `closeUnused` has to follow.
     mutating func forget(_ identity: ConnectionIdentity) {
-        guard let pool = pools.removeValue(forKey: identity) else { return }
-        retired.append(pool)
-        closeUnused()
+        if let pool = pools.removeValue(forKey: identity) { retired.append(pool) }
     }
 
-    /// Closes what is told to close and no longer in use, and what nobody has used for long.
+    /// Whether there is something for `closeUnused`.
+    var hasRetired: Bool { !retired.isEmpty }
+
+    /// Closes what is told to close and no longer in use, and what nobody has used for long. Not while anybody acts on a pool.
     mutating func closeUnused() {
+        if pools.isEmpty && retired.isEmpty { return }
         for (identity, pool) in pools where pool.isIdle {
             pools[identity] = nil
             pool.close()

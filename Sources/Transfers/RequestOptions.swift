@@ -61,6 +61,8 @@ extension EasyHandle {
         // The URL is canonical already, and Digest signs the request target byte for byte.
         try set(CURLOPT_PATH_AS_IS, true)
         try set(CURLOPT_NOSIGNAL, true)
+        // A transfer that ends while its name is looked up does not wait for the thread that does so.
+        try set(CURLOPT_QUICK_EXIT, true)
         try set(CURLOPT_TCP_NODELAY, true)
         try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         try set(CURLOPT_MAXLIFETIME_CONN, EngineLimits.connectionLifetime)

@@ -4,7 +4,11 @@ internal import WatchwordCore
 /// A request's body that comes through a socket, and the transfer that sends it. Lives on the engine's loop.
 final class SourceSlot: ReadinessHandler {
     let source: BodySource
-    weak var user: Transfer?
+    weak var user: Transfer? {
+        didSet { hasPassedRefusal = false }
+    }
+    /// libcurl was told once to go on with a transfer that was refused.
+    private var hasPassedRefusal = false
     private unowned var engine: TransferEngine
     private var watched: Int32?
     private lazy var timer = LoopTimer(on: engine.loop) { [unowned self] in giveUp() }
@@ -18,6 +22,14 @@ final class SourceSlot: ReadinessHandler {
         unwatch()
         watched = source.watched
         if let watched { engine.loop.watch(watched, .readable, self) }
+    }
+
+    /// Waits for more of what libcurl was told to wait for. It sends nothing more to who has refused, but goes on waiting until
+    /// it is told to look again; once, because it may as well want the rest.
+    func serve() {
+        guard user?.isRefused == true, !hasPassedRefusal else { return watch() }
+        hasPassedRefusal = true
+        resume()
     }
 
     private func unwatch() {

@@ -10,6 +10,8 @@ struct TokenTransfers {
     private let isHere: Bool
     private var other: TransferThread?
     private var transfers: Set<TransferID> = []
+    /// Who waits for an outcome, and for how long: the other thread may hang.
+    private var waiting: [TransferID: (completion: Transfer.Completion, limit: LoopTimer)] = [:]
     /// The requests' bodies that have gone there, and stay: libcurl reads them on that loop.
     private var sources: Set<BodySourceID> = []
 
@@ -33,9 +35,19 @@ struct TokenTransfers {
 
     func post(_ call: @escaping @Sendable (TransferEngine) -> Void) { other?.post(call) }
 
-    mutating func began(_ id: TransferID, _ source: BodySourceID?) {
+    mutating func began(
+        _ id: TransferID, _ source: BodySourceID?, limit: LoopTimer, _ completion: @escaping Transfer.Completion
+    ) {
         transfers.insert(id)
+        waiting[id] = (completion, limit)
         if let source { sources.insert(source) }
+    }
+
+    /// Whoever waits, once; `nil` when nobody does any more.
+    mutating func takeWaiting(_ id: TransferID) -> Transfer.Completion? {
+        guard let (completion, limit) = waiting.removeValue(forKey: id) else { return nil }
+        limit.cancel()
+        return completion
     }
 
     mutating func ended(_ id: TransferID) { transfers.remove(id) }
@@ -79,16 +91,15 @@ extension TransferEngine {
             slot?.close()
             // `nonisolated(unsafe)`: nobody here has it any more.
             nonisolated(unsafe) let source = slot?.source
-            tokens.began(id, request.source)
+            let limit = LoopTimer(on: loop) { [unowned self, unowned thread] in
+                thread.post { $0.cancel(id) }
+                endElsewhere(id, .failure(.timedOut))
+            }
+            limit.set(in: request.timeout + Self.patience)
+            tokens.began(id, request.source, limit: limit, completion)
             counts.running += 1
             thread.post(
-                back: loop,
-                { (outcome: Outcome) in
-                    self.counts.running -= 1
-                    self.counts.finished += 1
-                    if !outcome.hasOpenBody { self.tokens.ended(id) }
-                    completion(outcome)
-                },
+                back: loop, { (outcome: Outcome) in self.endElsewhere(id, outcome) },
                 { engine, done in
                     if let source { engine.adopt(source, as: request.source) }
                     engine.begin(id, request, prepared, done)
@@ -96,6 +107,18 @@ extension TransferEngine {
         } catch {
             settle(completion, .failure(error))
         }
+    }
+
+    /// What libcurl says of a time that is over comes first, unless it hangs.
+    private static let patience = Duration.seconds(1)
+
+    /// Tells the outcome to whoever still waits for it; what comes later is for nobody.
+    func endElsewhere(_ id: TransferID, _ outcome: Outcome) {
+        if !outcome.hasOpenBody { tokens.ended(id) }
+        guard let completion = tokens.takeWaiting(id) else { return }
+        counts.running -= 1
+        counts.finished += 1
+        settle(completion, outcome)
     }
 
     private func adopt(_ source: BodySource, as id: BodySourceID?) {

@@ -27,7 +27,10 @@ extension TransferEngine {
     }
 
     public func attach(_ id: TransferID, socket: Int32) {
-        if let elsewhere = tokens.thread(of: id) { return elsewhere.forward { $0.attach(id, socket: socket) } }
+        if let elsewhere = tokens.thread(of: id) {
+            elsewhere.post { $0.attach(id, socket: socket) }
+            return
+        }
         let socket = BodySocket(owning: socket)
         flows[id]?.attach(socket)
     }
@@ -96,11 +99,8 @@ extension TransferEngine {
         return slot
     }
 
-    /// Waits for more of what libcurl was told to wait for. It sends nothing more to who has refused, but goes on waiting.
     func serveSources() {
-        for slot in sources.values where slot.source.isPaused {
-            if slot.user?.isRefused == true { slot.resume() } else { slot.watch() }
-        }
+        for slot in sources.values where slot.source.isPaused { slot.serve() }
     }
 }
 

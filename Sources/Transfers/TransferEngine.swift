@@ -67,7 +67,11 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
     }
 
     public func cancel(_ id: TransferID) {
-        if let elsewhere = tokens.thread(of: id) { return elsewhere.forward { $0.cancel(id) } }
+        if let elsewhere = tokens.thread(of: id) {
+            elsewhere.post { $0.cancel(id) }
+            // It may hang: whoever has waited does so no more.
+            return endElsewhere(id, .failure(.cancelled))
+        }
         flows[id]?.giveUp(.cancelled)
         end(id, .failure(.cancelled))
     }
@@ -75,6 +79,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
     public func forget(_ identity: ConnectionIdentity) {
         tokens.post { $0.forget(identity) }
         pools.forget(identity)
+        planClosing()
     }
 
     public var figures: TransferFigures { counts }
@@ -176,7 +181,12 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
         }
         if !pacedTransfers.isEmpty { pacePaused() }
         tellOutcomes()
-        if pool.marks != nil || pool.isIdle { pools.closeUnused() }
+        pools.closeUnused()
+    }
+
+    /// Pools that were told to close do so when nobody acts on them.
+    private func planClosing() {
+        if pools.hasRetired { loop.soon { [weak self] in self?.pools.closeUnused() } }
     }
 
     func end(_ id: TransferID, _ outcome: Outcome) {
@@ -197,6 +207,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
         transfer.pool?.remove(transfer)
         transfer.close()
         if transfer.ntlm.isUnfinished(after: outcome) { pools.forget(transfer.request.identity) }
+        planClosing()
     }
 
     func settle(_ completion: @escaping Completion, _ outcome: Outcome) {
@@ -252,6 +263,6 @@ struct IdleLimits: Sendable {
 extension TransferFailure {
     static let cancelled = TransferFailure(.cancelled, "The transfer was cancelled.")
     static let shutDown = TransferFailure(.cancelled, "The transfer engine is shut down.")
-    fileprivate static let timedOut = TransferFailure(
+    static let timedOut = TransferFailure(
         .timedOut, "What the login needs (a file, a token or a ticket) did not come in time.")
 }

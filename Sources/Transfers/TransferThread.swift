@@ -25,9 +25,6 @@ final class TransferThread: Sendable {
         thread.loop.post { [engine] in call(engine) }
     }
 
-    /// The same where nobody needs to know.
-    func forward(_ call: @escaping @Sendable (TransferEngine) -> Void) { post(call) }
-
     /// The same for a call that completes: `completion` is called on `home`.
     func post<Value: Sendable>(
         back home: EventLoop, _ completion: @escaping @Sendable (Value) -> Void,
@@ -38,9 +35,13 @@ final class TransferThread: Sendable {
         }
     }
 
-    /// Ends all transfers, and returns when the thread is gone.
+    /// How long the end waits for what hangs: a token, for example.
+    private static let patience = 2
+
+    /// Ends all transfers, and returns when the thread is gone, or hangs.
     func shutDown() {
         post { $0.shutDown() }
-        thread.end()
+        // libcurl is not cleaned up under a thread that is still in it.
+        if !thread.end(within: Self.patience) { _ = Unmanaged.passRetained(self) }
     }
 }

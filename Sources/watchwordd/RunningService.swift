@@ -34,6 +34,8 @@ final class RunningService {
     private let challengeDeadline: Duration?
     private let log: Logger
     private var isStopping = false
+    /// In order: the configuration that is read last counts.
+    private let reading = DispatchQueue(label: "watchword.configuration")
     /// Why the service ends by itself, if it does.
     private var failure: SocketFailure?
 
@@ -104,10 +106,10 @@ final class RunningService {
     /// Serves until the service is told to stop, or cannot go on; then it says why.
     func run() -> SocketFailure? {
         loop.run()
+        for file in [trust?.file, grants?.file] { file?.finish(within: .seconds(1)) }
+        audit?.shutDown(limit: Self.lastWords)
         engine.shutDown()
         keyring.shutDown()
-        audit?.shutDown(limit: Self.lastWords)
-        for file in [trust?.file, grants?.file] { file?.finish(within: .seconds(1)) }
         log.notice("stopped")
         return failure
     }
@@ -138,9 +140,12 @@ final class RunningService {
     private func reload() {
         manager.say(.reloading)
         let this = LoopBound(self, to: loop)
-        DispatchQueue.global().async { [source, loop] in
+        reading.async { [source, loop] in
             let loaded = Result { () throws(StartFailure) in try source.load() }
-            loop.post { this.value.manager.say(.ready(status: this.value.takeOver(loaded).status)) }
+            loop.post {
+                let status = this.value.takeOver(loaded).status
+                if !this.value.isStopping { this.value.manager.say(.ready(status: status)) }
+            }
         }
     }
 

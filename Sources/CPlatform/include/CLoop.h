@@ -1,6 +1,7 @@
 #ifndef WATCHWORD_CLOOP_H
 #define WATCHWORD_CLOOP_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,5 +49,8 @@ int watchword_accept(int listening);
 /// Reads at most `capacity` bytes, all from one sender: see `watchword_ask_for_senders`. Returns what recvmsg returns.
 /// - sender: the process; 0 when the kernel does not say.
 long watchword_receive(int socket, void *bytes, size_t capacity, int32_t *sender);
+
+/// Joins `thread`, or detaches it if it has not ended after `seconds`. Returns 0 when it is gone.
+int watchword_join_within(pthread_t thread, int seconds);
 
 #endif

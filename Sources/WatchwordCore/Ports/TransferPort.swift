@@ -218,8 +218,8 @@ public struct TransferID: Hashable, Sendable {
 
 /// The way out to the network. An adapter makes exchanges; it never follows, retries or authenticates.
 ///
-/// It lives on the executor of whoever uses it: every call is made there, and every completion is called there, never before
-/// the call that has brought it about has returned. Completions instead of `async`: a continuation that is resumed goes through
+/// It lives on the executor of whoever uses it: every call is made there, and every completion is called there. That of `start`
+/// never comes before the call that has brought it about has returned; the others may, and their receivers do not call back. Completions instead of `async`: a continuation that is resumed goes through
 /// the global pool, which costs a small fetch more than all the rest.
 public protocol TransferPort: Sendable {
     typealias Outcome = Result<TransferResponse, TransferFailure>
