@@ -40,8 +40,10 @@ final class Probe {
                 probe.contexts += 1
                 probe.prepare(OpaquePointer(context))
                 return CURLE_OK
-            }, Unmanaged.passUnretained(self).toOpaque())
+            })
         precondition(code == CURLE_OK)
+        let owner = Unmanaged.passUnretained(self).toOpaque()
+        precondition(watchword_curl_easy_set_pointer(easy, CURLOPT_SSL_CTX_DATA, owner) == CURLE_OK)
     }
 
     func perform() -> CURLcode { curl_easy_perform(easy) }
