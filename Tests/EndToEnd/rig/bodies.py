@@ -76,10 +76,13 @@ class Download:
         self.id, self.token = begun["result"]["fetchId"], begun["result"]["attachToken"]
 
     def attach(self, **more):
-        more.setdefault("framing", self.client.framing)
-        attached = Attached(self.client.socket.getpeername(), self.token, **more)
+        attached = self.try_to_attach(**more)
         assert attached.reply.get("result") == {}, attached.reply
         return attached
+
+    def try_to_attach(self, **more):
+        more.setdefault("framing", self.client.framing)
+        return Attached(self.client.socket.getpeername(), self.token, **more)
 
     def notifications(self, method):
         return [message["params"] for side, message in list(self.client.messages)
