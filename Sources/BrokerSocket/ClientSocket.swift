@@ -12,7 +12,7 @@ internal import Logging
 final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @unchecked Sendable {
     private enum State {
         case open
-        /// It has shut down its writing side, or sends too much: nothing is read.
+        /// Too much waits to be sent: nothing is read until it has taken some of that.
         case notRead
         /// To be closed, or handed over, when everything is sent. Nothing is read, and nothing more sent.
         case ending(then: (() -> Void)?)
@@ -146,8 +146,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
     func turnEnds() {
         isPlanned = false
         if case .closed = state { return }
-        let result = output.send(to: descriptor)
-        if case .failed = result { return end() }
+        guard output.send(to: descriptor) else { return end() }
         isBlocked = output.count > 0
         if case .ending(let finish) = state, !isBlocked { return finish?() ?? end() }
         guard output.count <= server.limits.outgoingQueue else { return disconnect() }

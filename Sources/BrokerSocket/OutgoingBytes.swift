@@ -3,14 +3,6 @@ internal import Glibc
 /// What waits to be sent on a socket, in order. Small pieces are collected, so that a thousand replies do not each have memory of
 /// their own; a large one stays as it came.
 struct OutgoingBytes: ~Copyable {
-    enum Sent {
-        case all
-        /// The kernel takes no more for now.
-        case blocked
-        /// Nobody will read any more.
-        case failed
-    }
-
     private static let smallBytes = 4096
     private static let collectedBytes = 64 << 10
 
@@ -36,18 +28,18 @@ struct OutgoingBytes: ~Copyable {
     /// Nothing of it is sent any more.
     mutating func drop() { (pieces, first, taken, count) = ([], 0, 0, 0) }
 
-    /// Sends what there is room for.
-    mutating func send(to socket: Int32) -> Sent {
+    /// Sends what there is room for. `false` when the peer cannot read any more.
+    mutating func send(to socket: Int32) -> Bool {
         while first < pieces.count {
             let sent = pieces[first].withUnsafeBytes { bytes in
                 Glibc.send(socket, bytes.baseAddress! + taken, bytes.count - taken, Self.flags)
             }
             if sent < 0 && errno == EINTR { continue }
-            if sent < 0 && errno == EAGAIN { return .blocked }
-            guard sent > 0 else { return .failed }
+            if sent < 0 && errno == EAGAIN { return true }
+            guard sent > 0 else { return false }
             note(sent)
         }
-        return .all
+        return true
     }
 
     private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
