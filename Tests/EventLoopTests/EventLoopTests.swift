@@ -65,7 +65,7 @@ private func pair() -> (Int32, Int32) {
         #expect(record.words == ["hung up"])
     }
 
-    /// Two events in one turn: the handler of the first closes the second's descriptor, and its number is used anew.
+    /// Two events in one turn: the handler of the first closes the second's descriptor, and its number is reused.
     @Test func anEventOfAClosedDescriptorIsNotForTheNextOfItsNumber() {
         let (first, firstPeer) = pair()
         let (second, secondPeer) = pair()
