@@ -62,10 +62,10 @@ import WatchwordProtocol
         let plan = try FetchPlan(params, subscription: nil)
         let rule = ProxyRule(endpoint: try proxy.map { try ProxyEndpoint($0) })
         let environment = FetchEnvironment(now: .zero, proxy: rule, makeClientNonce: { "c" })
-        var (machine, memory) = (machine(plan), CredentialMemory())
-        _ = machine.start(environment, &memory)
+        var (machine, context) = (machine(plan), FetchContext(environment))
+        _ = machine.start(&context)
         let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
-        let step = machine.received(TransferResponse(status: 401, headers: [field]), environment, &memory)
+        let step = machine.received(TransferResponse(status: 401, headers: [field]), &context)
         guard case .transfer(let request) = step.action else { return #expect(Bool(false)) }
         #expect(try #require(request.authorization).revealed.contains("\(uri), "))
         #expect(machine.outgoing.server?.digestExchange.map { "uri=\"\($0.requestTarget)\"" } == uri)

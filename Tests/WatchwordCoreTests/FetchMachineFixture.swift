@@ -34,14 +34,14 @@ struct MachineRun {
         change(&params)
         table = FetchTable(isKeyringEnabled: keyring != nil)
         self.keyring = keyring
-        table.memory.session = session
+        table.context.session = session
         id = table.add(
             try FetchPlan(params, subscription: isSubscribed ? subscription : nil), of: ClientTag(value: 1))
     }
 
     var session: SessionCache {
-        get { table.memory.session }
-        set { table.memory.session = newValue }
+        get { table.context.session }
+        set { table.context.session = newValue }
     }
 
     private var environment: FetchEnvironment {

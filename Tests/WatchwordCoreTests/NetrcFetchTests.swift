@@ -178,7 +178,7 @@ import WatchwordProtocol
         let first = try run.fetch("https://i/")
         run.challenge(first)
         run.found(first, [])
-        run.table.memory.keyring.noteUse()
+        run.table.context.keyring.noteUse()
         let fetch = try run.fetch("https://h/")
         run.challenge(fetch)
         run.found(fetch, failure: .absent)

@@ -69,11 +69,11 @@ extension FetchTable {
         for proof in proofs {
             let attempt = proof.attempt
             if proof.finding.isWrong {
-                let isForgotten = memory.session.forget(
+                let isForgotten = context.session.forget(
                     attempt.credential, for: attempt.space, owner: attempt.home, at: attempt.challenger)
-                if isForgotten { memory.add(.changed(CredentialChange(.forgotten, attempt, in: .session))) }
+                if isForgotten { context.add(.changed(CredentialChange(.forgotten, attempt, in: .session))) }
             } else if let nonce = proof.finding.nextNonce {
-                memory.session.follow(proof.exchange.response, with: ExactText(nonce), attempt)
+                context.session.follow(proof.exchange.response, with: ExactText(nonce), attempt)
             }
         }
         return takeOrders()

@@ -16,28 +16,28 @@ public struct AuditNote: Sendable, Equatable {
 
 extension FetchMachine {
     /// What the request that goes out now carries for the first time: the one place through which every credential passes.
-    mutating func noteUses(_ memory: inout CredentialMemory) {
+    mutating func noteUses(_ context: inout FetchContext) {
         for side in Side.allCases {
             guard let attempt = outgoing[side], !attempt.isNoted else { continue }
             outgoing[side]?.isNoted = true
-            note(.credentialUsed, attempt, &memory)
+            note(.credentialUsed, attempt, &context)
         }
         guard case .certificate(_, let source) = outgoing.certificate, notedCertificate != hop.url.origin else {
             return
         }
         notedCertificate = hop.url.origin
-        note(.certificateUsed, server.space(realm: nil, .clientCertificate), nil, source, nil, &memory)
+        note(.certificateUsed, server.space(realm: nil, .clientCertificate), nil, source, nil, &context)
     }
 
-    func note(_ kind: AuditEvent.Kind, _ attempt: Attempt, _ memory: inout CredentialMemory) {
-        note(kind, attempt.space, attempt.credential.shownUser, attempt.source, nil, &memory)
+    func note(_ kind: AuditEvent.Kind, _ attempt: Attempt, _ context: inout FetchContext) {
+        note(kind, attempt.space, attempt.credential.shownUser, attempt.source, nil, &context)
     }
 
     func note(
         _ kind: AuditEvent.Kind, _ space: ProtectionSpace, _ user: ExactText?, _ source: CredentialSource,
-        _ persistence: Persistence?, _ memory: inout CredentialMemory
+        _ persistence: Persistence?, _ context: inout FetchContext
     ) {
-        memory.add(
+        context.outbox.notes.append(
             AuditNote(
                 kind: kind, fetch: id, origin: hop.url.origin, space: SpacePattern(space), user: user, source: source,
                 persistence: persistence))

@@ -4,62 +4,61 @@ internal import WatchwordProtocol
 extension FetchMachine {
     mutating func ask(
         _ question: Question, _ respondent: Respondent, problem: Challenge.AnswerProblem?,
-        _ memory: inout CredentialMemory
+        _ context: inout FetchContext
     ) -> FetchStep {
         if problem != nil {
             rounds += 1
             guard rounds <= Limits.authenticationRounds else {
-                return tooManyAttempts(challenger(of: question), &memory)
+                return tooManyAttempts(challenger(of: question), &context)
             }
         }
-        guard let challenge = challenge(for: question, at: respondent, problem: problem, memory) else {
-            return unexpected(&memory)
+        guard let challenge = challenge(for: question, at: respondent, problem: problem, context) else {
+            return unexpected(&context)
         }
         var question = question
-        question.mark = memory.forgets.mark
+        question.mark = context.forgets.mark
         state = .asking(question, respondent)
         return FetchStep(.ask(challenge, respondent))
     }
 
     /// The next round of a scheme that only the client knows is for whoever has made the last one.
     mutating func goOn(
-        _ next: AnswerableChallenge, after attempt: Attempt, _ question: Question, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
+        _ next: AnswerableChallenge, after attempt: Attempt, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         var question = question
         question.ask(next)
         if case .header(_, let state) = attempt.credential.form { question.state = state }
         guard let respondent = attempt.respondent ?? nextRespondent(for: question, in: attempt.space) else {
-            return giveUp(question, environment, &memory)
+            return giveUp(question, &context)
         }
-        return ask(question, respondent, problem: nil, &memory)
+        return ask(question, respondent, problem: nil, &context)
     }
 
     // MARK: Answers about a log-in
 
     mutating func answered(
         _ answer: ChallengeAnswer, by respondent: Respondent, _ offers: OfferList, _ side: Side, _ question: Question,
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ context: inout FetchContext
     ) -> FetchStep {
-        guard let asked = question.asked else { return unexpected(&memory) }
+        guard let asked = question.asked else { return unexpected(&context) }
         switch answer {
         case .credential(.login(let credential)):
-            return use(credential, of: respondent, offers, question, environment, &memory)
+            return use(credential, of: respondent, offers, question, &context)
         case .credential(.proposed):
-            return useProposed(for: asked, offers, question, respondent, environment, &memory)
+            return useProposed(for: asked, offers, question, respondent, &context)
         case .credential(.stored(let id)):
-            return useStored(id, for: asked, offers, question, respondent, environment, &memory)
+            return useStored(id, for: asked, offers, question, respondent, &context)
         case .credential(.certificate), .credential(.trust):
-            return ask(question, respondent, problem: .credentialOfWrongType, &memory)
+            return ask(question, respondent, problem: .credentialOfWrongType, &context)
         case .reject:
             noteRejection(of: question)
-            release(.rejected(by: respondent), answeredBy: respondent, slot(of: question), &memory)
+            release(.rejected(by: respondent), answeredBy: respondent, slot(of: question), &context)
             var question = question
             question.declined.noteRejection()
-            return choose(question, environment, &memory)
+            return choose(question, &context)
         case .proceed, .cancel, .useDefault:
-            release(.proceed, answeredBy: respondent, slot(of: question), &memory)
-            return proceed(question, environment, &memory)
+            release(.proceed, answeredBy: respondent, slot(of: question), &context)
+            return proceed(question, &context)
         }
     }
 
@@ -67,7 +66,7 @@ extension FetchMachine {
     /// offered schemes it is for.
     private mutating func use(
         _ credential: LoginCredential, of respondent: Respondent, _ offers: OfferList, _ question: Question,
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ context: inout FetchContext
     ) -> FetchStep {
         var question = question
         if case .header(let scheme, _) = credential.form,
@@ -77,44 +76,44 @@ extension FetchMachine {
                 question.ask(meant)
             }
         }
-        guard let asked = question.asked else { return unexpected(&memory) }
+        guard let asked = question.asked else { return unexpected(&context) }
         let space = asked.protectionSpace(at: offers.challenger)
-        memory.session.wallTime = environment.sinceEpoch
+        context.session.wallTime = context.environment.sinceEpoch
         let problem =
             asked.problem(with: credential, at: offers.challenger)
-            ?? self.problem(with: credential, at: offers.challenger, memory)
+            ?? self.problem(with: credential, at: offers.challenger, context)
         if let problem {
-            return ask(question, respondent, problem: problem, &memory)
+            return ask(question, respondent, problem: problem, &context)
         }
         guard !target(offers.challenger).hasRefused(credential, in: space),
             !target(offers.challenger).isTooNarrow(credential, for: asked)
         else {
             targets[offers.challenger, default: TargetRecord()].noteRepeatedAnswer()
-            return ask(question, respondent, problem: .credentialAlreadyRefused, &memory)
+            return ask(question, respondent, problem: .credentialAlreadyRefused, &context)
         }
         var candidate = Candidate(credential: credential, source: respondent.source, home: access.home)
         candidate.mark = question.mark
         candidate.isAnswer = true
         candidate.respondent = respondent
-        return attempt(candidate, for: asked, in: space, question, environment, &memory)
+        return attempt(candidate, for: asked, in: space, question, &context)
     }
 
     private mutating func useProposed(
         for asked: AnswerableChallenge, _ offers: OfferList, _ question: Question, _ respondent: Respondent,
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ context: inout FetchContext
     ) -> FetchStep {
         let space = asked.protectionSpace(at: offers.challenger)
         let record = target(offers.challenger)
-        if var proposed = question.proposed, mayUse(proposed.source, for: space, memory),
-            !isForgotten(proposed, in: space, memory), !record.hasRefused(proposed.credential, in: space)
+        if var proposed = question.proposed, mayUse(proposed.source, for: space, context),
+            !isForgotten(proposed, in: space, context), !record.hasRefused(proposed.credential, in: space)
         {
             proposed.isAnswer = true
-            return attempt(proposed, for: asked, in: space, question, environment, &memory)
+            return attempt(proposed, for: asked, in: space, question, &context)
         }
         if let refused = record.lastRefused, refused.space == space {
-            return use(refused.credential, of: respondent, offers, question, environment, &memory)
+            return use(refused.credential, of: respondent, offers, question, &context)
         }
-        return ask(question, respondent, problem: .nothingProposed, &memory)
+        return ask(question, respondent, problem: .nothingProposed, &context)
     }
 
     // MARK: Whether and whom
@@ -165,19 +164,21 @@ extension FetchMachine {
     }
 
     /// Rule 3: once per space, and before anything that is stored is tried.
-    func nextConsultation(for space: ProtectionSpace, _ memory: CredentialMemory) -> Consultation? {
+    func nextConsultation(for space: ProtectionSpace, _ context: FetchContext) -> Consultation? {
         guard let subscription = plan.subscription, subscription.mode == .classic else { return nil }
         if subscription.asksCanAuthenticate, target(Challenger(space)).canAuthenticate[space] == nil {
             return .canAuthenticate(space)
         }
-        if subscription.asksUseStorage, mightUseStorage(for: space, memory), storageAnswer == nil { return .useStorage }
+        if subscription.asksUseStorage, mightUseStorage(for: space, context), storageAnswer == nil {
+            return .useStorage
+        }
         return nil
     }
 
     /// Whether anything may be read or written for this fetch, as far as is known: its client may still say no. Never where
     /// the client could have steered what is stored to somebody else (semantics rule 24).
-    func mightUseStorage(for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
-        guard plan.useStorage, !memory.isLocked, storageAnswer ?? true else { return false }
+    func mightUseStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
+        guard plan.useStorage, !context.isLocked, storageAnswer ?? true else { return false }
         if route?.isNamedByFetch == true { return false }
         // What was kept for this machine is not for one of that name behind a proxy.
         if space.proxyType == nil, route != nil, Loopback.isLoopback(space.host), !isTunnel { return false }
@@ -185,21 +186,21 @@ extension FetchMachine {
     }
 
     /// Whether anything may be read or written for this fetch. Not before its client was asked, which a lock puts off.
-    func mayUseStorage(for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+    func mayUseStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
         let isAsked = plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
-        return mightUseStorage(for: space, memory) && (storageAnswer != nil || !isAsked)
+        return mightUseStorage(for: space, context) && (storageAnswer != nil || !isAsked)
     }
 
     /// Whether exceptions for certificates may be read and written for this fetch.
-    func mayRememberTrust(_ memory: CredentialMemory) -> Bool {
+    func mayRememberTrust(_ context: FetchContext) -> Bool {
         let isAsked = plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
-        return plan.useStorage && !memory.isLocked && route?.isNamedByFetch != true && (storageAnswer ?? !isAsked)
+        return plan.useStorage && !context.isLocked && route?.isNamedByFetch != true && (storageAnswer ?? !isAsked)
     }
 
     /// What is stored may have been locked away since it was found.
-    func mayUse(_ source: CredentialSource, for space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+    func mayUse(_ source: CredentialSource, for space: ProtectionSpace, _ context: FetchContext) -> Bool {
         switch source {
-        case .session, .keyring, .ambient, .netrc: mayUseStorage(for: space, memory)
+        case .session, .keyring, .ambient, .netrc: mayUseStorage(for: space, context)
         case .explicit, .url, .client, .agent: true
         }
     }
@@ -208,9 +209,9 @@ extension FetchMachine {
 
     func turnKey(
         for space: ProtectionSpace, _ purpose: SpaceTurns.Key.Purpose, certificate: [UInt8]? = nil,
-        scope: BearerScope? = nil, _ memory: CredentialMemory
+        scope: BearerScope? = nil, _ context: FetchContext
     ) -> SpaceTurns.Key {
-        let usesStorage = mayUseStorage(for: space, memory)
+        let usesStorage = mayUseStorage(for: space, context)
         return SpaceTurns.Key(
             space: space, purpose: purpose, user: namedUser(at: Challenger(space)),
             client: usesStorage ? access.line : .client(client.tag), usesStorage: usesStorage, certificate: certificate,
@@ -219,10 +220,10 @@ extension FetchMachine {
 
     /// `false`, and then the fetch has to wait. A fetch that asks nobody does not wait while a person is asked, and goes on
     /// without the turn (semantics rule 20).
-    mutating func takeTurn(_ key: SpaceTurns.Key, _ memory: inout CredentialMemory) -> Bool {
+    mutating func takeTurn(_ key: SpaceTurns.Key, _ context: inout FetchContext) -> Bool {
         let slot = TurnSlot(key.space)
-        if heldTurns[slot] != key { release(.passed(declined: []), slot, &memory) }
-        switch memory.turns.take(key, for: id, of: client, waitsForPeople: plan.interaction != .none) {
+        if heldTurns[slot] != key { release(.passed(declined: []), slot, &context) }
+        switch context.turns.take(key, for: id, of: client, waitsForPeople: plan.interaction != .none) {
         case .taken: heldTurns[slot] = key
         case .queued: return false
         case .questionOpen: break
@@ -232,52 +233,50 @@ extension FetchMachine {
 
     /// Not with what belongs further on the way, so that no two fetches wait for each other (see `TurnSlot`).
     mutating func wait(
-        _ question: Question, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
+        _ question: Question, at place: SpaceTurns.WaitingPlace, _ context: inout FetchContext
     ) -> FetchStep {
-        pause(.question(question), slot(of: question), at: place, environment, &memory)
+        pause(.question(question), slot(of: question), at: place, &context)
     }
 
     /// See `wait`.
     mutating func pause(
-        _ paused: Paused, _ slot: TurnSlot, at place: SpaceTurns.WaitingPlace, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
+        _ paused: Paused, _ slot: TurnSlot, at place: SpaceTurns.WaitingPlace, _ context: inout FetchContext
     ) -> FetchStep {
         for later in TurnSlot.allCases where later > slot {
-            release(.passed(declined: []), later, &memory)
+            release(.passed(declined: []), later, &context)
         }
-        memory.turns.endTrial(by: id)
-        state = .waiting(paused, at: place, since: environment.now)
+        context.turns.endTrial(by: id)
+        state = .waiting(paused, at: place, since: context.now)
         return FetchStep(.wait)
     }
 
-    mutating func release(_ outcome: SpaceTurns.Outcome, _ slot: TurnSlot, _ memory: inout CredentialMemory) {
+    mutating func release(_ outcome: SpaceTurns.Outcome, _ slot: TurnSlot, _ context: inout FetchContext) {
         guard let key = heldTurns.removeValue(forKey: slot) else { return }
-        memory.turns.release(key, by: id, outcome)
+        context.turns.release(key, by: id, outcome)
     }
 
     /// What the handler of a fetch decides holds for that fetch alone.
     mutating func release(
         _ outcome: SpaceTurns.Outcome, answeredBy respondent: Respondent, _ slot: TurnSlot,
-        _ memory: inout CredentialMemory
+        _ context: inout FetchContext
     ) {
-        release(respondent == .handler ? .passed(declined: []) : outcome, slot, &memory)
+        release(respondent == .handler ? .passed(declined: []) : outcome, slot, &context)
     }
 
-    mutating func releaseAll(_ memory: inout CredentialMemory) {
-        for slot in TurnSlot.allCases { release(.passed(declined: []), slot, &memory) }
+    mutating func releaseAll(_ context: inout FetchContext) {
+        for slot in TurnSlot.allCases { release(.passed(declined: []), slot, &context) }
     }
 
     /// It is not woken any more.
-    func leaveQueue(_ memory: inout CredentialMemory) {
-        if case .waiting(_, let place, _) = state { memory.turns.leave(id, from: place) }
+    func leaveQueue(_ context: inout FetchContext) {
+        if case .waiting(_, let place, _) = state { context.turns.leave(id, from: place) }
     }
 
     /// At the end, however it came: nobody waits for this fetch any longer, and it waits for nobody.
-    mutating func leave(_ memory: inout CredentialMemory) {
-        leaveQueue(&memory)
-        memory.turns.endTrial(by: id)
-        releaseAll(&memory)
-        memory.identities.forget { $0.trust?.fetch == id || $0.holdsTransientSecret }
+    mutating func leave(_ context: inout FetchContext) {
+        leaveQueue(&context)
+        context.turns.endTrial(by: id)
+        releaseAll(&context)
+        context.identities.forget { $0.trust?.fetch == id || $0.holdsTransientSecret }
     }
 }

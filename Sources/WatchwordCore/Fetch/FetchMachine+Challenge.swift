@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 extension FetchMachine {
     func challenge(
         for question: Question, at respondent: Respondent, problem: Challenge.AnswerProblem?,
-        _ memory: CredentialMemory
+        _ context: FetchContext
     ) -> Challenge? {
         guard let space = space(of: question) else { return nil }
         let challenger = Challenger(space)
@@ -16,16 +16,16 @@ extension FetchMachine {
         if case .login(let list, _) = question.kind { offers = list.offers }
         var challenge = Challenge(
             protectionSpace: space, offers: offers,
-            proposedCredential: proposedCredential(for: question, challenger, memory),
+            proposedCredential: proposedCredential(for: question, challenger, context),
             previousFailureCount: record.failures,
-            persistenceAllowed: persistenceAllowed(in: space, at: respondent, memory),
+            persistenceAllowed: persistenceAllowed(in: space, at: respondent, context),
             failureResponse: failureResponse, error: problem ?? question.problem,
             url: hop.url.text, method: hop.method)
         challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state
         challenge.isForHandler = respondent == .handler
         challenge.isDowngrade =
-            question.withholdsStored || question.asked.map { isDowngrade($0, challenger, memory) } ?? false
+            question.withholdsStored || question.asked.map { isDowngrade($0, challenger, context) } ?? false
         switch question.kind {
         case .login: break
         case .serverTrust(let facts): challenge.connection = .serverTrust(facts)
@@ -38,9 +38,9 @@ extension FetchMachine {
     /// What has not been tried; else what was refused last, so that a window can be filled in; else the user whom the URL
     /// names.
     private func proposedCredential(
-        for question: Question, _ challenger: Challenger, _ memory: CredentialMemory
+        for question: Question, _ challenger: Challenger, _ context: FetchContext
     ) -> ProposedCredential? {
-        if case .clientCertificate = question.kind, proposesCertificate(memory) {
+        if case .clientCertificate = question.kind, proposesCertificate(context) {
             return ProposedCredential(user: nil, hasPassword: true, source: .session)
         }
         guard case .login = question.kind else { return nil }
@@ -61,24 +61,24 @@ extension FetchMachine {
     }
 
     private func persistenceAllowed(
-        in space: ProtectionSpace, at respondent: Respondent, _ memory: CredentialMemory
+        in space: ProtectionSpace, at respondent: Respondent, _ context: FetchContext
     ) -> [Persistence] {
-        let allowed = persistenceAllowed(in: space, memory)
+        let allowed = persistenceAllowed(in: space, context)
         return mayKeepForGood(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
     }
 
-    private func persistenceAllowed(in space: ProtectionSpace, _ memory: CredentialMemory) -> [Persistence] {
+    private func persistenceAllowed(in space: ProtectionSpace, _ context: FetchContext) -> [Persistence] {
         if space.authenticationMethod == .serverTrust {
-            return mayRememberTrust(memory) ? [.none, .forSession, .permanent] : [.none]
+            return mayRememberTrust(context) ? [.none, .forSession, .permanent] : [.none]
         }
-        guard mayUseStorage(for: space, memory) else { return [.none] }
+        guard mayUseStorage(for: space, context) else { return [.none] }
         switch space.authenticationMethod {
         case .other, .negotiate, .serverTrust: return [.none]
         case .bearer, .clientCertificate: return [.none, .forSession]
         // An item of the keyring without a realm is for every realm.
         case .httpBasic where space.lacksRealm: return [.none, .forSession]
         case .httpBasic, .httpDigest, .ntlm:
-            return memory.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
+            return context.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
         }
     }
 }

@@ -7,7 +7,7 @@ extension FetchMachine {
 
     /// What is known about the server of a new hop. A decision that somebody made for this fetch goes with it to the same
     /// origin only.
-    mutating func enterConnection(from previous: Origin?, _ memory: CredentialMemory, now: Duration) {
+    mutating func enterConnection(from previous: Origin?, _ context: FetchContext) {
         let origin = hop.url.origin
         let before = previous == origin ? outgoing : Outgoing()
         outgoing.trust = nil
@@ -17,22 +17,22 @@ extension FetchMachine {
             // Nobody has looked at what else may be wrong with it.
             outgoing.trust = TrustDecision(spkiSha256: pinned, isException: true, persistence: .none, fetch: id)
         } else if plan.trust == .onFailure {
-            outgoing.trust = rememberedTrust(memory)
+            outgoing.trust = rememberedTrust(context)
         }
         if before.trust?.fetch == id { outgoing.trust = before.trust }
         if before.certificate.isOfFetch {
             outgoing.certificate = before.certificate
         } else if !asksFirst(in: server.space(realm: nil, .clientCertificate)),
-            let known = rememberedCertificate(memory), isCertificateConsented(home: known.home, memory, now)
+            let known = rememberedCertificate(context), isCertificateConsented(home: known.home, context)
         {
             outgoing.certificate = .certificate(known.certificate, .session)
         }
     }
 
     /// What is remembered was made for this server.
-    func rememberedTrust(_ memory: CredentialMemory) -> TrustDecision? {
-        guard mayRememberTrust(memory) else { return nil }
-        return memory.decisions.trustedKey(at: hop.url.origin, owner: access.home).map { key in
+    func rememberedTrust(_ context: FetchContext) -> TrustDecision? {
+        guard mayRememberTrust(context) else { return nil }
+        return context.decisions.trustedKey(at: hop.url.origin, owner: access.home).map { key in
             TrustDecision(
                 spkiSha256: key.spkiSha256, isException: true,
                 persistence: key.isPermanent ? .permanent : .forSession, fetch: nil)
@@ -40,20 +40,20 @@ extension FetchMachine {
     }
 
     /// Even that there is one is nobody's business who may not use it.
-    func proposesCertificate(_ memory: CredentialMemory) -> Bool {
-        rememberedCertificate(memory).map { access.subject == nil || $0.home == access.homeOfCertificates } ?? false
+    func proposesCertificate(_ context: FetchContext) -> Bool {
+        rememberedCertificate(context).map { access.subject == nil || $0.home == access.homeOfCertificates } ?? false
     }
 
     /// What the session has, and in whose part.
     func rememberedCertificate(
-        _ memory: CredentialMemory
+        _ context: FetchContext
     ) -> (certificate: CertificateCredential, home: Partition?)? {
         let space = server.space(realm: nil, .clientCertificate)
-        guard mayUseStorage(for: space, memory), mayShowCertificates, !hasOwnCertificate, !isCertificateRefused else {
+        guard mayUseStorage(for: space, context), mayShowCertificates, !hasOwnCertificate, !isCertificateRefused else {
             return nil
         }
         for part in access.readableForCertificates {
-            let known = memory.decisions.certificate(at: hop.url.origin, owner: part)
+            let known = context.decisions.certificate(at: hop.url.origin, owner: part)
             if let known, !target(server).hasRefused(known) { return (known, part) }
         }
         return nil
@@ -91,99 +91,99 @@ extension FetchMachine {
 
     /// A response has come: what the connection was made with is good.
     mutating func noteConnection(
-        _ response: TransferResponse, _ now: Duration, _ memory: inout CredentialMemory
+        _ response: TransferResponse, _ context: inout FetchContext
     ) {
         guard hop.url.origin.scheme == .https, !response.isFromProxy else { return }
         if case .certificate(var certificate, let source) = outgoing.certificate, response.status != 400 {
             certificate.acceptedContent = response.clientCertificate
             if source != .session || response.clientCertificateRequest != nil { hasAuthenticated = true }
             let space = server.space(realm: nil, .clientCertificate)
-            if source != .session { judge(space, nil, isAccepted: true, &memory) }
-            let isCurrent = outgoing.certificateMark.map { memory.forgets.isCurrent($0, for: space) } ?? false
-            if isCurrent, certificate.persistence != .none, source != .session, mayUseStorage(for: space, memory) {
-                let isNews = memory.decisions.remember(
-                    certificate, at: hop.url.origin, owner: access.homeOfCertificates, now: now)
-                if isNews { memory.add(.changed(CredentialChange(.stored, space))) }
+            if source != .session { judge(space, nil, isAccepted: true, &context) }
+            let isCurrent = outgoing.certificateMark.map { context.forgets.isCurrent($0, for: space) } ?? false
+            if isCurrent, certificate.persistence != .none, source != .session, mayUseStorage(for: space, context) {
+                let isNews = context.decisions.remember(
+                    certificate, at: hop.url.origin, owner: access.homeOfCertificates, now: context.now)
+                if isNews { context.add(.changed(CredentialChange(.stored, space))) }
             }
             release(
-                isCurrent ? .accepted(.certificate(certificate, source)) : .passed(declined: []), .connection, &memory)
+                isCurrent ? .accepted(.certificate(certificate, source)) : .passed(declined: []), .connection, &context)
         }
         if let trust = outgoing.trust, trust.fetch != nil, trust.isException, trust.persistence != .none {
-            keep(trust, now, &memory)
+            keep(trust, &context)
         }
-        release(.passed(declined: []), .connection, &memory)
+        release(.passed(declined: []), .connection, &context)
     }
 
     /// Never silently: somebody has said for how long.
-    private mutating func keep(_ trust: TrustDecision, _ now: Duration, _ memory: inout CredentialMemory) {
-        guard mayRememberTrust(memory), let mark = outgoing.trustMark,
-            memory.forgets.isCurrent(mark, for: server.space(realm: nil, .serverTrust))
+    private mutating func keep(_ trust: TrustDecision, _ context: inout FetchContext) {
+        guard mayRememberTrust(context), let mark = outgoing.trustMark,
+            context.forgets.isCurrent(mark, for: server.space(realm: nil, .serverTrust))
         else { return }
         let key = TrustedKey(origin: hop.url.origin, spkiSha256: trust.spkiSha256)
         let isPermanent = trust.persistence == .permanent
-        let known = memory.decisions.trustedKey(at: key.origin, owner: access.home)
+        let known = context.decisions.trustedKey(at: key.origin, owner: access.home)
         if let known, known.spkiSha256 == key.spkiSha256, known.isPermanent || !isPermanent { return }
-        memory.decisions.trust(key, isPermanent: isPermanent, owner: access.home, now: now)
-        memory.add(.changed(CredentialChange(.stored, server.space(realm: nil, .serverTrust))))
-        if isPermanent || known?.isPermanent == true { memory.add(.keepTrust(memory.decisions.permanentKeys)) }
+        context.decisions.trust(key, isPermanent: isPermanent, owner: access.home, now: context.now)
+        context.add(.changed(CredentialChange(.stored, server.space(realm: nil, .serverTrust))))
+        if isPermanent || known?.isPermanent == true { context.add(.keepTrust(context.decisions.permanentKeys)) }
     }
 
     // MARK: A transfer that failed
 
     /// The question that a failure raises; `nil` where it is just a failure.
     mutating func question(
-        about failure: TransferFailure, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        about failure: TransferFailure, _ context: inout FetchContext
     ) -> FetchStep? {
         let outcome = Question.Outcome.failure(FetchFailure(failure))
         if let request = failure.clientCertificateRequest {
             targets[server, default: TargetRecord()].certificateRequest = request
         }
         if failure.kind == .serverNotTrusted, let facts = failure.serverTrust, !facts.chain.isEmpty {
-            return raise(Question(.serverTrust(facts), outcome), environment, &memory)
+            return raise(Question(.serverTrust(facts), outcome), &context)
         }
         switch failure.cause {
         case .clientCertificateRequired where outgoing.certificate == .undecided:
-            return raise(Question(.clientCertificate(certificateRequest), outcome), environment, &memory)
+            return raise(Question(.clientCertificate(certificateRequest), outcome), &context)
         case .clientCertificateUnreadable, .clientKeyMismatch:
-            return certificateFailed(failure, .certificateNotUsable, environment, &memory)
+            return certificateFailed(failure, .certificateNotUsable, &context)
         case .clientCertificateChanged:
-            return certificateFailed(failure, .certificateChanged, environment, &memory)
+            return certificateFailed(failure, .certificateChanged, &context)
         case .clientKeyExposed:
-            return certificateFailed(failure, .keyExposed, environment, &memory)
+            return certificateFailed(failure, .keyExposed, &context)
         case .clientKeyPassphraseWrong:
-            return certificateFailed(failure, .passphraseWrong, environment, &memory)
+            return certificateFailed(failure, .passphraseWrong, &context)
         case .tokenPINNotTried:
-            return certificateFailed(failure, .pinNotTried, environment, &memory)
+            return certificateFailed(failure, .pinNotTried, &context)
         case .clientCertificateRefused:
-            return certificateFailed(failure, .certificateRefused, environment, &memory)
+            return certificateFailed(failure, .certificateRefused, &context)
         case .proxyLoginRefused:
             guard let endpoint = route?.endpoint, endpoint.type == .socks else { return nil }
             let offers = OfferList(socks: endpoint)
-            return challenged(Question(.login(offers, .proxy), outcome), offers, .proxy, environment, &memory)
+            return challenged(Question(.login(offers, .proxy), outcome), offers, .proxy, &context)
         case .noTicket, .charactersUnsupported:
-            return technicalFailure(nil, environment, &memory)
+            return technicalFailure(nil, &context)
         case .channelChanged(let serverEndPoint):
-            return bindAgain(serverEndPoint, environment, &memory)
-                ?? technicalFailure(FetchFailure(failure), environment, &memory)
+            return bindAgain(serverEndPoint, &context)
+                ?? technicalFailure(FetchFailure(failure), &context)
         case .ntlmChallengeUnusable, .ntlmNotContinued:
-            return technicalFailure(FetchFailure(failure), environment, &memory)
+            return technicalFailure(FetchFailure(failure), &context)
         default:
             return nil
         }
     }
 
     mutating func raise(
-        _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         rounds += 1
-        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(server, &memory) }
-        return choose(question, environment, &memory)
+        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(server, &context) }
+        return choose(question, &context)
     }
 
     /// One of several servers behind the name, or somebody in between: to that one a ticket that names its own certificate is of
     /// no use anywhere else.
     private mutating func bindAgain(
-        _ serverEndPoint: [UInt8]?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ serverEndPoint: [UInt8]?, _ context: inout FetchContext
     ) -> FetchStep? {
         guard var attempt = outgoing.server, attempt.challenge == .negotiate, let serverEndPoint,
             attempt.rebindings < Limits.channelChanges
@@ -191,24 +191,24 @@ extension FetchMachine {
         attempt.rebindings += 1
         attempt.serverEndPoint = serverEndPoint
         outgoing.server = attempt
-        return transfer(environment, &memory)
+        return transfer(&context)
     }
 
     /// Rule 8 of the order of schemes (security rules, 6.7): a login that could not even be made leads to a question, and never
     /// silently to a weaker scheme.
     /// - Parameter obstacle: the result where nobody is asked; `nil` for the response that challenged.
     private mutating func technicalFailure(
-        _ obstacle: FetchFailure?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ obstacle: FetchFailure?, _ context: inout FetchContext
     ) -> FetchStep? {
         guard var question = handshakeQuestion, let (attempt, side) = outgoing.handshake, !attempt.isAccepted,
             case .login(_, side) = question.kind
         else { return nil }
         outgoing[side] = nil
-        memory.turns.endTrial(by: id, in: attempt.space)
+        context.turns.endTrial(by: id, in: attempt.space)
         let challenger = attempt.challenger
         targets[challenger, default: TargetRecord()].noteRejection(of: attempt.challenge, in: attempt.space)
         targets[challenger, default: TargetRecord()].asksBeforeWeaker = true
         question.obstacle = obstacle
-        return choose(question, environment, &memory)
+        return choose(question, &context)
     }
 }

@@ -5,19 +5,19 @@ internal import WatchwordProtocol
 extension FetchMachine {
     /// Whether what comes from `source` is kept for others than this client: what was typed in for its fetches, or came with
     /// them, needs no consent.
-    private func needsConsent(_ candidate: Candidate, in space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
+    private func needsConsent(_ candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> Bool {
         guard access.subject != nil, !isBrought(candidate.source) else { return false }
         guard candidate.source == .session else { return true }
         if let home = candidate.home { return home != access.home }
-        return !memory.session.wasBrought(candidate.credential, for: space, by: access.holder)
+        return !context.session.wasBrought(candidate.credential, for: space, by: access.holder)
     }
 
     func isBrought(_ source: CredentialSource) -> Bool { [.explicit, .url, .client, .agent].contains(source) }
 
     /// What is known; `nil` where somebody has to be asked.
-    private func consent(to use: GrantBook.Use, _ memory: CredentialMemory, _ now: Duration) -> Bool? {
+    private func consent(to use: GrantBook.Use, _ context: FetchContext) -> Bool? {
         if let known = consents[use] { return known }
-        switch memory.grants.consent(to: use, of: access, now: now) {
+        switch context.grants.consent(to: use, of: access, now: context.now) {
         case .session, .always: return true
         case .no, .once: return false
         case nil: return plan.interaction == .none ? false : nil
@@ -26,40 +26,39 @@ extension FetchMachine {
 
     /// Whether it may be used without asking anybody.
     func isConsented(
-        _ candidate: Candidate, in space: ProtectionSpace, _ memory: CredentialMemory, _ now: Duration
+        _ candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext
     ) -> Bool {
-        !needsConsent(candidate, in: space, memory) || consent(to: Self.use(candidate, space), memory, now) == true
+        !needsConsent(candidate, in: space, context) || consent(to: Self.use(candidate, space), context) == true
     }
 
-    func isConsented(_ attempt: Attempt, _ memory: CredentialMemory, _ now: Duration) -> Bool {
+    func isConsented(_ attempt: Attempt, _ context: FetchContext) -> Bool {
         let candidate = Candidate(credential: attempt.credential, source: attempt.source, home: attempt.home)
-        return isConsented(candidate, in: attempt.space, memory, now)
+        return isConsented(candidate, in: attempt.space, context)
     }
 
     /// Somebody has said no in the course of this fetch, or would not be asked.
-    func isRefused(_ candidate: Candidate, in space: ProtectionSpace, _ memory: CredentialMemory) -> Bool {
-        needsConsent(candidate, in: space, memory) && consents[Self.use(candidate, space)] == false
+    func isRefused(_ candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> Bool {
+        needsConsent(candidate, in: space, context) && consents[Self.use(candidate, space)] == false
     }
 
     /// Before a candidate is sent: the question, where there is one. What may not be used is chosen no more.
     mutating func confirm(
-        _ candidate: Candidate, in space: ProtectionSpace, _ question: Question, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
+        _ candidate: Candidate, in space: ProtectionSpace, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep? {
-        guard needsConsent(candidate, in: space, memory) else { return nil }
-        return confirm(candidate.source, Self.use(candidate, space), question, environment, &memory)
+        guard needsConsent(candidate, in: space, context) else { return nil }
+        return confirm(candidate.source, Self.use(candidate, space), question, &context)
     }
 
     /// Before a certificate is shown that is in this part of the session.
     mutating func confirmCertificate(
-        home: Partition?, _ question: Question, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        home: Partition?, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep? {
         guard access.subject != nil, home != access.homeOfCertificates else { return nil }
-        return confirm(.session, certificateUse, question, environment, &memory)
+        return confirm(.session, certificateUse, question, &context)
     }
 
-    func isCertificateConsented(home: Partition?, _ memory: CredentialMemory, _ now: Duration) -> Bool {
-        access.subject == nil || home == access.homeOfCertificates || consent(to: certificateUse, memory, now) == true
+    func isCertificateConsented(home: Partition?, _ context: FetchContext) -> Bool {
+        access.subject == nil || home == access.homeOfCertificates || consent(to: certificateUse, context) == true
     }
 
     var isCertificateRefused: Bool { consents[certificateUse] == false }
@@ -69,21 +68,20 @@ extension FetchMachine {
     }
 
     private mutating func confirm(
-        _ source: CredentialSource, _ use: GrantBook.Use, _ question: Question, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
+        _ source: CredentialSource, _ use: GrantBook.Use, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep? {
-        switch consent(to: use, memory, environment.now) {
+        switch consent(to: use, context) {
         case true?: return nil
         case false?:
             consents[use] = false
-            return choose(question, environment, &memory)
+            return choose(question, &context)
         case nil:
-            guard let subject = access.subject else { return unexpected(&memory) }
+            guard let subject = access.subject else { return unexpected(&context) }
             // One window at a time for what one program wants to use, and for what all want that nobody tells from others.
-            var key = turnKey(for: use.space, source == .ambient ? .own : .find, memory)
+            var key = turnKey(for: use.space, source == .ambient ? .own : .find, context)
             (key.user, key.client) = (nil, access.isNameless ? .nameless : key.client)
-            guard takeTurn(key, &memory) else { return wait(question, at: .line(key), environment, &memory) }
-            state = .confirming(question, use, epoch: memory.grants.epoch)
+            guard takeTurn(key, &context) else { return wait(question, at: .line(key), &context) }
+            state = .confirming(question, use, epoch: context.grants.epoch)
             let request = ConsentRequest(
                 subject: subject, space: use.space, user: use.user, source: source, url: hop.url.text,
                 method: hop.method)
@@ -93,24 +91,24 @@ extension FetchMachine {
 
     /// The answer to the last `confirm`; `nil` when nobody has given one. More than is allowed counts as the most that is.
     mutating func confirmed(
-        _ consent: Consent?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ consent: Consent?, _ context: inout FetchContext
     ) -> FetchStep {
         guard case .confirming(let question, let use, let epoch) = state, let subject = access.subject else {
-            return unexpected(&memory)
+            return unexpected(&context)
         }
-        time.endQueue(environment.now)
+        time.endQueue(context.now)
         if let consent {
             // Said before everything was forgotten, it is good for no longer than this fetch.
-            let isCurrent = epoch == memory.grants.epoch
+            let isCurrent = epoch == context.grants.epoch
             let known = consent == .no ? consent : isCurrent ? subject.most(upTo: consent) : .once
-            if memory.grants.note(known, to: use, of: access, now: environment.now) { memory.add(.keepGrants) }
+            if context.grants.note(known, to: use, of: access, now: context.now) { context.add(.keepGrants) }
             // What lasts longer is looked up each time: it may be revoked.
             if known == .once || known == .no { consents[use] = known == .once }
         } else {
-            memory.grants.noteUnanswered(use, of: access, now: environment.now)
+            context.grants.noteUnanswered(use, of: access, now: context.now)
             consents[use] = false
         }
-        return choose(question, environment, &memory)
+        return choose(question, &context)
     }
 
     /// Whether what this client says by itself may be kept for good, for everybody: a program in a sandbox speaks for itself.

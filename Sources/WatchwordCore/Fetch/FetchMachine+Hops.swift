@@ -4,42 +4,42 @@ internal import WatchwordProtocol
 extension FetchMachine {
     /// A new URL: nothing of the last one goes along but what is for the same place.
     mutating func enterHop(
-        from previous: Origin?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory,
+        from previous: Origin?, _ context: inout FetchContext,
         events: [FetchEvent]
     ) -> FetchStep {
         let before = route
-        route = proxyRoute(environment.proxy)
+        route = proxyRoute(context.environment.proxy)
         if route != before { outgoing.proxy = nil }
         outgoing.server = nil
         handshakeQuestion = nil
         do throws(FetchFailure) {
-            if let route { try environment.hosts.check(route) }
+            if let route { try context.environment.hosts.check(route) }
         } catch {
-            return fail(error, &memory)
+            return fail(error, &context)
         }
-        enterConnection(from: previous, memory, now: environment.now)
-        return startHop(environment, &memory, events: events)
+        enterConnection(from: previous, context)
+        return startHop(&context, events: events)
     }
 
     /// Before the first request of a hop: what the session has for those on the way.
     mutating func startHop(
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory, events: [FetchEvent]
+        _ context: inout FetchContext, events: [FetchEvent]
     ) -> FetchStep {
-        memory.session.wallTime = environment.sinceEpoch
+        context.session.wallTime = context.environment.sinceEpoch
         for side in Side.allCases where outgoing[side] == nil {
-            if side == .server, let own = unaskedAttempt(environment, memory) {
+            if side == .server, let own = unaskedAttempt(context) {
                 outgoing.server = own
                 continue
             }
             guard let challenger = challenger(at: side),
-                let attempt = preemptiveAttempt(at: challenger, environment, memory)
+                let attempt = preemptiveAttempt(at: challenger, context)
             else { continue }
-            if let consultation = nextConsultation(for: attempt.space, memory) {
+            if let consultation = nextConsultation(for: attempt.space, context) {
                 return consult(consultation, then: .hop(events))
             }
-            if mayUseStorage(for: attempt.space, memory) { outgoing[side] = attempt }
+            if mayUseStorage(for: attempt.space, context) { outgoing[side] = attempt }
         }
-        var step = transfer(environment, &memory)
+        var step = transfer(&context)
         step.events.insert(contentsOf: events, at: 0)
         return step
     }
@@ -60,47 +60,47 @@ extension FetchMachine {
     // MARK: Requests
 
     /// Sends what `outgoing` holds.
-    mutating func transfer(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
-        dropStored(&memory, now: environment.now)
-        if let obstacle = bodyObstacle(&memory) ?? foreignCertificate(&memory) { return obstacle }
-        if let step = awaitVerdict(environment, &memory) { return step }
+    mutating func transfer(_ context: inout FetchContext) -> FetchStep {
+        dropStored(&context)
+        if let obstacle = bodyObstacle(&context) ?? foreignCertificate(&context) { return obstacle }
+        if let step = awaitVerdict(&context) { return step }
         let timeout = time.left
-        guard timeout > .zero else { return timedOut(&memory) }
+        guard timeout > .zero else { return timedOut(&context) }
         time.noteRequest()
-        state = .transferring(since: environment.now)
+        state = .transferring(since: context.now)
         exchanges += 1
-        noteUses(&memory)
+        noteUses(&context)
         var request = TransferRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
             timeout: timeout, maxBodyBytes: plan.maxBodyBytes)
         request.omittedHeaders = plan.omittedHeaders
         request.connectTimeout = plan.connectTimeout
-        request.deniedAddresses = environment.hosts.addresses
+        request.deniedAddresses = context.environment.hosts.addresses
         request.delivery = plan.delivery
         request.decompresses = plan.decompresses
         request.maxBytesPerSecond = plan.maxBytesPerSecond
         request.lowSpeed = plan.lowSpeed
-        request.proxy = proxyRequest(environment, &memory)
+        request.proxy = proxyRequest(&context)
         // A proxy that forwards it rewrites the request line: the server sees the origin form, whatever the proxy is given.
         let hop = hop
         request.authorization = outgoing.server?.authorization(
             for: DigestRequest(method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? []),
-            environment, nonces: &memory.session.nonces)
+            context.environment, nonces: &context.session.nonces)
         outgoing.proofs = [outgoing.server, isTunnel ? nil : outgoing.proxy].compactMap { ResponseProof($0) }
         request.proofs = outgoing.proofs
-        request.handshake = outgoing.handshake?.attempt.handshake(environment.schemes)
-        request.needsNewConnection = needsNewConnection(now: environment.now)
+        request.handshake = outgoing.handshake?.attempt.handshake(context.environment.schemes)
+        request.needsNewConnection = needsNewConnection(now: context.now)
         if hop.url.origin.scheme == .https { secure(&request) }
         let marks = marks(request)
         // libcurl continues a login by NTLM on any connection of the identity that was logged in before.
-        if request.needsNewConnection { memory.identities.forget { $0 == marks } }
-        request.identity = memory.identities.identity(for: marks, now: environment.now)
+        if request.needsNewConnection { context.identities.forget { $0 == marks } }
+        request.identity = context.identities.identity(for: marks, now: context.now)
         let events = plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, outgoing))] : []
         return FetchStep(.transfer(request), events: events)
     }
 
     private mutating func proxyRequest(
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ context: inout FetchContext
     ) -> ProxyRequest? {
         guard let endpoint = route?.endpoint else { return nil }
         var proxy = ProxyRequest(kind: endpoint.kind, host: endpoint.host.string, port: endpoint.port)
@@ -115,7 +115,7 @@ extension FetchMachine {
             ? DigestRequest(method: "CONNECT", target: tunnel)
             : DigestRequest(method: hop.method, target: hop.url.text, body: hop.body?.bytes ?? [])
         proxy.authorization = outgoing.proxy?.authorization(
-            for: request, environment, nonces: &memory.session.nonces)
+            for: request, context.environment, nonces: &context.session.nonces)
         return proxy
     }
 
@@ -138,77 +138,77 @@ extension FetchMachine {
 
     /// The proxy has let the request pass. A failure when it could not prove that it knows the password.
     mutating func noteProxyAcceptance(
-        _ response: TransferResponse, _ now: Duration, _ memory: inout CredentialMemory
+        _ response: TransferResponse, _ context: inout FetchContext
     ) -> FetchFailure? {
         guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else {
             return nil
         }
-        defer { memory.turns.endTrial(by: id, in: attempt.space) }
+        defer { context.turns.endTrial(by: id, in: attempt.space) }
         if let exchange = attempt.digestExchange, !isTunnel {
             let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                 return .serverNotAuthentic(attempt.challenger)
             }
-            follow(exchange, info, &attempt, &memory)
+            follow(exchange, info, &attempt, &context)
         }
         // What comes through a tunnel is the server's, whatever it says.
         guard isTunnel || response.status == 401 || response.showsAcceptance else { return nil }
-        accept(&attempt, path: "/", isProven: !isTunnel || !response.usedKeptConnection, now, &memory)
+        accept(&attempt, path: "/", isProven: !isTunnel || !response.usedKeptConnection, &context)
         outgoing.proxy = attempt
         return nil
     }
 
     /// The proxy has let the tunnel through, if it was the server at its end that found fault.
-    mutating func noteTunnel(_ failure: TransferFailure, _ now: Duration, _ memory: inout CredentialMemory) {
+    mutating func noteTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
         guard isTunnel, failure.isOfServer, var attempt = outgoing.proxy else { return }
-        accept(&attempt, path: "/", isProven: true, now, &memory)
+        accept(&attempt, path: "/", isProven: true, &context)
         outgoing.proxy = attempt
     }
 
     /// A response that does not challenge: accepts the attempt, redirects, or is the result.
     mutating func settle(
-        _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ response: TransferResponse, _ context: inout FetchContext
     ) -> FetchStep {
         if var attempt = outgoing.server {
             if let exchange = attempt.digestExchange {
                 let info = AuthenticationInfo(fields: response.values(of: "Authentication-Info"))
                 guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
-                    return fail(.serverNotAuthentic(server), &memory)
+                    return fail(.serverNotAuthentic(server), &context)
                 }
-                if response.showsAcceptance { follow(exchange, info, &attempt, &memory) }
+                if response.showsAcceptance { follow(exchange, info, &attempt, &context) }
             }
             if response.showsAcceptance {
                 hasAuthenticated = true
                 if attempt.isUnasked {
                     // Nobody knows in which realm, or whether the server has looked at it: nothing is remembered.
                     attempt.isAccepted = true
-                    memory.turns.endTrial(by: id, in: attempt.space, .taken)
+                    context.turns.endTrial(by: id, in: attempt.space, .taken)
                 } else {
                     let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection
-                    accept(&attempt, path: hop.url.path, isProven: isProven, environment.now, &memory)
+                    accept(&attempt, path: hop.url.path, isProven: isProven, &context)
                 }
             }
             outgoing.server = attempt
         }
-        memory.turns.endTrial(by: id)
-        return redirect(response, environment, &memory) ?? finish(response, &memory)
+        context.turns.endTrial(by: id)
+        return redirect(response, &context) ?? finish(response, &context)
     }
 
     private mutating func accept(
-        _ attempt: inout Attempt, path: ExactText, isProven: Bool, _ now: Duration, _ memory: inout CredentialMemory
+        _ attempt: inout Attempt, path: ExactText, isProven: Bool, _ context: inout FetchContext
     ) {
-        if !attempt.isAccepted { judge(attempt, isAccepted: true, &memory) }
+        if !attempt.isAccepted { judge(attempt, isAccepted: true, &context) }
         attempt.isAccepted = true
-        if isProven { attempt.provenAt = now }
-        let isCurrent = isCurrent(attempt, memory)
-        memory.turns.endTrial(by: id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
-        memory.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger, path: path)
-        if isCurrent { remember(attempt, path: path, isProven: isProven, now, &memory) }
+        if isProven { attempt.provenAt = context.now }
+        let isCurrent = isCurrent(attempt, context)
+        context.turns.endTrial(by: id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
+        context.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger, path: path)
+        if isCurrent { remember(attempt, path: path, isProven: isProven, &context) }
         // A value that a client has made answers one challenge, and not those of the others.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }
         release(
             isForOthers && isCurrent ? .accepted(.login(attempt.credential, attempt.source)) : .passed(declined: []),
-            TurnSlot(attempt.space), &memory)
+            TurnSlot(attempt.space), &context)
     }
 
     // MARK: The end
@@ -220,13 +220,13 @@ extension FetchMachine {
 
     /// - Parameter unanswered: why nobody was asked about this response.
     mutating func finish(
-        _ response: TransferResponse, unanswered: Unanswered? = nil, _ memory: inout CredentialMemory
+        _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
     ) -> FetchStep {
         if let bytes = response.unwantedBodyBytes, bytes > plan.maxBodyBytes {
             let text = "The response of \(server.text) is larger than \(plan.maxBodyBytes) bytes."
-            return fail(FetchFailure(.tooLarge, text), &memory)
+            return fail(FetchFailure(.tooLarge, text), &context)
         }
-        leave(&memory)
+        leave(&context)
         state = .finished
         func accepted(_ attempt: Attempt?) -> FetchRunResult.Authentication? {
             attempt.flatMap { $0.isAccepted ? $0.authentication : nil }
@@ -239,16 +239,16 @@ extension FetchMachine {
             .finish(result), events: [.responded(status: response.status, headers: response.headers)])
     }
 
-    mutating func fail(_ failure: FetchFailure, _ memory: inout CredentialMemory) -> FetchStep {
-        leave(&memory)
+    mutating func fail(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+        leave(&context)
         state = .finished
         return FetchStep(.fail(failure))
     }
 
-    mutating func tooManyAttempts(_ challenger: Challenger, _ memory: inout CredentialMemory) -> FetchStep {
+    mutating func tooManyAttempts(_ challenger: Challenger, _ context: inout FetchContext) -> FetchStep {
         let text =
             "\(challenger.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
-        return fail(FetchFailure(.tooManyAttempts, text), &memory)
+        return fail(FetchFailure(.tooManyAttempts, text), &context)
     }
 }
 

@@ -18,24 +18,23 @@ extension FetchMachine {
     /// The stored credentials among which whoever is asked may choose; empty where the proposed one is all there is, and for
     /// a fetch that may not use what is stored.
     func knownCredentials(
-        for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ memory: CredentialMemory,
-        _ now: Duration
+        for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> [KnownCredential] {
         let challenger = Challenger(space)
-        guard mayUseStorage(for: space, memory), !isDowngrade(asked, challenger, memory) else { return [] }
+        guard mayUseStorage(for: space, context), !isDowngrade(asked, challenger, context) else { return [] }
         var known: [KnownCredential] = []
         let isStrongEnough = { (pattern: SpacePattern) in
-            !isDowngrade(asked, challenger, memory, AcceptedStrength.Reach(pattern))
+            !isDowngrade(asked, challenger, context, AcceptedStrength.Reach(pattern))
         }
         let choices =
-            sessionChoices(space, challenger, memory, now, where: isStrongEnough)
-            + keyringChoices(space, challenger, memory, now, where: isStrongEnough)
+            sessionChoices(space, challenger, context, where: isStrongEnough)
+            + keyringChoices(space, challenger, context, where: isStrongEnough)
         for one in choices {
             // The session's copy of an item of the keyring stands for both.
             let isThere = known.contains { $0.candidate.credential.account == one.candidate.credential.account }
             guard !isThere, one.candidate.credential.form == .password,
-                isUsable(one.candidate, for: asked, in: space, memory),
-                isConsented(one.candidate, in: space, memory, now)
+                isUsable(one.candidate, for: asked, in: space, context),
+                isConsented(one.candidate, in: space, context)
             else { continue }
             known.append(one)
         }
@@ -48,13 +47,13 @@ extension FetchMachine {
     }
 
     private func sessionChoices(
-        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration,
+        _ space: ProtectionSpace, _ challenger: Challenger, _ context: FetchContext,
         where isMeant: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
         access.readable.flatMap { part in
-            let choices = memory.session.choices(
+            let choices = context.session.choices(
                 for: space, user: namedUser(at: challenger), owner: part, at: challenger, path: path(at: challenger),
-                now: now, where: isMeant)
+                now: context.now, where: isMeant)
             return choices.map { number, credential in
                 KnownCredential(
                     id: .session(number), candidate: Candidate(credential: credential, source: .session, home: part))
@@ -63,15 +62,16 @@ extension FetchMachine {
     }
 
     private func keyringChoices(
-        _ space: ProtectionSpace, _ challenger: Challenger, _ memory: CredentialMemory, _ now: Duration,
+        _ space: ProtectionSpace, _ challenger: Challenger, _ context: FetchContext,
         where isMeant: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
         let matches = KeyringMatches(
-            keyringItems(at: challenger, memory) ?? [], at: challenger, path: path(at: challenger),
-            user: namedUser(at: challenger), time: memory.session.wallTime
+            keyringItems(at: challenger, context) ?? [], at: challenger, path: path(at: challenger),
+            user: namedUser(at: challenger), time: context.session.wallTime
         ) { $0.matches(space) && isMeant($0) }
         return matches.best.compactMap { stored in
-            guard let credential = stored.credential, !memory.keyring.hasRefused(credential, in: space, now: now)
+            guard let credential = stored.credential,
+                !context.keyring.hasRefused(credential, in: space, now: context.now)
             else { return nil }
             let candidate = Candidate(
                 credential: credential, source: .keyring, item: stored.isExact(for: space) ? stored.item.id : nil,
@@ -83,15 +83,15 @@ extension FetchMachine {
     /// One attempt with the stored credential that a respondent has chosen: one of those that the challenge listed.
     mutating func useStored(
         _ id: CredentialID, for asked: AnswerableChallenge, _ offers: OfferList, _ question: Question,
-        _ respondent: Respondent, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ respondent: Respondent, _ context: inout FetchContext
     ) -> FetchStep {
         let space = asked.protectionSpace(at: offers.challenger)
-        memory.session.wallTime = environment.sinceEpoch
+        context.session.wallTime = context.environment.sinceEpoch
         guard var chosen = question.known.first(where: { $0.id == id })?.candidate,
-            mayUse(chosen.source, for: space, memory), !isForgotten(chosen, in: space, memory),
-            isUsable(chosen, for: asked, in: space, memory)
-        else { return ask(question, respondent, problem: .credentialNotKnown, &memory) }
+            mayUse(chosen.source, for: space, context), !isForgotten(chosen, in: space, context),
+            isUsable(chosen, for: asked, in: space, context)
+        else { return ask(question, respondent, problem: .credentialNotKnown, &context) }
         chosen.isAnswer = true
-        return attempt(chosen, for: asked, in: space, question, environment, &memory)
+        return attempt(chosen, for: asked, in: space, question, &context)
     }
 }

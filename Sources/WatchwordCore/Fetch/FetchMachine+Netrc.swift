@@ -5,88 +5,88 @@ extension FetchMachine {
     /// The next step where the file has to be read first; `nil` where nothing of it may be sent, and when it was read.
     mutating func readNetrc(
         for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
-        _ environment: FetchEnvironment, _ memory: CredentialMemory
+        _ context: FetchContext
     ) -> FetchStep? {
-        guard let query = netrcQuery(for: asked, in: space, environment, memory),
-            netrcLogins(at: Challenger(space), memory) == nil
+        guard let query = netrcQuery(for: asked, in: space, context),
+            netrcLogins(at: Challenger(space), context) == nil
         else { return nil }
-        targets[Challenger(space), default: TargetRecord()].netrcLogins = .init(mark: memory.forgets.mark)
-        state = .lookingUp(question, since: environment.now)
+        targets[Challenger(space), default: TargetRecord()].netrcLogins = .init(mark: context.forgets.mark)
+        state = .lookingUp(question, since: context.now)
         return FetchStep(.readNetrc(query))
     }
 
     /// The logins of the file have come: none where it could not be used.
     mutating func foundInNetrc(
-        _ logins: [Netrc.Login], _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ logins: [Netrc.Login], _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .lookingUp(let question, let since) = state else { return unexpected(&memory) }
-        time.noteWait(environment.now - since)
+        guard case .lookingUp(let question, let since) = state else { return unexpected(&context) }
+        time.noteWait(context.now - since)
         targets[challenger(of: question), default: TargetRecord()].netrcLogins?.logins = logins
-        return choose(question, environment, &memory)
+        return choose(question, &context)
     }
 
     /// `nil` before the file was read, and when the configuration has named another one since then.
-    private func netrcLogins(at challenger: Challenger, _ memory: CredentialMemory) -> [Netrc.Login]? {
-        target(challenger).netrcLogins.flatMap { $0.mark < memory.netrcMark ? nil : $0.logins }
+    private func netrcLogins(at challenger: Challenger, _ context: FetchContext) -> [Netrc.Login]? {
+        target(challenger).netrcLogins.flatMap { $0.mark < context.forgets.netrcMark ? nil : $0.logins }
     }
 
     /// The first login of the file that fits; never another one after it was refused, in whatever realm.
     /// - Parameter isForWeaker: as for `storedCandidate`.
     func netrcCandidate(
         for asked: AnswerableChallenge, in space: ProtectionSpace, isForWeaker: Bool = false,
-        _ environment: FetchEnvironment, _ memory: CredentialMemory
+        _ context: FetchContext
     ) -> Candidate? {
         let challenger = Challenger(space)
-        guard netrcQuery(for: asked, in: space, environment, memory) != nil,
-            isForWeaker || mayAnswer(asked, space, memory),
-            !isUndecidedInKeyring(asked, space, memory)
+        guard netrcQuery(for: asked, in: space, context) != nil,
+            isForWeaker || mayAnswer(asked, space, context),
+            !isUndecidedInKeyring(asked, space, context)
         else { return nil }
         let user = namedUser(at: challenger)
-        let first = netrcLogins(at: challenger, memory)?.lazy.filter(\.isSendable).map {
+        let first = netrcLogins(at: challenger, context)?.lazy.filter(\.isSendable).map {
             LoginCredential(user: $0.user, password: $0.password)
         }.first { user?.admits($0.account) ?? true }
         guard let first, !target(challenger).hasRefusedNetrc(first),
-            !memory.keyring.hasRefused(first, at: challenger, now: environment.now)
+            !context.keyring.hasRefused(first, at: challenger, now: context.now)
         else { return nil }
         let candidate = Candidate(credential: first, source: .netrc, home: access.homeOfKeyring)
-        return isUsable(candidate, for: asked, in: space, memory) ? candidate : nil
+        return isUsable(candidate, for: asked, in: space, context) ? candidate : nil
     }
 
     /// An entry names neither a scheme nor a realm: it is for servers and not for proxies, for Basic and Digest, and over plain
     /// http for this machine alone (semantics rules 23 and 25). Where there is a keyring, the file counts only if the keyring was
     /// searched without failure: its default may be another user (rule 26).
     private func netrcQuery(
-        for asked: AnswerableChallenge, in space: ProtectionSpace, _ environment: FetchEnvironment,
-        _ memory: CredentialMemory
+        for asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> NetrcQuery? {
-        guard environment.usesNetrc, mayUseStorage(for: space, memory), case .server(let origin) = Challenger(space),
-            memory.keyring.state == .disabled || isKeyringKnown(at: .server(origin), memory),
+        guard context.environment.usesNetrc, mayUseStorage(for: space, context),
+            case .server(let origin) = Challenger(space),
+            context.keyring.state == .disabled || isKeyringKnown(at: .server(origin), context),
             !isReadable(.server(origin)), [.httpBasic, .httpDigest].contains(asked.authenticationMethod)
         else { return nil }
         return NetrcQuery(origin: origin)
     }
 
-    private func isKeyringKnown(at challenger: Challenger, _ memory: CredentialMemory) -> Bool {
-        keyringItems(at: challenger, memory) != nil
-            && (memory.keyring.isAbsent || target(challenger).keyringItems?.isComplete == true)
+    private func isKeyringKnown(at challenger: Challenger, _ context: FetchContext) -> Bool {
+        keyringItems(at: challenger, context) != nil
+            && (context.keyring.isAbsent || target(challenger).keyringItems?.isComplete == true)
     }
 
     /// An entry is for all realms of its server, and for no scheme that is weaker than one accepted there, nor for a weak
     /// challenge (semantics rule 27).
     private func mayAnswer(
-        _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ memory: CredentialMemory
+        _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ context: FetchContext
     ) -> Bool {
         asked.digest?.protection != .legacy && !space.lacksRealm
-            && !isDowngrade(asked, Challenger(space), memory, .server)
+            && !isDowngrade(asked, Challenger(space), context, .server)
     }
 
     /// Whether several items of the keyring fit equally well: then somebody is asked, and nothing is guessed.
     private func isUndecidedInKeyring(
-        _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ memory: CredentialMemory
+        _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ context: FetchContext
     ) -> Bool {
         let challenger = Challenger(space)
-        return keyringFinding(in: space, memory) { pattern in
-            !isDowngrade(asked, challenger, memory, AcceptedStrength.Reach(pattern))
+        return keyringFinding(in: space, context) { pattern in
+            !isDowngrade(asked, challenger, context, AcceptedStrength.Reach(pattern))
         } == .undecided
     }
 }

@@ -11,13 +11,13 @@ extension FetchMachine {
         }
     }
 
-    mutating func queued(_ environment: FetchEnvironment) { time.noteQueued(environment.now) }
+    mutating func queued(now: Duration) { time.noteQueued(now) }
 
-    mutating func delivered(_ environment: FetchEnvironment) { time.endQueue(environment.now) }
+    mutating func delivered(now: Duration) { time.endQueue(now) }
 
     /// What the fetch waits for while its question is queued. Of the question before it nothing is said: it may be another
     /// program's.
-    func queueWait(_ memory: CredentialMemory) -> FetchWait? {
+    func queueWait(_ context: FetchContext) -> FetchWait? {
         guard let since = queuedSince else { return nil }
         switch state {
         case .asking(let question, _):
@@ -28,8 +28,8 @@ extension FetchMachine {
     }
 
     /// Why the fetch ends in its queue; `nil` where its time is not used up.
-    func queueTimeout(_ environment: FetchEnvironment) -> FetchFailure? {
-        guard let since = queuedSince, time.isUsedUp(at: environment.now, inWaitSince: since) else { return nil }
+    func queueTimeout(now: Duration) -> FetchFailure? {
+        guard let since = queuedSince, time.isUsedUp(at: now, inWaitSince: since) else { return nil }
         return timeoutFailure
     }
 }

@@ -3,7 +3,7 @@ internal import WatchwordProtocol
 /// Fetches of clients that get nothing of the user's.
 extension FetchMachine {
     /// A file or a token is the user's, whoever names it; what a client brings along as text is its own.
-    mutating func foreignCertificate(_ memory: inout CredentialMemory) -> FetchStep? {
+    mutating func foreignCertificate(_ context: inout FetchContext) -> FetchStep? {
         guard case .certificate(let own, let source) = outgoing.certificate,
             plan.isRestricted || !plan.mayNameFiles && source != .agent && source != .session
         else { return nil }
@@ -11,7 +11,7 @@ extension FetchMachine {
         if isText { return nil }
         let text =
             "A client on the restricted socket, or in a sandbox, gives a certificate and its key as PEM text, and not as a file or a token."
-        return fail(FetchFailure(.denied, text), &memory)
+        return fail(FetchFailure(.denied, text), &context)
     }
 }
 

@@ -4,28 +4,28 @@ internal import WatchwordProtocol
 /// never sends a credential.
 extension FetchMachine {
     /// Nobody answers the last `ask`. The next respondent has the question; after the last one the challenge is the result.
-    mutating func unanswered(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
-        guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
-        time.endQueue(environment.now)
+    mutating func unanswered(_ context: inout FetchContext) -> FetchStep {
+        guard case .asking(var question, let respondent) = state else { return unexpected(&context) }
+        time.endQueue(context.now)
         question.declined.noteSilence(of: respondent)
-        return choose(question, environment, &memory)
+        return choose(question, &context)
     }
 
     /// Whom the last `ask` is for cannot be asked. The next respondent has the question, as after `default`.
     mutating func notAsked(
-        _ cause: Unanswered.NoRespondent, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ cause: Unanswered.NoRespondent, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
-        time.endQueue(environment.now)
+        guard case .asking(var question, let respondent) = state else { return unexpected(&context) }
+        time.endQueue(context.now)
         question.declined.noteUnasked(respondent, because: cause)
-        return choose(question, environment, &memory)
+        return choose(question, &context)
     }
 
     /// Rule 28: why nobody was asked to log in; `nil` where somebody was.
-    func unanswered(_ question: Question, _ memory: CredentialMemory) -> Unanswered? {
+    func unanswered(_ question: Question, _ context: FetchContext) -> Unanswered? {
         guard case .login(let offers, let side) = question.kind, !question.declined.wasAnybodyAsked else { return nil }
         let schemes = offers.verdicts.map { verdict -> Unanswered.Scheme in
-            let hasNoTicket = verdict.isNegotiate && !hasTicket(at: offers.challenger, memory)
+            let hasNoTicket = verdict.isNegotiate && !hasTicket(at: offers.challenger, context)
             return Unanswered.Scheme(verdict.scheme, verdict.refusal ?? (hasNoTicket ? .noTicket : .noRespondent))
         }
         guard !schemes.isEmpty else { return nil }
@@ -34,8 +34,8 @@ extension FetchMachine {
         return Unanswered(schemes: schemes, cause: cause, isOfProxy: side == .proxy)
     }
 
-    private func hasTicket(at challenger: Challenger, _ memory: CredentialMemory) -> Bool {
-        ownCandidate(for: .negotiate, in: AnswerableChallenge.negotiate.protectionSpace(at: challenger), memory) != nil
+    private func hasTicket(at challenger: Challenger, _ context: FetchContext) -> Bool {
+        ownCandidate(for: .negotiate, in: AnswerableChallenge.negotiate.protectionSpace(at: challenger), context) != nil
     }
 
     private func noRespondent(_ question: Question) -> Unanswered.NoRespondent {

@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 extension FetchMachine {
     /// `nil` where it has to wait for a challenge: over plain http to another machine or through a proxy, after a redirect, where the server has
     /// accepted something stronger before, and for what only answers a challenge.
-    func unaskedAttempt(_ environment: FetchEnvironment, _ memory: CredentialMemory) -> Attempt? {
+    func unaskedAttempt(_ context: FetchContext) -> Attempt? {
         guard plan.preemption == .always, redirects == 0, let credential = plan.credential, !isReadable(server) else {
             return nil
         }
@@ -18,16 +18,16 @@ extension FetchMachine {
         var space = challenge.protectionSpace(at: server)
         space.realm = nil
         guard plan.methods?.contains(space.authenticationMethod) ?? true,
-            environment.schemes.allow(space.authenticationMethod, at: server),
-            challenge.canCarry(credential, at: server), problem(with: credential, at: server, memory) == nil,
-            !isDowngrade(challenge, server, memory, .server), !target(server).hasRefused(credential, in: space),
-            !memory.refusals.hasRefused(credential, in: space, since: lastRefusalBefore)
+            context.environment.schemes.allow(space.authenticationMethod, at: server),
+            challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
+            !isDowngrade(challenge, server, context, .server), !target(server).hasRefused(credential, in: space),
+            !context.refusals.hasRefused(credential, in: space, since: lastRefusalBefore)
         else { return nil }
         var attempt = Attempt(
             challenge, space, Candidate(credential: credential, source: .explicit, home: access.home))
         attempt.isPreemptive = true
         attempt.isUnasked = true
-        attempt.mark = memory.forgets.mark
+        attempt.mark = context.forgets.mark
         return attempt
     }
 }

@@ -85,121 +85,121 @@ struct FetchMachine: Sendable {
 
     // MARK: Events
 
-    mutating func start(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep {
-        guard case .ready = state else { return unexpected(&memory) }
-        return enterHop(from: nil, environment, &memory, events: [])
+    mutating func start(_ context: inout FetchContext) -> FetchStep {
+        guard case .ready = state else { return unexpected(&context) }
+        return enterHop(from: nil, &context, events: [])
     }
 
     /// A transfer gave a response.
     mutating func received(
-        _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ response: TransferResponse, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .transferring(let since) = state else { return unexpected(&memory) }
-        time.noteNetwork(environment.now - since)
+        guard case .transferring(let since) = state else { return unexpected(&context) }
+        time.noteNetwork(context.now - since)
         bodyState = response.requestBody
-        var step = judged(response, environment, &memory)
+        var step = judged(response, &context)
         if plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
         return step
     }
 
     /// A challenge of the proxy or the server, or a response that is none.
     private mutating func judged(
-        _ response: TransferResponse, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ response: TransferResponse, _ context: inout FetchContext
     ) -> FetchStep {
         if response.isFromProxy, let route, response.status == 407 {
             let fields = response.headers.values(of: "Proxy-Authenticate")
             guard fields.isEmpty else {
-                return challenged(by: .proxy(route.endpoint), .proxy, fields, response, environment, &memory)
+                return challenged(by: .proxy(route.endpoint), .proxy, fields, response, &context)
             }
         }
-        noteConnection(response, environment.now, &memory)
-        if let failure = noteProxyAcceptance(response, environment.now, &memory) { return fail(failure, &memory) }
+        noteConnection(response, &context)
+        if let failure = noteProxyAcceptance(response, &context) { return fail(failure, &context) }
         let fields = response.headers.values(of: "WWW-Authenticate")
         if response.status == 401, !fields.isEmpty {
-            return challenged(by: server, .server, fields, response, environment, &memory)
+            return challenged(by: server, .server, fields, response, &context)
         }
-        return settle(response, environment, &memory)
+        return settle(response, &context)
     }
 
     /// A server or a proxy wants to know who asks.
     private mutating func challenged(
         by challenger: Challenger, _ side: Side, _ fields: [String], _ response: TransferResponse,
-        _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ context: inout FetchContext
     ) -> FetchStep {
         let (challenges, malformed) = ChallengeHeader.read(fields)
         let offers = OfferList(
             challenges, malformed: malformed, by: challenger, allowed: plan.methods,
-            keepsConnection: keepsConnection(side, response), isReadable: isReadable(challenger), environment.schemes)
-        return challenged(Question(.login(offers, side), .response(response)), offers, side, environment, &memory)
+            keepsConnection: keepsConnection(side, response), isReadable: isReadable(challenger),
+            context.environment.schemes)
+        return challenged(Question(.login(offers, side), .response(response)), offers, side, &context)
     }
 
     mutating func challenged(
-        _ question: Question, _ offers: OfferList, _ side: Side, _ environment: FetchEnvironment,
-        _ memory: inout CredentialMemory
+        _ question: Question, _ offers: OfferList, _ side: Side, _ context: inout FetchContext
     ) -> FetchStep {
         rounds += 1
-        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(offers.challenger, &memory) }
+        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(offers.challenger, &context) }
         // Nobody waits for a verdict of the server while somebody is asked about the proxy.
-        if side == .proxy, let attempt = outgoing.server { memory.turns.endTrial(by: id, in: attempt.space) }
-        guard let attempt = outgoing[side] else { return choose(question, environment, &memory) }
+        if side == .proxy, let attempt = outgoing.server { context.turns.endTrial(by: id, in: attempt.space) }
+        guard let attempt = outgoing[side] else { return choose(question, &context) }
         outgoing[side] = nil
         if let retry = attempt.retry(offers) {
             outgoing[side] = retry
-            return transfer(environment, &memory)
+            return transfer(&context)
         }
         if let next = attempt.continuation(offers) {
-            memory.turns.endTrial(by: id, in: attempt.space)
-            return goOn(next, after: attempt, question, environment, &memory)
+            context.turns.endTrial(by: id, in: attempt.space)
+            return goOn(next, after: attempt, question, &context)
         }
         if let wanted = attempt.named(by: offers).tooNarrow(offers) {
-            noteTooNarrow(attempt, for: wanted, &memory)
-            return choose(question, environment, &memory)
+            noteTooNarrow(attempt, for: wanted, &context)
+            return choose(question, &context)
         }
-        note(attempt, refusedWith: offers, environment.now, &memory)
-        return choose(question, environment, &memory)
+        note(attempt, refusedWith: offers, &context)
+        return choose(question, &context)
     }
 
     /// A transfer gave none.
     mutating func failed(
-        _ failure: TransferFailure, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ failure: TransferFailure, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .transferring(let since) = state else { return unexpected(&memory) }
-        time.noteNetwork(environment.now - since)
+        guard case .transferring(let since) = state else { return unexpected(&context) }
+        time.noteNetwork(context.now - since)
         bodyState = failure.requestBody
-        noteTunnel(failure, environment.now, &memory)
-        memory.turns.endTrial(by: id)
-        if failure.kind == .requestBodyGone, case .stream? = hop.body { return sendAgain(environment, &memory) }
-        return question(about: failure, environment, &memory) ?? fail(FetchFailure(failure), &memory)
+        noteTunnel(failure, &context)
+        context.turns.endTrial(by: id)
+        if failure.kind == .requestBodyGone, case .stream? = hop.body { return sendAgain(&context) }
+        return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
 
     /// The answer to the last `ask`.
     mutating func answered(
-        _ answer: ChallengeAnswer, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ answer: ChallengeAnswer, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .asking(var question, let respondent) = state else { return unexpected(&memory) }
-        time.endQueue(environment.now)
+        guard case .asking(var question, let respondent) = state else { return unexpected(&context) }
+        time.endQueue(context.now)
         if answer != .useDefault { question.declined.noteAnswer() }
         switch (answer, question.kind) {
         case (.cancel, _):
-            release(.cancelled(by: respondent), answeredBy: respondent, slot(of: question), &memory)
-            return fail(.challengeCancelled(at: challenger(of: question)), &memory)
+            release(.cancelled(by: respondent), answeredBy: respondent, slot(of: question), &context)
+            return fail(.challengeCancelled(at: challenger(of: question)), &context)
         case (.useDefault, _):
             question.declined.noteDefault(of: respondent)
-            return choose(question, environment, &memory)
+            return choose(question, &context)
         case (_, .serverTrust(let facts)):
-            return answered(answer, by: respondent, about: facts, question, environment, &memory)
+            return answered(answer, by: respondent, about: facts, question, &context)
         case (_, .clientCertificate):
-            return answeredAboutCertificate(answer, by: respondent, question, environment, &memory)
+            return answeredAboutCertificate(answer, by: respondent, question, &context)
         case (_, .login(let offers, let side)):
-            return answered(answer, by: respondent, offers, side, question, environment, &memory)
+            return answered(answer, by: respondent, offers, side, question, &context)
         }
     }
 
     /// The answer to the last `consult`; `nil` when there is none.
     mutating func consulted(
-        _ answer: Bool?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ answer: Bool?, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .consulting(let consultation, let suspended) = state else { return unexpected(&memory) }
+        guard case .consulting(let consultation, let suspended) = state else { return unexpected(&context) }
         switch (consultation, answer) {
         case (.approveRedirect, _): break
         case (_, nil): noteSilence(about: consultation)
@@ -208,85 +208,85 @@ struct FetchMachine: Sendable {
         case (.useStorage, let answer?): storageAnswer = answer
         }
         switch suspended {
-        case .hop(let events): return startHop(environment, &memory, events: events)
-        case .question(let question): return choose(question, environment, &memory)
+        case .hop(let events): return startHop(&context, events: events)
+        case .question(let question): return choose(question, &context)
         case .redirect(let response, let next):
             return answer == true
-                ? follow(next, after: response, environment, &memory) : finish(response, &memory)
+                ? follow(next, after: response, &context) : finish(response, &context)
         }
     }
 
     /// What the keyring gave to the last `lookUp`; `nil` where it could not be used.
     mutating func found(
-        _ result: [KeyringItem]?, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ result: [KeyringItem]?, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .lookingUp(let question, let since) = state else { return unexpected(&memory) }
-        time.noteWait(environment.now - since)
+        guard case .lookingUp(let question, let since) = state else { return unexpected(&context) }
+        time.noteWait(context.now - since)
         let items = result ?? []
         targets[challenger(of: question), default: TargetRecord()].keyringItems?.note(result)
-        memory.keyring.notePaths(
-            of: items, at: challenger(of: question), time: environment.sinceEpoch, now: environment.now)
-        return choose(question, environment, &memory)
+        context.keyring.notePaths(
+            of: items, at: challenger(of: question), time: context.environment.sinceEpoch, now: context.now)
+        return choose(question, &context)
     }
 
     /// News for a fetch that waits.
     mutating func resumed(
-        _ wake: SpaceTurns.Wake, _ environment: FetchEnvironment, _ memory: inout CredentialMemory
+        _ wake: SpaceTurns.Wake, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .waiting(let paused, let place, let since) = state else { return unexpected(&memory) }
-        time.noteWait(environment.now - since)
+        guard case .waiting(let paused, let place, let since) = state else { return unexpected(&context) }
+        time.noteWait(context.now - since)
         guard case .question(var question) = paused else {
             let isUnasked = paused.side.flatMap { outgoing[$0] }?.isUnasked ?? false
             let isProven = wake.news == .proven || wake.news == .taken && isUnasked
-            return resumedRequest(isProven: isProven, paused, environment, &memory)
+            return resumedRequest(isProven: isProven, paused, &context)
         }
         if case .line(let key) = place, wake.news == .turn { heldTurns[TurnSlot(key.space)] = key }
         question.declined.formUnion(wake.declined)
         switch wake.news {
         case .proven:
-            question.deferred?.provenAt = environment.now
-            return choose(question, environment, &memory)
+            question.deferred?.provenAt = context.now
+            return choose(question, &context)
         case .turn, .lookAgain, .taken:
-            return choose(question, environment, &memory)
+            return choose(question, &context)
         case .accepted(let found, let isShared):
-            if isForHandler(question), isAsked(about: found, question) { return choose(question, environment, &memory) }
+            if isForHandler(question), isAsked(about: found, question) { return choose(question, &context) }
             question.mark = nil
-            return follow(found, isShared: isShared, question, environment, &memory)
+            return follow(found, isShared: isShared, question, &context)
         case .proceed where isForHandler(question), .cancelled where isForHandler(question),
             .rejected where isForHandler(question):
-            return choose(question, environment, &memory)
+            return choose(question, &context)
         case .proceed:
             question.declined.noteAnswer()
-            return proceed(question, environment, &memory)
+            return proceed(question, &context)
         case .cancelled(let isOwn) where !isOwn && !isForAgents(question),
             .rejected(let isOwn) where !isOwn && !isForAgents(question):
-            return choose(question, environment, &memory)
+            return choose(question, &context)
         case .cancelled:
-            return fail(.challengeCancelled(at: challenger(of: question)), &memory)
+            return fail(.challengeCancelled(at: challenger(of: question)), &context)
         case .rejected:
-            if case .serverTrust(let facts) = question.kind { return distrust(question, facts, environment, &memory) }
-            guard case .login = question.kind else { return proceed(question, environment, &memory) }
+            if case .serverTrust(let facts) = question.kind { return distrust(question, facts, &context) }
+            guard case .login = question.kind else { return proceed(question, &context) }
             noteRejection(of: question)
             question.declined.noteRejection()
-            return choose(question, environment, &memory)
+            return choose(question, &context)
         }
     }
 
     /// Time has passed. `nil` unless that ends the fetch.
-    mutating func tick(_ environment: FetchEnvironment, _ memory: inout CredentialMemory) -> FetchStep? {
-        if case .transferring(let since) = state, environment.now - since >= Limits.verdictWait {
+    mutating func tick(_ context: inout FetchContext) -> FetchStep? {
+        if case .transferring(let since) = state, context.now - since >= Limits.verdictWait {
             // A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
-            memory.turns.endTrial(by: id)
-            releaseAll(&memory)
+            context.turns.endTrial(by: id)
+            releaseAll(&context)
             return nil
         }
-        return endWait(environment, &memory)
+        return endWait(&context)
     }
 
     /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
-    mutating func abort(_ failure: FetchFailure, _ memory: inout CredentialMemory) -> FetchStep {
-        if case .finished = state { return unexpected(&memory) }
-        return fail(failure, &memory)
+    mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+        if case .finished = state { return unexpected(&context) }
+        return fail(failure, &context)
     }
 
     // MARK: What a question is about
@@ -348,8 +348,8 @@ struct FetchMachine: Sendable {
     }
 
     /// An event that no action waits for: a mistake in the code that runs this machine, and never a reason to send something.
-    mutating func unexpected(_ memory: inout CredentialMemory) -> FetchStep {
+    mutating func unexpected(_ context: inout FetchContext) -> FetchStep {
         let text = "The fetch got an event that it did not wait for. Please report this."
-        return fail(FetchFailure(.internalError, text), &memory)
+        return fail(FetchFailure(.internalError, text), &context)
     }
 }

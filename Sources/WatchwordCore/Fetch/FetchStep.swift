@@ -116,6 +116,9 @@ public struct FetchEnvironment: Sendable {
     /// Whether the configuration names a netrc file.
     public var usesNetrc: Bool
 
+    /// Before the first event, which brings its own.
+    static let none = FetchEnvironment(now: .zero, makeClientNonce: { preconditionFailure("no event has come yet") })
+
     public init(
         now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
         schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false, makeClientNonce: @escaping @Sendable () -> String

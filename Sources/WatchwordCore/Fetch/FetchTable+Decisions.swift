@@ -4,7 +4,7 @@ public import WatchwordProtocol
 extension FetchTable {
     /// What the broker remembers about connections; of the session's, what this client may manage.
     public func connectionDecisions(of client: ClientTag, now: Duration) -> [CredentialDescription] {
-        memory.decisions.all.filter { sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) }
+        context.decisions.all.filter { sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) }
             .map { $0.description(now: now) }
     }
 
@@ -16,16 +16,16 @@ extension FetchTable {
 
     /// Forgets what `isMeant` says, and nobody gets a connection that rests on it any more. Returns how many that were.
     mutating func forgetDecisions(of client: ClientTag, where isMeant: (ConnectionDecision) -> Bool) -> Int {
-        let meant = memory.decisions.all.filter {
+        let meant = context.decisions.all.filter {
             sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) && isMeant($0)
         }
         for decision in meant {
-            memory.decisions.forget(decision)
-            memory.identities.forget(where: decision.isBehind)
-            memory.forgets.note(.credentials(decision.space, user: nil))
-            memory.add(.changed(CredentialChange(.forgotten, decision.space, user: nil, source: .session)))
+            context.decisions.forget(decision)
+            context.identities.forget(where: decision.isBehind)
+            context.forgets.note(.credentials(decision.space, user: nil))
+            context.add(.changed(CredentialChange(.forgotten, decision.space, user: nil, source: .session)))
         }
-        if meant.contains(where: \.isPermanent) { memory.add(.keepTrust(memory.decisions.permanentKeys)) }
+        if meant.contains(where: \.isPermanent) { context.add(.keepTrust(context.decisions.permanentKeys)) }
         return meant.count
     }
 }

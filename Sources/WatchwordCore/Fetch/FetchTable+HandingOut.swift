@@ -6,7 +6,7 @@ extension FetchTable {
     public func sessionCredential(
         for params: CredentialGetParams, of client: ClientTag, now: Duration
     ) -> LoginCredential? {
-        memory.session.credential(
+        context.session.credential(
             for: params.pattern, user: params.account, owner: sharing == .client ? .client(client) : nil,
             path: params.path, now: now)
     }
@@ -20,7 +20,7 @@ extension FetchTable {
     public func keyringCredential(for params: CredentialGetParams, among items: [KeyringItem]) -> LoginCredential? {
         let matches = KeyringMatches(
             items, at: Challenger(params.pattern), path: params.path, user: params.account,
-            time: memory.session.wallTime, fitting: { $0.overlaps(params.pattern) })
+            time: context.session.wallTime, fitting: { $0.overlaps(params.pattern) })
         guard case .credential(let credential, _, _) = KeyringFinding(matches, exactly: { _ in false }) else {
             return nil
         }

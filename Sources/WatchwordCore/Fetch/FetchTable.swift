@@ -65,14 +65,14 @@ public struct FetchTable: Sendable {
     }
 
     private var machines: [FetchID: FetchMachine] = [:]
-    var memory: CredentialMemory
+    var context: FetchContext
     var sharing: Sharing
     private var lastNumber = 0
 
     public init(
         session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = false, sharing: Sharing = .user
     ) {
-        memory = CredentialMemory(
+        context = FetchContext(
             session: SessionCache(limits: session), keyring: KeyringRecord(isEnabled: isKeyringEnabled))
         self.sharing = sharing
     }
@@ -81,7 +81,7 @@ public struct FetchTable: Sendable {
     public var count: Int { machines.count }
 
     /// How many of them wait for the question of another one.
-    public var waitingCount: Int { memory.turns.waitingCount }
+    public var waitingCount: Int { context.turns.waitingCount }
 
     public func isRunning(_ id: FetchID) -> Bool { machines[id] != nil }
 
@@ -99,81 +99,81 @@ public struct FetchTable: Sendable {
         machines[id] = FetchMachine(
             plan, id: id, client: SpaceTurns.Client(tag: client, program: program),
             access: Access(subject, client: client, sharing: sharing),
-            lastRefusal: memory.refusals.lastNumber)
+            lastRefusal: context.refusals.lastNumber)
         return id
     }
 
     public mutating func start(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment) { $0.start(environment, &$1) }
+        run(id, environment) { $0.start(&$1) }
     }
 
     public mutating func received(
         _ response: TransferResponse, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.received(response, environment, &$1) }
+        run(id, environment) { $0.received(response, &$1) }
     }
 
     public mutating func failed(
         _ failure: TransferFailure, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.failed(failure, environment, &$1) }
+        run(id, environment) { $0.failed(failure, &$1) }
     }
 
     public mutating func answered(
         _ answer: ChallengeAnswer, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.answered(answer, environment, &$1) }
+        run(id, environment) { $0.answered(answer, &$1) }
     }
 
     /// Nobody answers: whoever was asked is gone, is out of time, or has failed.
     public mutating func unanswered(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment) { $0.unanswered(environment, &$1) }
+        run(id, environment) { $0.unanswered(&$1) }
     }
 
     /// Whom the last `ask` is for cannot be asked.
     public mutating func notAsked(
         _ id: FetchID, because cause: Unanswered.NoRespondent, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.notAsked(cause, environment, &$1) }
+        run(id, environment) { $0.notAsked(cause, &$1) }
     }
 
     /// - Parameter answer: `nil` where nobody answers.
     public mutating func consulted(
         _ answer: Bool?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.consulted(answer, environment, &$1) }
+        run(id, environment) { $0.consulted(answer, &$1) }
     }
 
     /// What somebody has said to the use of what is kept; `nil` when nobody was there.
     public mutating func confirmed(
         _ consent: Consent?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.confirmed(consent, environment, &$1) }
+        run(id, environment) { $0.confirmed(consent, &$1) }
     }
 
     /// The configuration names another netrc file, or none: what was found in the one before is not sent any more.
-    public mutating func netrcChanged() { memory.netrcChanged() }
+    public mutating func netrcChanged() { context.forgets.noteNetrcChange() }
 
     /// What the keyring gave; the reason where it gave nothing for one.
     public mutating func found(
         _ result: Result<[KeyringItem], KeyringFailure>, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         noteKeyring(result, environment.now)
-        return run(id, environment) { $0.found(try? result.get(), environment, &$1) }
+        return run(id, environment) { $0.found(try? result.get(), &$1) }
     }
 
     /// What the netrc file has: nothing where it could not be used.
     public mutating func foundInNetrc(
         _ logins: [Netrc.Login], for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.foundInNetrc(logins, environment, &$1) }
+        run(id, environment) { $0.foundInNetrc(logins, &$1) }
     }
 
     /// The client has given the request's body again; `nil` when it has not.
     public mutating func given(
         _ body: RequestBody?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.given(body, environment, &$1) }
+        run(id, environment) { $0.given(body, &$1) }
     }
 
     public mutating func abort(
@@ -186,13 +186,13 @@ public struct FetchTable: Sendable {
     public mutating func abort(
         _ ids: [FetchID], _ failure: FetchFailure, _ environment: FetchEnvironment
     ) -> [Order] {
-        for id in ids { machines[id]?.leaveQueue(&memory) }
+        for id in ids { machines[id]?.leaveQueue(&context) }
         return ids.flatMap { id in run(id, environment) { $0.abort(failure, &$1) } }
     }
 
     /// The last `ask` or `confirm` is queued behind those of other fetches.
     public mutating func queued(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        machines[id]?.queued(environment)
+        machines[id]?.queued(now: environment.now)
         var orders: [Order] = []
         tellWait(of: id, to: &orders)
         return orders
@@ -200,23 +200,23 @@ public struct FetchTable: Sendable {
 
     /// It has been delivered.
     public mutating func delivered(_ id: FetchID, _ environment: FetchEnvironment) {
-        machines[id]?.delivered(environment)
+        machines[id]?.delivered(now: environment.now)
     }
 
     /// Why a fetch ends while its question is queued; `nil` where its time is not used up.
     public func queueTimeout(of id: FetchID, _ environment: FetchEnvironment) -> FetchFailure? {
-        machines[id]?.queueTimeout(environment)
+        machines[id]?.queueTimeout(now: environment.now)
     }
 
     /// What a fetch waits for; `nil` where it does not wait for another one.
-    public func wait(of id: FetchID) -> FetchWait? { machines[id]?.wait(memory) }
+    public func wait(of id: FetchID) -> FetchWait? { machines[id]?.wait(context) }
 
     /// When a fetch that waits for another one has waited for long enough, and `expire` is due; `nil` where it does not wait.
-    public func deadline(of id: FetchID) -> Duration? { machines[id]?.deadline(memory) }
+    public func deadline(of id: FetchID) -> Duration? { machines[id]?.deadline(context) }
 
     /// What `deadline` says has come.
     public mutating func expire(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment) { $0.tick(environment, &$1) }
+        run(id, environment) { $0.tick(&$1) }
     }
 
     // MARK: Events of all
@@ -224,30 +224,30 @@ public struct FetchTable: Sendable {
     /// Time has passed: what is too old is forgotten, and who has waited too long waits no longer.
     public mutating func tick(_ environment: FetchEnvironment) -> [Order] {
         noteTime(environment.sinceEpoch)
-        memory.session.expire(now: environment.now)
-        memory.decisions.expire(memory.session.limits, now: environment.now)
-        memory.identities.expire(now: environment.now)
+        context.session.expire(now: environment.now)
+        context.decisions.expire(context.session.limits, now: environment.now)
+        context.identities.expire(now: environment.now)
         let expired = takeOrders()
-        guard memory.turns.waitingCount > 0 else { return expired }
+        guard context.turns.waitingCount > 0 else { return expired }
         return expired
             + machines.keys.sorted { $0.number < $1.number }.flatMap { id in
-                run(id, environment) { $0.tick(environment, &$1) }
+                run(id, environment) { $0.tick(&$1) }
             }
     }
 
     /// What came up besides the fetches, such as a credential that was forgotten by hand.
     mutating func takeOrders(of cause: FetchID? = nil) -> [Order] {
-        memory.takeEffects().map { Order(fetch: nil, command: command(for: $0), cause: cause) }
+        context.takeEffects().map { Order(fetch: nil, command: command(for: $0), cause: cause) }
     }
 
-    private func command(for effect: CredentialMemory.Effect) -> Command {
+    private func command(for effect: StoreEffect) -> Command {
         switch effect {
         case .store(let credential, let pattern): .store(credential, pattern)
         case .remove(let item, let credential): .remove(item: item, credential)
         case .changed(let change): .announce(change)
         case .closeConnections(let identity): .closeConnections(identity)
         case .keepTrust(let keys): .keepTrust(keys)
-        case .keepGrants: .keepGrants(memory.grants.permanent)
+        case .keepGrants: .keepGrants(context.grants.permanent)
         }
     }
 
@@ -255,12 +255,12 @@ public struct FetchTable: Sendable {
         switch result {
         case .success(let items):
             if !items.isEmpty && items.allSatisfy(\.isLocked) {
-                memory.keyring.noteFailure(.everythingLocked, now: now)
+                context.keyring.noteFailure(.everythingLocked, now: now)
             } else {
-                memory.keyring.noteUse()
+                context.keyring.noteUse()
             }
         case .failure(let failure):
-            memory.keyring.noteFailure(failure, now: now)
+            context.keyring.noteFailure(failure, now: now)
         }
     }
 
@@ -276,7 +276,7 @@ public struct FetchTable: Sendable {
         guard let held = withMachine(id, { machine, _ in machine.heldTurns }), !held.isEmpty else { return }
         let isAsking = isAsking || wait(of: id)?.reason == .question
         for key in held.values {
-            for waiter in memory.turns.noteActivity(in: key, of: id, isAsking ? .question : .trial, now) {
+            for waiter in context.turns.noteActivity(in: key, of: id, isAsking ? .question : .trial, now) {
                 tellWait(of: waiter, to: &orders)
                 noteActivity(of: waiter, isAsking: false, now, to: &orders)
             }
@@ -287,30 +287,31 @@ public struct FetchTable: Sendable {
 
     /// Lends a machine where it is: to copy one costs more than most events.
     private mutating func withMachine<Result>(
-        _ id: FetchID, _ body: (inout FetchMachine, inout CredentialMemory) -> Result
+        _ id: FetchID, _ body: (inout FetchMachine, inout FetchContext) -> Result
     ) -> Result? {
         guard let place = machines.index(forKey: id) else { return nil }
-        return body(&machines.values[place], &memory)
+        return body(&machines.values[place], &context)
     }
 
     /// The orders of one step, and those of all the steps that it leads to in fetches that waited.
     private mutating func run(
         _ id: FetchID, _ environment: FetchEnvironment,
-        _ event: (inout FetchMachine, inout CredentialMemory) -> FetchStep?
+        _ event: (inout FetchMachine, inout FetchContext) -> FetchStep?
     ) -> [Order] {
+        context.environment = environment
         var orders: [Order] = []
         if let step = withMachine(id, event) ?? nil { append(step, of: id, environment.now, to: &orders) }
         var effects = takeOrders(of: id)
-        var wakes = memory.turns.takeWakes()[...]
+        var wakes = context.turns.takeWakes()[...]
         while let wake = wakes.popFirst() {
-            guard let next = machines[wake.fetch]?.resumed(wake, environment, &memory) else { continue }
+            guard let next = machines[wake.fetch]?.resumed(wake, &context) else { continue }
             append(next, of: wake.fetch, environment.now, to: &orders)
             effects += takeOrders(of: wake.fetch)
-            wakes += memory.turns.takeWakes()
+            wakes += context.turns.takeWakes()
         }
         // First, while everybody whom they are about is still there.
-        let notes = memory.takeNotes().map { Order(fetch: $0.fetch, command: .note($0)) }
-        let verdicts = memory.takeVerdicts().map { Order(fetch: $0.fetch, command: .judge($0)) }
+        let notes = context.outbox.takeNotes().map { Order(fetch: $0.fetch, command: .note($0)) }
+        let verdicts = context.outbox.takeVerdicts().map { Order(fetch: $0.fetch, command: .judge($0)) }
         return notes + verdicts + orders + effects
     }
 
@@ -336,7 +337,7 @@ public struct FetchTable: Sendable {
             command = .fail(failure)
         }
         orders.append(Order(fetch: id, command: command))
-        if machines.isEmpty { memory.refusals.forget() }
+        if machines.isEmpty { context.refusals.forget() }
     }
 }
 

@@ -10,13 +10,13 @@ public struct LoginVerdict: Sendable, Equatable {
 }
 
 extension FetchMachine {
-    func judge(_ attempt: Attempt, isAccepted: Bool, _ memory: inout CredentialMemory) {
-        judge(attempt.space, attempt.credential.shownUser, isAccepted: isAccepted, &memory)
+    func judge(_ attempt: Attempt, isAccepted: Bool, _ context: inout FetchContext) {
+        judge(attempt.space, attempt.credential.shownUser, isAccepted: isAccepted, &context)
     }
 
     func judge(
-        _ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ memory: inout CredentialMemory
+        _ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ context: inout FetchContext
     ) {
-        memory.add(LoginVerdict(fetch: id, space: space, isAccepted: isAccepted, user: user))
+        context.outbox.verdicts.append(LoginVerdict(fetch: id, space: space, isAccepted: isAccepted, user: user))
     }
 }

@@ -25,6 +25,8 @@ struct ForgetLog: Sendable {
 
     private var scopes: [Scope] = []
     private var dropped = 0
+    /// Since when the configuration names the netrc file that it names now.
+    private(set) var netrcMark = Mark(number: 0)
 
     /// Where whatever begins now stands.
     var mark: Mark { Mark(number: dropped + scopes.count) }
@@ -35,6 +37,11 @@ struct ForgetLog: Sendable {
             scopes.removeFirst()
             dropped += 1
         }
+    }
+
+    mutating func noteNetrcChange() {
+        note(.netrcFile)
+        netrcMark = mark
     }
 
     /// Whether nothing was forgotten since `mark` that means a credential of `user` in these spaces.

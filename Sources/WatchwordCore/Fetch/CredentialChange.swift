@@ -1,0 +1,25 @@
+public import WatchwordProtocol
+
+/// What has happened to a stored credential.
+public struct CredentialChange: Sendable, Equatable {
+    public enum Kind: String, Sendable {
+        case stored, forgotten
+        case defaultChanged
+        /// Everything of the session.
+        case cleared
+    }
+
+    public var kind: Kind
+    /// `nil` when more than one space is meant.
+    public var space: SpacePattern?
+    public var user: ExactText?
+    /// `session` or `keyring`.
+    public var source: CredentialSource
+
+    public init(_ kind: Kind, _ space: SpacePattern?, user: ExactText?, source: CredentialSource) {
+        self.kind = kind
+        self.space = space
+        self.user = user
+        self.source = source
+    }
+}
