@@ -25,9 +25,10 @@ import WatchwordProtocol
 
     @Test func whereNobodyCanRead() throws {
         let plan = try FetchPlan(FetchRunParams(url: "http://h/"), subscription: nil)
-        var machine = FetchMachine(
+        let intent = FetchIntent(
             plan, id: FetchID(number: 1), client: SpaceTurns.Client(tag: ClientTag(value: 1), program: nil),
             access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
+        var chain = RedirectChain(intent)
         let isSecure: [(Challenger, Bool)] = [
             (server, false), (.server(Origin(scheme: .https, host: "h", port: 1)), true), (here, true),
             (.proxy(wayOut), false), (.proxy(ProxyEndpoint(type: .https, host: "p", port: 1)), true),
@@ -35,12 +36,13 @@ import WatchwordProtocol
             (.proxy(ProxyEndpoint(type: .http, host: "127.0.0.1", port: 1)), true),
         ]
         for (challenger, expected) in isSecure {
-            #expect(machine.isReadable(challenger) == !expected, "\(challenger.text)")
+            #expect(chain.isReadable(challenger) == !expected, "\(challenger.text)")
         }
         // Behind a proxy "localhost" is another machine; the proxy itself may still be on this one.
-        machine.route = ProxyRoute(endpoint: wayOut, isNamedByFetch: false)
-        #expect(machine.isReadable(here))
-        #expect(!machine.isReadable(.proxy(ProxyEndpoint(type: .http, host: "127.0.0.1", port: 1))))
+        let isOtherRoute = chain.chooseRoute(ProxyRule(endpoint: wayOut))
+        #expect(isOtherRoute)
+        #expect(chain.isReadable(here))
+        #expect(!chain.isReadable(.proxy(ProxyEndpoint(type: .http, host: "127.0.0.1", port: 1))))
     }
 
     @Test func peopleSeeWhichOneItIs() {

@@ -63,12 +63,12 @@ import WatchwordProtocol
         let rule = ProxyRule(endpoint: try proxy.map { try ProxyEndpoint($0) })
         let environment = FetchEnvironment(now: .zero, proxy: rule, makeClientNonce: { "c" })
         var (machine, context) = (machine(plan), FetchContext(environment))
-        _ = machine.start(&context)
+        _ = machine.handle(.started, &context)
         let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
-        let step = machine.received(TransferResponse(status: 401, headers: [field]), &context)
+        let step = try #require(machine.handle(.received(TransferResponse(status: 401, headers: [field])), &context))
         guard case .transfer(let request) = step.action else { return #expect(Bool(false)) }
         #expect(try #require(request.authorization).revealed.contains("\(uri), "))
-        #expect(machine.outgoing.server?.digestExchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
+        #expect(machine.logins.outgoing.server?.digestExchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
     }
 
     private func machine(_ plan: FetchPlan) -> FetchMachine {

@@ -13,33 +13,3 @@ public struct AuditNote: Sendable, Equatable {
     /// Only of a certificate that was accepted.
     public var persistence: Persistence?
 }
-
-extension FetchMachine {
-    /// What the request that goes out now carries for the first time: the one place through which every credential passes.
-    mutating func noteUses(_ context: inout FetchContext) {
-        for side in Side.allCases {
-            guard let attempt = outgoing[side], !attempt.isNoted else { continue }
-            outgoing[side]?.isNoted = true
-            note(.credentialUsed, attempt, &context)
-        }
-        guard case .certificate(_, let source) = outgoing.certificate, notedCertificate != hop.url.origin else {
-            return
-        }
-        notedCertificate = hop.url.origin
-        note(.certificateUsed, server.space(realm: nil, .clientCertificate), nil, source, nil, &context)
-    }
-
-    func note(_ kind: AuditEvent.Kind, _ attempt: Attempt, _ context: inout FetchContext) {
-        note(kind, attempt.space, attempt.credential.shownUser, attempt.source, nil, &context)
-    }
-
-    func note(
-        _ kind: AuditEvent.Kind, _ space: ProtectionSpace, _ user: ExactText?, _ source: CredentialSource,
-        _ persistence: Persistence?, _ context: inout FetchContext
-    ) {
-        context.outbox.notes.append(
-            AuditNote(
-                kind: kind, fetch: id, origin: hop.url.origin, space: SpacePattern(space), user: user, source: source,
-                persistence: persistence))
-    }
-}

@@ -23,3 +23,9 @@ public struct CredentialChange: Sendable, Equatable {
         self.source = source
     }
 }
+
+extension CredentialChange {
+    init(_ kind: Kind, _ attempt: Attempt, in source: CredentialSource) {
+        self.init(kind, SpacePattern(attempt.space), user: attempt.credential.shownUser, source: source)
+    }
+}

@@ -1,6 +1,22 @@
 internal import WatchwordProtocol
 
 extension FetchFailure {
+    /// An event that no action waits for: a mistake in the code that runs a fetch, and never a reason to send something.
+    static let unexpectedEvent = FetchFailure(
+        .internalError, "The fetch got an event that it did not wait for. Please report this.")
+
+    static func tooManyRounds(at challenger: Challenger) -> FetchFailure {
+        FetchFailure(
+            .tooManyAttempts,
+            "\(challenger.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
+        )
+    }
+
+    static let foreignCertificate = FetchFailure(
+        .denied,
+        "A client on the restricted socket, or in a sandbox, gives a certificate and its key as PEM text, and not as a file or a token."
+    )
+
     static func challengeCancelled(at challenger: Challenger) -> FetchFailure {
         FetchFailure(.challengeCancelled, "The log-in at \(challenger.text) was cancelled. Nothing was fetched.")
     }

@@ -4,46 +4,40 @@ internal import WatchwordProtocol
 extension FetchMachine {
     /// What has to be done before the body can be sent; `nil` when it can be sent now.
     mutating func bodyObstacle(_ context: inout FetchContext) -> FetchStep? {
-        guard case .stream? = hop.body else { return nil }
-        let logins = [outgoing.server, isTunnel ? nil : outgoing.proxy].compactMap { $0 }
-        let covering = logins.first { $0.challenge.digest?.protection == .authInt }
-        if let covering {
+        guard case .stream? = chain.hop.body else { return nil }
+        let sent = [logins.outgoing.server, chain.isTunnel ? nil : logins.outgoing.proxy].compactMap { $0 }
+        if let covering = sent.first(where: { $0.challenge.digest?.protection == .authInt }) {
             let text =
                 "\(covering.challenger.text) wants a log-in that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
             return fail(FetchFailure(.notSupported, text), &context)
         }
         guard bodyState == .spent else { return nil }
-        guard plan.givesBodyAgain else {
+        guard intent.plan.givesBodyAgain else {
             let text =
-                "\(server.text) wants the request again, and no copy of its body is left: it was larger than the quota for temporary files, or the disk is full; answer fetch/needBody to send it again"
+                "\(chain.server.text) wants the request again, and no copy of its body is left: it was larger than the quota for temporary files, or the disk is full; answer fetch/needBody to send it again"
             return fail(FetchFailure(.bodyNotReplayable, text), &context)
         }
-        context.turns.endTrial(by: id)
+        context.turns.endTrial(by: intent.id)
         state = .needingBody
         return FetchStep(.needBody)
     }
 
     /// The connection has ended before the server said anything, and the body is spent.
     mutating func sendAgain(_ context: inout FetchContext) -> FetchStep {
-        rounds += 1
-        guard rounds <= Limits.authenticationRounds else {
-            let text = "\(server.text) has ended too many connections before it answered. The fetch has ended."
+        guard logins.search.situation.beginRound() else {
+            let text = "\(chain.server.text) has ended too many connections before it answered. The fetch has ended."
             return fail(FetchFailure(.connectionLost, text), &context)
         }
         bodyState = .spent
         return transfer(&context)
     }
 
-    /// The client has given the body again; `nil` when it has not.
-    mutating func given(
-        _ body: RequestBody?, _ context: inout FetchContext
-    ) -> FetchStep {
-        guard case .needingBody = state else { return unexpected(&context) }
+    mutating func given(_ body: RequestBody?, _ context: inout FetchContext) -> FetchStep {
         guard let body else {
-            let text = "\(server.text) wants the request again, and the client has not given its body again."
+            let text = "\(chain.server.text) wants the request again, and the client has not given its body again."
             return fail(FetchFailure(.bodyNotReplayable, text), &context)
         }
-        hop.body = body
+        logins.search.situation.chain.give(body)
         bodyState = .untouched
         return transfer(&context)
     }

@@ -3,22 +3,10 @@ internal import WatchwordProtocol
 /// Decides, step by step, what one fetch does: which request goes out, with which credential, who is asked, when it ends.
 ///
 /// It makes no request, asks nobody and knows no clock: each event returns the next action, and every action but the last
-/// two is answered by exactly one event. What fetches share is lent to it for the length of an event.
+/// two is answered by exactly one event. What a question comes to is decided by the resolution that it is for.
 struct FetchMachine: Sendable {
-    /// - `ready` → `transferring`, `consulting`, `finished`
-    /// - `transferring` → `transferring` (another attempt, or a redirect), `consulting`, `waiting`, `lookingUp`, `asking`,
-    ///   `finished`
-    /// - `consulting` → what `ready` or a challenged `transferring` leads to
-    /// - `waiting` → `transferring`, `waiting` (in another line), `lookingUp`, `asking`, `finished`
-    /// - `lookingUp` → `transferring`, `asking`, `finished`
-    /// - `asking` → `transferring`, `consulting` (a scheme was rejected), `waiting`, `lookingUp`, `asking`, `finished`
-    /// - `confirming` → whatever the challenge leads to with that consent, or without; every state that leads to
-    ///   `transferring` may lead to it
-    /// - `needingBody` → `transferring`, `finished`; every state that leads to `transferring` may lead to it
-    /// - `finished`: nothing follows.
     enum State: Sendable {
         case ready
-        /// What the request carries is in `outgoing`.
         case transferring(since: Duration)
         indirect case consulting(Consultation, then: Suspended)
         indirect case waiting(Paused, at: SpaceTurns.WaitingPlace, since: Duration)
@@ -37,319 +25,206 @@ struct FetchMachine: Sendable {
         case redirect(TransferResponse, HopRequest)
     }
 
-    let id: FetchID
-    let client: SpaceTurns.Client
-    /// What of that which is kept it may use.
-    let access: Access
-    let plan: FetchPlan
-    var hop: HopRequest
-    /// The proxy of this hop.
-    var route: ProxyRoute?
-    var outgoing = Outgoing()
-    /// What the last login of a connection in this hop is the answer to.
-    var handshakeQuestion: Question?
-    var state = State.ready
-    /// The lines in which it is this fetch's turn.
-    var heldTurns: [TurnSlot: SpaceTurns.Key] = [:]
-    /// What somebody has said to the use of what is kept, in this fetch.
-    var consents: [GrantBook.Use: Bool] = [:]
-    /// What the client said to `useStorage`; `nil` before it was asked.
-    var storageAnswer: Bool?
-    /// The last refusal of another fetch before this one: what comes later is news to it.
-    let lastRefusalBefore: Int
-    /// Failed attempts and so on, of each server and proxy.
-    var targets: [Challenger: TargetRecord] = [:]
-    var time: TimeBudget
-    var exchanges = 0
-    var rounds = 0
-    var redirects = 0
-    var hasAuthenticated = false
-    /// Where the certificate of now was shown, once that is in the account.
-    var notedCertificate: Origin?
-    /// Of a request's body that comes through a socket.
-    var bodyState = RequestBodyState.untouched
-
-    init(_ plan: FetchPlan, id: FetchID, client: SpaceTurns.Client, access: Access, lastRefusal: Int) {
-        self.lastRefusalBefore = lastRefusal
-        time = TimeBudget(plan)
-        self.plan = plan
-        self.id = id
-        self.client = client
-        self.access = access
-        self.hop = HopRequest(url: plan.url, method: plan.method, headers: plan.headers, body: plan.body)
+    /// What happens to a fetch.
+    enum Event: Sendable {
+        case started
+        case received(TransferResponse)
+        /// A transfer gave no response.
+        case failed(TransferFailure)
+        /// The answer to the last `ask`.
+        case answered(ChallengeAnswer)
+        /// Nobody answers the last `ask`: the connection or the time of the respondent is over, or it failed.
+        case unanswered
+        /// Whom the last `ask` is for cannot be asked.
+        case notAsked(Unanswered.NoRespondent)
+        /// The answer to the last `consult`; `nil` when there is none.
+        case consulted(Bool?)
+        /// The answer to the last `confirm`; `nil` when nobody has given one.
+        case confirmed(Consent?)
+        /// What the keyring gave to the last `lookUp`; `nil` where it could not be used.
+        case found([KeyringItem]?)
+        /// The logins of the netrc file; none where it could not be used.
+        case foundInNetrc([Netrc.Login])
+        /// The client has given the body again; `nil` when it has not.
+        case given(RequestBody?)
+        /// News for a fetch that waits.
+        case resumed(SpaceTurns.Wake)
+        case timePassed
+        /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
+        case aborted(FetchFailure)
     }
 
-    var server: Challenger { .server(hop.url.origin) }
+    let intent: FetchIntent
+    var logins: LoginResolution
+    var trust = ServerTrustResolution()
+    var certificate = ClientCertificateResolution()
+    var state = State.ready
+    var time: TimeBudget
+    /// Of a request's body that comes through a socket.
+    var bodyState = RequestBodyState.untouched
+    var exchanges = 0
 
-    func target(_ challenger: Challenger) -> TargetRecord { targets[challenger] ?? TargetRecord() }
+    init(_ plan: FetchPlan, id: FetchID, client: SpaceTurns.Client, access: Access, lastRefusal: Int) {
+        intent = FetchIntent(plan, id: id, client: client, access: access, lastRefusal: lastRefusal)
+        logins = LoginResolution(intent)
+        time = TimeBudget(plan)
+    }
+
+    /// To look at; it is changed where it is.
+    var chain: RedirectChain { logins.search.situation.chain }
 
     // MARK: Events
 
-    mutating func start(_ context: inout FetchContext) -> FetchStep {
-        guard case .ready = state else { return unexpected(&context) }
-        return enterHop(from: nil, &context, events: [])
+    /// The next step; `nil` where time has passed, and that changes nothing.
+    mutating func handle(_ event: Event, _ context: inout FetchContext) -> FetchStep? {
+        switch (state, event) {
+        case (.ready, .started): enterHop(from: nil, &context, events: [])
+        case (.transferring(let since), .received(let response)): received(response, since: since, &context)
+        case (.transferring(let since), .failed(let failure)): failed(failure, since: since, &context)
+        case (.transferring(let since), .timePassed): transferGoesOn(since: since, &context)
+        case (.asking(let question, let respondent), .answered(let answer)):
+            answered(answer, by: respondent, question, &context)
+        case (.asking(let question, let respondent), .unanswered):
+            passed(question, &context) { $0.noteSilence(of: respondent) }
+        case (.asking(let question, let respondent), .notAsked(let cause)):
+            passed(question, &context) { $0.noteUnasked(respondent, because: cause) }
+        case (.consulting(let consultation, let suspended), .consulted(let answer)):
+            consulted(answer, about: consultation, suspended, &context)
+        case (.confirming(let question, let use, let epoch), .confirmed(let consent)):
+            confirmed(consent, to: use, epoch: epoch, question, &context)
+        case (.lookingUp(let question, let since), .found(let items)): found(items, question, since: since, &context)
+        case (.lookingUp(let question, let since), .foundInNetrc(let logins)):
+            foundInNetrc(logins, question, since: since, &context)
+        case (.lookingUp(_, let since), .timePassed):
+            time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
+        case (.waiting(let paused, let place, let since), .resumed(let wake)):
+            resumed(wake, paused, at: place, since: since, &context)
+        case (.waiting(let paused, let place, let since), .timePassed):
+            waitGoesOn(paused, at: place, since: since, &context)
+        case (.needingBody, .given(let body)): given(body, &context)
+        case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
+            (.needingBody, .timePassed), (.finished, .timePassed):
+            nil
+        case (.ready, .aborted(let failure)), (.transferring, .aborted(let failure)), (.asking, .aborted(let failure)),
+            (.consulting, .aborted(let failure)), (.confirming, .aborted(let failure)),
+            (.lookingUp, .aborted(let failure)), (.waiting, .aborted(let failure)),
+            (.needingBody, .aborted(let failure)):
+            fail(failure, &context)
+        default: fail(.unexpectedEvent, &context)
+        }
     }
 
     /// A transfer gave a response.
-    mutating func received(
-        _ response: TransferResponse, _ context: inout FetchContext
+    private mutating func received(
+        _ response: TransferResponse, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .transferring(let since) = state else { return unexpected(&context) }
         time.noteNetwork(context.now - since)
         bodyState = response.requestBody
         var step = judged(response, &context)
-        if plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
+        if intent.plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
         return step
     }
 
-    /// A challenge of the proxy or the server, or a response that is none.
-    private mutating func judged(
-        _ response: TransferResponse, _ context: inout FetchContext
-    ) -> FetchStep {
-        if response.isFromProxy, let route, response.status == 407 {
-            let fields = response.headers.values(of: "Proxy-Authenticate")
-            guard fields.isEmpty else {
-                return challenged(by: .proxy(route.endpoint), .proxy, fields, response, &context)
-            }
+    /// A challenge of the proxy or the server; else it accepts the login, redirects, or is the result.
+    private mutating func judged(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep {
+        if let question = logins.question(raisedBy: response, at: .proxy, context) {
+            return take(logins.challenged(question, &context), &context)
         }
         noteConnection(response, &context)
-        if let failure = noteProxyAcceptance(response, &context) { return fail(failure, &context) }
-        let fields = response.headers.values(of: "WWW-Authenticate")
-        if response.status == 401, !fields.isEmpty {
-            return challenged(by: server, .server, fields, response, &context)
+        if let failure = logins.noteProxyAcceptance(response, &context) { return fail(failure, &context) }
+        if let question = logins.question(raisedBy: response, at: .server, context) {
+            return take(logins.challenged(question, &context), &context)
         }
-        return settle(response, &context)
+        if let failure = logins.noteServerAcceptance(response, &context) { return fail(failure, &context) }
+        context.turns.endTrial(by: intent.id)
+        return redirect(response, &context) ?? finish(response, &context)
     }
 
-    /// A server or a proxy wants to know who asks.
-    private mutating func challenged(
-        by challenger: Challenger, _ side: Side, _ fields: [String], _ response: TransferResponse,
-        _ context: inout FetchContext
-    ) -> FetchStep {
-        let (challenges, malformed) = ChallengeHeader.read(fields)
-        let offers = OfferList(
-            challenges, malformed: malformed, by: challenger, allowed: plan.methods,
-            keepsConnection: keepsConnection(side, response), isReadable: isReadable(challenger),
-            context.environment.schemes)
-        return challenged(Question(.login(offers, side), .response(response)), offers, side, &context)
+    /// What the connection was made with is good.
+    private mutating func noteConnection(_ response: TransferResponse, _ context: inout FetchContext) {
+        guard chain.isSecure, !response.isFromProxy else { return }
+        certificate.noteResponse(response, &logins.search.situation, &context)
+        trust.noteResponse(logins.search.situation, &context)
+        logins.search.situation.turns.release(.passed(declined: []), .connection, &context)
     }
 
-    mutating func challenged(
-        _ question: Question, _ offers: OfferList, _ side: Side, _ context: inout FetchContext
+    private mutating func failed(
+        _ failure: TransferFailure, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
-        rounds += 1
-        guard rounds <= Limits.authenticationRounds else { return tooManyAttempts(offers.challenger, &context) }
-        // Nobody waits for a verdict of the server while somebody is asked about the proxy.
-        if side == .proxy, let attempt = outgoing.server { context.turns.endTrial(by: id, in: attempt.space) }
-        guard let attempt = outgoing[side] else { return choose(question, &context) }
-        outgoing[side] = nil
-        if let retry = attempt.retry(offers) {
-            outgoing[side] = retry
-            return transfer(&context)
-        }
-        if let next = attempt.continuation(offers) {
-            context.turns.endTrial(by: id, in: attempt.space)
-            return goOn(next, after: attempt, question, &context)
-        }
-        if let wanted = attempt.named(by: offers).tooNarrow(offers) {
-            noteTooNarrow(attempt, for: wanted, &context)
-            return choose(question, &context)
-        }
-        note(attempt, refusedWith: offers, &context)
-        return choose(question, &context)
-    }
-
-    /// A transfer gave none.
-    mutating func failed(
-        _ failure: TransferFailure, _ context: inout FetchContext
-    ) -> FetchStep {
-        guard case .transferring(let since) = state else { return unexpected(&context) }
         time.noteNetwork(context.now - since)
         bodyState = failure.requestBody
-        noteTunnel(failure, &context)
-        context.turns.endTrial(by: id)
-        if failure.kind == .requestBodyGone, case .stream? = hop.body { return sendAgain(&context) }
+        logins.noteTunnel(failure, &context)
+        context.turns.endTrial(by: intent.id)
+        if failure.kind == .requestBodyGone, case .stream? = chain.hop.body { return sendAgain(&context) }
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
 
-    /// The answer to the last `ask`.
-    mutating func answered(
-        _ answer: ChallengeAnswer, _ context: inout FetchContext
+    private mutating func answered(
+        _ answer: ChallengeAnswer, by respondent: Respondent, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .asking(var question, let respondent) = state else { return unexpected(&context) }
+        var question = question
         time.endQueue(context.now)
         if answer != .useDefault { question.declined.noteAnswer() }
-        switch (answer, question.kind) {
-        case (.cancel, _):
-            release(.cancelled(by: respondent), answeredBy: respondent, slot(of: question), &context)
-            return fail(.challengeCancelled(at: challenger(of: question)), &context)
-        case (.useDefault, _):
+        switch answer {
+        case .cancel:
+            logins.search.situation.turns.release(
+                .cancelled(by: respondent), answeredBy: respondent, question.slot, &context)
+            return fail(.challengeCancelled(at: logins.search.situation.challenger(of: question)), &context)
+        case .useDefault:
             question.declined.noteDefault(of: respondent)
             return choose(question, &context)
-        case (_, .serverTrust(let facts)):
-            return answered(answer, by: respondent, about: facts, question, &context)
-        case (_, .clientCertificate):
-            return answeredAboutCertificate(answer, by: respondent, question, &context)
-        case (_, .login(let offers, let side)):
-            return answered(answer, by: respondent, offers, side, question, &context)
+        case .credential, .proceed, .reject:
+            return take(resolution(of: question, answer, by: respondent, &context), &context)
         }
     }
 
-    /// The answer to the last `consult`; `nil` when there is none.
-    mutating func consulted(
-        _ answer: Bool?, _ context: inout FetchContext
+    /// Nobody has answered. The next respondent has the question, as after `default`; after the last one the challenge is the
+    /// result. That never sends a credential (security rule X1).
+    private mutating func passed(
+        _ question: Question, _ context: inout FetchContext, note: (inout PassedRespondents) -> Void
     ) -> FetchStep {
-        guard case .consulting(let consultation, let suspended) = state else { return unexpected(&context) }
-        switch (consultation, answer) {
-        case (.approveRedirect, _): break
-        case (_, nil): noteSilence(about: consultation)
-        case (.canAuthenticate(let space), let answer?):
-            targets[Challenger(space), default: TargetRecord()].canAuthenticate[space] = answer
-        case (.useStorage, let answer?): storageAnswer = answer
-        }
+        var question = question
+        time.endQueue(context.now)
+        note(&question.declined)
+        return choose(question, &context)
+    }
+
+    private mutating func consulted(
+        _ answer: Bool?, about consultation: Consultation, _ suspended: Suspended, _ context: inout FetchContext
+    ) -> FetchStep {
+        logins.search.situation.note(answer, to: consultation)
         switch suspended {
         case .hop(let events): return startHop(&context, events: events)
         case .question(let question): return choose(question, &context)
         case .redirect(let response, let next):
-            return answer == true
-                ? follow(next, after: response, &context) : finish(response, &context)
+            return answer == true ? follow(next, after: response, &context) : finish(response, &context)
         }
     }
 
-    /// What the keyring gave to the last `lookUp`; `nil` where it could not be used.
-    mutating func found(
-        _ result: [KeyringItem]?, _ context: inout FetchContext
+    private mutating func confirmed(
+        _ consent: Consent?, to use: GrantBook.Use, epoch: Int, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .lookingUp(let question, let since) = state else { return unexpected(&context) }
-        time.noteWait(context.now - since)
-        let items = result ?? []
-        targets[challenger(of: question), default: TargetRecord()].keyringItems?.note(result)
-        context.keyring.notePaths(
-            of: items, at: challenger(of: question), time: context.environment.sinceEpoch, now: context.now)
+        time.endQueue(context.now)
+        logins.search.situation.consent.note(consent, to: use, epoch: epoch, &context)
         return choose(question, &context)
     }
 
-    /// News for a fetch that waits.
-    mutating func resumed(
-        _ wake: SpaceTurns.Wake, _ context: inout FetchContext
+    private mutating func found(
+        _ result: [KeyringItem]?, _ question: Question, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
-        guard case .waiting(let paused, let place, let since) = state else { return unexpected(&context) }
         time.noteWait(context.now - since)
-        guard case .question(var question) = paused else {
-            let isUnasked = paused.side.flatMap { outgoing[$0] }?.isUnasked ?? false
-            let isProven = wake.news == .proven || wake.news == .taken && isUnasked
-            return resumedRequest(isProven: isProven, paused, &context)
-        }
-        if case .line(let key) = place, wake.news == .turn { heldTurns[TurnSlot(key.space)] = key }
-        question.declined.formUnion(wake.declined)
-        switch wake.news {
-        case .proven:
-            question.deferred?.provenAt = context.now
-            return choose(question, &context)
-        case .turn, .lookAgain, .taken:
-            return choose(question, &context)
-        case .accepted(let found, let isShared):
-            if isForHandler(question), isAsked(about: found, question) { return choose(question, &context) }
-            question.mark = nil
-            return follow(found, isShared: isShared, question, &context)
-        case .proceed where isForHandler(question), .cancelled where isForHandler(question),
-            .rejected where isForHandler(question):
-            return choose(question, &context)
-        case .proceed:
-            question.declined.noteAnswer()
-            return proceed(question, &context)
-        case .cancelled(let isOwn) where !isOwn && !isForAgents(question),
-            .rejected(let isOwn) where !isOwn && !isForAgents(question):
-            return choose(question, &context)
-        case .cancelled:
-            return fail(.challengeCancelled(at: challenger(of: question)), &context)
-        case .rejected:
-            if case .serverTrust(let facts) = question.kind { return distrust(question, facts, &context) }
-            guard case .login = question.kind else { return proceed(question, &context) }
-            noteRejection(of: question)
-            question.declined.noteRejection()
-            return choose(question, &context)
-        }
+        let challenger = logins.search.situation.challenger(of: question)
+        logins.search.situation[challenger].keyringItems?.note(result)
+        context.keyring.notePaths(
+            of: result ?? [], at: challenger, time: context.environment.sinceEpoch, now: context.now)
+        return choose(question, &context)
     }
 
-    /// Time has passed. `nil` unless that ends the fetch.
-    mutating func tick(_ context: inout FetchContext) -> FetchStep? {
-        if case .transferring(let since) = state, context.now - since >= Limits.verdictWait {
-            // A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
-            context.turns.endTrial(by: id)
-            releaseAll(&context)
-            return nil
-        }
-        return endWait(&context)
-    }
-
-    /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
-    mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
-        if case .finished = state { return unexpected(&context) }
-        return fail(failure, &context)
-    }
-
-    // MARK: What a question is about
-
-    /// Whether everybody on the way can read what is sent there. Behind a proxy "localhost" is not this machine.
-    func isReadable(_ challenger: Challenger) -> Bool {
-        guard challenger.scheme != "https" else { return false }
-        return !Loopback.isLoopback(challenger.host) || !challenger.isProxy && route != nil
-    }
-
-    /// Whether a login of the connection is one to this challenger. A connection has no more than one.
-    private func keepsConnection(_ side: Side, _ response: TransferResponse) -> Bool {
-        if let other = outgoing.handshake, other.side != side { return false }
-        return side == .proxy || reachesServer(response)
-    }
-
-    /// Whether the connection leads to the server itself; through a proxy that forwards requests it does only where the proxy
-    /// says so.
-    private func reachesServer(_ response: TransferResponse) -> Bool {
-        guard let route, route.endpoint.type != .socks, hop.url.origin.scheme == .http else { return true }
-        return response.headers.values(of: "Proxy-Support").contains {
-            $0.equalsIgnoringASCIICase("Session-Based-Authentication")
-        }
-    }
-
-    func challenger(of paused: Paused) -> Challenger {
-        switch paused {
-        case .question(let question): challenger(of: question)
-        case .request(let side): outgoing[side]?.challenger ?? server
-        }
-    }
-
-    func challenger(of question: Question) -> Challenger {
-        if case .login(let offers, _) = question.kind { offers.challenger } else { server }
-    }
-
-    /// `nil` for a response of which no scheme is left.
-    func space(of question: Question) -> ProtectionSpace? {
-        switch question.kind {
-        case .login(let offers, _): question.asked?.protectionSpace(at: offers.challenger)
-        case .serverTrust: server.space(realm: nil, .serverTrust)
-        case .clientCertificate: server.space(realm: nil, .clientCertificate)
-        }
-    }
-
-    func slot(of question: Question) -> TurnSlot {
-        switch question.kind {
-        case .login(_, .server): .server
-        case .login(_, .proxy): .proxy
-        case .serverTrust, .clientCertificate: .connection
-        }
-    }
-
-    /// Rule 14.
-    mutating func noteRejection(of question: Question) {
-        guard case .login(let offers, _) = question.kind, let asked = question.asked else { return }
-        let space = asked.protectionSpace(at: offers.challenger)
-        targets[offers.challenger, default: TargetRecord()].noteRejection(of: asked, in: space)
-    }
-
-    /// An event that no action waits for: a mistake in the code that runs this machine, and never a reason to send something.
-    mutating func unexpected(_ context: inout FetchContext) -> FetchStep {
-        let text = "The fetch got an event that it did not wait for. Please report this."
-        return fail(FetchFailure(.internalError, text), &context)
+    private mutating func foundInNetrc(
+        _ logins: [Netrc.Login], _ question: Question, since: Duration, _ context: inout FetchContext
+    ) -> FetchStep {
+        time.noteWait(context.now - since)
+        self.logins.search.situation[self.logins.search.situation.challenger(of: question)].netrcLogins?.logins = logins
+        return choose(question, &context)
     }
 }

@@ -104,51 +104,51 @@ public struct FetchTable: Sendable {
     }
 
     public mutating func start(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment) { $0.start(&$1) }
+        run(id, environment, .started)
     }
 
     public mutating func received(
         _ response: TransferResponse, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.received(response, &$1) }
+        run(id, environment, .received(response))
     }
 
     public mutating func failed(
         _ failure: TransferFailure, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.failed(failure, &$1) }
+        run(id, environment, .failed(failure))
     }
 
     public mutating func answered(
         _ answer: ChallengeAnswer, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.answered(answer, &$1) }
+        run(id, environment, .answered(answer))
     }
 
     /// Nobody answers: whoever was asked is gone, is out of time, or has failed.
     public mutating func unanswered(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment) { $0.unanswered(&$1) }
+        run(id, environment, .unanswered)
     }
 
     /// Whom the last `ask` is for cannot be asked.
     public mutating func notAsked(
         _ id: FetchID, because cause: Unanswered.NoRespondent, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.notAsked(cause, &$1) }
+        run(id, environment, .notAsked(cause))
     }
 
     /// - Parameter answer: `nil` where nobody answers.
     public mutating func consulted(
         _ answer: Bool?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.consulted(answer, &$1) }
+        run(id, environment, .consulted(answer))
     }
 
     /// What somebody has said to the use of what is kept; `nil` when nobody was there.
     public mutating func confirmed(
         _ consent: Consent?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.confirmed(consent, &$1) }
+        run(id, environment, .confirmed(consent))
     }
 
     /// The configuration names another netrc file, or none: what was found in the one before is not sent any more.
@@ -159,21 +159,21 @@ public struct FetchTable: Sendable {
         _ result: Result<[KeyringItem], KeyringFailure>, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         noteKeyring(result, environment.now)
-        return run(id, environment) { $0.found(try? result.get(), &$1) }
+        return run(id, environment, .found(try? result.get()))
     }
 
     /// What the netrc file has: nothing where it could not be used.
     public mutating func foundInNetrc(
         _ logins: [Netrc.Login], for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.foundInNetrc(logins, &$1) }
+        run(id, environment, .foundInNetrc(logins))
     }
 
     /// The client has given the request's body again; `nil` when it has not.
     public mutating func given(
         _ body: RequestBody?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment) { $0.given(body, &$1) }
+        run(id, environment, .given(body))
     }
 
     public mutating func abort(
@@ -187,7 +187,7 @@ public struct FetchTable: Sendable {
         _ ids: [FetchID], _ failure: FetchFailure, _ environment: FetchEnvironment
     ) -> [Order] {
         for id in ids { machines[id]?.leaveQueue(&context) }
-        return ids.flatMap { id in run(id, environment) { $0.abort(failure, &$1) } }
+        return ids.flatMap { id in run(id, environment, .aborted(failure)) }
     }
 
     /// The last `ask` or `confirm` is queued behind those of other fetches.
@@ -216,7 +216,7 @@ public struct FetchTable: Sendable {
 
     /// What `deadline` says has come.
     public mutating func expire(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment) { $0.tick(&$1) }
+        run(id, environment, .timePassed)
     }
 
     // MARK: Events of all
@@ -231,7 +231,7 @@ public struct FetchTable: Sendable {
         guard context.turns.waitingCount > 0 else { return expired }
         return expired
             + machines.keys.sorted { $0.number < $1.number }.flatMap { id in
-                run(id, environment) { $0.tick(&$1) }
+                run(id, environment, .timePassed)
             }
     }
 
@@ -273,9 +273,11 @@ public struct FetchTable: Sendable {
 
     /// Who waits for a turn of this fetch waits for a person, or does not any longer; and whoever waits for those, too.
     private mutating func noteActivity(of id: FetchID, isAsking: Bool, _ now: Duration, to orders: inout [Order]) {
-        guard let held = withMachine(id, { machine, _ in machine.heldTurns }), !held.isEmpty else { return }
+        guard let place = machines.index(forKey: id) else { return }
+        let held = machines.values[place].logins.search.situation.turns.all
+        if held.isEmpty { return }
         let isAsking = isAsking || wait(of: id)?.reason == .question
-        for key in held.values {
+        for key in held {
             for waiter in context.turns.noteActivity(in: key, of: id, isAsking ? .question : .trial, now) {
                 tellWait(of: waiter, to: &orders)
                 noteActivity(of: waiter, isAsking: false, now, to: &orders)
@@ -285,26 +287,24 @@ public struct FetchTable: Sendable {
 
     // MARK: Orders
 
-    /// Lends a machine where it is: to copy one costs more than most events.
-    private mutating func withMachine<Result>(
-        _ id: FetchID, _ body: (inout FetchMachine, inout FetchContext) -> Result
-    ) -> Result? {
+    /// In place: to copy a machine costs more than most events.
+    private mutating func handle(_ event: FetchMachine.Event, _ id: FetchID) -> FetchStep? {
         guard let place = machines.index(forKey: id) else { return nil }
-        return body(&machines.values[place], &context)
+        return machines.values[place].handle(event, &context)
     }
 
     /// The orders of one step, and those of all the steps that it leads to in fetches that waited.
     private mutating func run(
         _ id: FetchID, _ environment: FetchEnvironment,
-        _ event: (inout FetchMachine, inout FetchContext) -> FetchStep?
+        _ event: FetchMachine.Event
     ) -> [Order] {
         context.environment = environment
         var orders: [Order] = []
-        if let step = withMachine(id, event) ?? nil { append(step, of: id, environment.now, to: &orders) }
+        if let step = handle(event, id) { append(step, of: id, environment.now, to: &orders) }
         var effects = takeOrders(of: id)
         var wakes = context.turns.takeWakes()[...]
         while let wake = wakes.popFirst() {
-            guard let next = machines[wake.fetch]?.resumed(wake, &context) else { continue }
+            guard let next = handle(.resumed(wake), wake.fetch) else { continue }
             append(next, of: wake.fetch, environment.now, to: &orders)
             effects += takeOrders(of: wake.fetch)
             wakes += context.turns.takeWakes()

@@ -8,15 +8,3 @@ public struct LoginVerdict: Sendable, Equatable {
     /// `nil` where the credential shows none.
     public var user: ExactText?
 }
-
-extension FetchMachine {
-    func judge(_ attempt: Attempt, isAccepted: Bool, _ context: inout FetchContext) {
-        judge(attempt.space, attempt.credential.shownUser, isAccepted: isAccepted, &context)
-    }
-
-    func judge(
-        _ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ context: inout FetchContext
-    ) {
-        context.outbox.verdicts.append(LoginVerdict(fetch: id, space: space, isAccepted: isAccepted, user: user))
-    }
-}

@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// Everything that the next request of a fetch carries, and the connection that it needs.
+/// The logins that the next request of a fetch carries.
 struct Outgoing: Sendable, Equatable {
     /// To the server.
     var server: Attempt?
@@ -8,11 +8,6 @@ struct Outgoing: Sendable, Equatable {
     var proxy: Attempt?
     /// Of the last request.
     var proofs: [ResponseProof] = []
-    var trust: TrustDecision?
-    var certificate = CertificateDecision.undecided
-    /// When somebody was asked about them, among what was forgotten by hand.
-    var trustMark: ForgetLog.Mark?
-    var certificateMark: ForgetLog.Mark?
 
     subscript(side: Side) -> Attempt? {
         get { side == .server ? server : proxy }
@@ -22,6 +17,11 @@ struct Outgoing: Sendable, Equatable {
             case .proxy: proxy = newValue
             }
         }
+    }
+
+    /// What the responses to the request that goes out now will have to prove.
+    mutating func noteProofs(isTunnel: Bool) {
+        proofs = [server, isTunnel ? nil : proxy].compactMap { $0.flatMap(ResponseProof.init) }
     }
 
     /// The attempt whose login belongs to the connection.

@@ -53,6 +53,15 @@ struct Question: Sendable {
         withholdsStored = false
     }
 
+    /// Whose turn it takes to decide it.
+    var slot: TurnSlot {
+        switch kind {
+        case .login(_, .server): .server
+        case .login(_, .proxy): .proxy
+        case .serverTrust, .clientCertificate: .connection
+        }
+    }
+
     var response: TransferResponse? {
         if case .response(let response) = outcome { response } else { nil }
     }
@@ -66,21 +75,4 @@ enum Paused: Sendable {
 
     /// For whom it waits; see `TurnSlot`.
     var side: Side? { if case .request(let side) = self { side } else { nil } }
-}
-
-/// Which of its turns a fetch holds: it may wait for that of a proxy while it holds that of the server behind it, and never
-/// the other way round, so that no two fetches wait for each other.
-enum TurnSlot: Int, Sendable, CaseIterable, Comparable {
-    case server, connection, proxy
-
-    static func < (left: TurnSlot, right: TurnSlot) -> Bool { left.rawValue < right.rawValue }
-
-    init(_ space: ProtectionSpace) {
-        self =
-            switch (space.authenticationMethod, space.proxyType) {
-            case (.serverTrust, _), (.clientCertificate, _): .connection
-            case (_, nil): .server
-            default: .proxy
-            }
-    }
 }

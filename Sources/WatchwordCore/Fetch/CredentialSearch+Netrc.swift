@@ -1,33 +1,10 @@
 internal import WatchwordProtocol
 
 /// The netrc file as a source of credentials, behind the keyring (semantics rule 15).
-extension FetchMachine {
-    /// The next step where the file has to be read first; `nil` where nothing of it may be sent, and when it was read.
-    mutating func readNetrc(
-        for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
-        _ context: FetchContext
-    ) -> FetchStep? {
-        guard let query = netrcQuery(for: asked, in: space, context),
-            netrcLogins(at: Challenger(space), context) == nil
-        else { return nil }
-        targets[Challenger(space), default: TargetRecord()].netrcLogins = .init(mark: context.forgets.mark)
-        state = .lookingUp(question, since: context.now)
-        return FetchStep(.readNetrc(query))
-    }
-
-    /// The logins of the file have come: none where it could not be used.
-    mutating func foundInNetrc(
-        _ logins: [Netrc.Login], _ context: inout FetchContext
-    ) -> FetchStep {
-        guard case .lookingUp(let question, let since) = state else { return unexpected(&context) }
-        time.noteWait(context.now - since)
-        targets[challenger(of: question), default: TargetRecord()].netrcLogins?.logins = logins
-        return choose(question, &context)
-    }
-
+extension CredentialSearch {
     /// `nil` before the file was read, and when the configuration has named another one since then.
-    private func netrcLogins(at challenger: Challenger, _ context: FetchContext) -> [Netrc.Login]? {
-        target(challenger).netrcLogins.flatMap { $0.mark < context.forgets.netrcMark ? nil : $0.logins }
+    func netrcLogins(at challenger: Challenger, _ context: FetchContext) -> [Netrc.Login]? {
+        situation[challenger].netrcLogins.flatMap { $0.mark < context.forgets.netrcMark ? nil : $0.logins }
     }
 
     /// The first login of the file that fits; never another one after it was refused, in whatever realm.
@@ -41,34 +18,34 @@ extension FetchMachine {
             isForWeaker || mayAnswer(asked, space, context),
             !isUndecidedInKeyring(asked, space, context)
         else { return nil }
-        let user = namedUser(at: challenger)
+        let user = intent.namedUser(at: challenger)
         let first = netrcLogins(at: challenger, context)?.lazy.filter(\.isSendable).map {
             LoginCredential(user: $0.user, password: $0.password)
         }.first { user?.admits($0.account) ?? true }
-        guard let first, !target(challenger).hasRefusedNetrc(first),
+        guard let first, !situation[challenger].hasRefusedNetrc(first),
             !context.keyring.hasRefused(first, at: challenger, now: context.now)
         else { return nil }
-        let candidate = Candidate(credential: first, source: .netrc, home: access.homeOfKeyring)
+        let candidate = Candidate(credential: first, source: .netrc, home: intent.access.homeOfKeyring)
         return isUsable(candidate, for: asked, in: space, context) ? candidate : nil
     }
 
     /// An entry names neither a scheme nor a realm: it is for servers and not for proxies, for Basic and Digest, and over plain
     /// http for this machine alone (semantics rules 23 and 25). Where there is a keyring, the file counts only if the keyring was
     /// searched without failure: its default may be another user (rule 26).
-    private func netrcQuery(
+    func netrcQuery(
         for asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> NetrcQuery? {
-        guard context.environment.usesNetrc, mayUseStorage(for: space, context),
+        guard context.environment.usesNetrc, situation.mayUseStorage(for: space, context),
             case .server(let origin) = Challenger(space),
             context.keyring.state == .disabled || isKeyringKnown(at: .server(origin), context),
-            !isReadable(.server(origin)), [.httpBasic, .httpDigest].contains(asked.authenticationMethod)
+            !chain.isReadable(.server(origin)), [.httpBasic, .httpDigest].contains(asked.authenticationMethod)
         else { return nil }
         return NetrcQuery(origin: origin)
     }
 
     private func isKeyringKnown(at challenger: Challenger, _ context: FetchContext) -> Bool {
         keyringItems(at: challenger, context) != nil
-            && (context.keyring.isAbsent || target(challenger).keyringItems?.isComplete == true)
+            && (context.keyring.isAbsent || situation[challenger].keyringItems?.isComplete == true)
     }
 
     /// An entry is for all realms of its server, and for no scheme that is weaker than one accepted there, nor for a weak

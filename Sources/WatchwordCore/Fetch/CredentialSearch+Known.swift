@@ -14,14 +14,14 @@ struct KnownCredential: Sendable, Equatable {
 }
 
 /// Several stored credentials that fit one challenge (semantics rule 18).
-extension FetchMachine {
+extension CredentialSearch {
     /// The stored credentials among which whoever is asked may choose; empty where the proposed one is all there is, and for
     /// a fetch that may not use what is stored.
     func knownCredentials(
         for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> [KnownCredential] {
         let challenger = Challenger(space)
-        guard mayUseStorage(for: space, context), !isDowngrade(asked, challenger, context) else { return [] }
+        guard situation.mayUseStorage(for: space, context), !isDowngrade(asked, challenger, context) else { return [] }
         var known: [KnownCredential] = []
         let isStrongEnough = { (pattern: SpacePattern) in
             !isDowngrade(asked, challenger, context, AcceptedStrength.Reach(pattern))
@@ -50,9 +50,10 @@ extension FetchMachine {
         _ space: ProtectionSpace, _ challenger: Challenger, _ context: FetchContext,
         where isMeant: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
-        access.readable.flatMap { part in
+        intent.access.readable.flatMap { part in
             let choices = context.session.choices(
-                for: space, user: namedUser(at: challenger), owner: part, at: challenger, path: path(at: challenger),
+                for: space, user: intent.namedUser(at: challenger), owner: part, at: challenger,
+                path: chain.path(at: challenger),
                 now: context.now, where: isMeant)
             return choices.map { number, credential in
                 KnownCredential(
@@ -66,8 +67,8 @@ extension FetchMachine {
         where isMeant: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
         let matches = KeyringMatches(
-            keyringItems(at: challenger, context) ?? [], at: challenger, path: path(at: challenger),
-            user: namedUser(at: challenger), time: context.session.wallTime
+            keyringItems(at: challenger, context) ?? [], at: challenger, path: chain.path(at: challenger),
+            user: intent.namedUser(at: challenger), time: context.session.wallTime
         ) { $0.matches(space) && isMeant($0) }
         return matches.best.compactMap { stored in
             guard let credential = stored.credential,
@@ -75,23 +76,8 @@ extension FetchMachine {
             else { return nil }
             let candidate = Candidate(
                 credential: credential, source: .keyring, item: stored.isExact(for: space) ? stored.item.id : nil,
-                home: access.homeOfKeyring)
+                home: intent.access.homeOfKeyring)
             return KnownCredential(id: .keyring(stored.item.id), candidate: candidate)
         }
-    }
-
-    /// One attempt with the stored credential that a respondent has chosen: one of those that the challenge listed.
-    mutating func useStored(
-        _ id: CredentialID, for asked: AnswerableChallenge, _ offers: OfferList, _ question: Question,
-        _ respondent: Respondent, _ context: inout FetchContext
-    ) -> FetchStep {
-        let space = asked.protectionSpace(at: offers.challenger)
-        context.session.wallTime = context.environment.sinceEpoch
-        guard var chosen = question.known.first(where: { $0.id == id })?.candidate,
-            mayUse(chosen.source, for: space, context), !isForgotten(chosen, in: space, context),
-            isUsable(chosen, for: asked, in: space, context)
-        else { return ask(question, respondent, problem: .credentialNotKnown, &context) }
-        chosen.isAnswer = true
-        return attempt(chosen, for: asked, in: space, question, &context)
     }
 }

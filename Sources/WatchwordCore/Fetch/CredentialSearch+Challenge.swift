@@ -1,14 +1,14 @@
 internal import WatchwordProtocol
 
 /// The challenge as a respondent gets it.
-extension FetchMachine {
+extension CredentialSearch {
     func challenge(
         for question: Question, at respondent: Respondent, problem: Challenge.AnswerProblem?,
-        _ context: FetchContext
+        proposesCertificate: Bool, _ context: FetchContext
     ) -> Challenge? {
-        guard let space = space(of: question) else { return nil }
+        guard let space = situation.space(of: question) else { return nil }
         let challenger = Challenger(space)
-        let record = target(challenger)
+        let record = situation[challenger]
         let failureResponse = question.response.map {
             Challenge.FailureResponse(status: $0.status, headers: $0.headers)
         }
@@ -16,11 +16,11 @@ extension FetchMachine {
         if case .login(let list, _) = question.kind { offers = list.offers }
         var challenge = Challenge(
             protectionSpace: space, offers: offers,
-            proposedCredential: proposedCredential(for: question, challenger, context),
+            proposedCredential: proposedCredential(for: question, challenger, proposesCertificate),
             previousFailureCount: record.failures,
             persistenceAllowed: persistenceAllowed(in: space, at: respondent, context),
             failureResponse: failureResponse, error: problem ?? question.problem,
-            url: hop.url.text, method: hop.method)
+            url: chain.hop.url.text, method: chain.hop.method)
         challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state
         challenge.isForHandler = respondent == .handler
@@ -38,9 +38,9 @@ extension FetchMachine {
     /// What has not been tried; else what was refused last, so that a window can be filled in; else the user whom the URL
     /// names.
     private func proposedCredential(
-        for question: Question, _ challenger: Challenger, _ context: FetchContext
+        for question: Question, _ challenger: Challenger, _ proposesCertificate: Bool
     ) -> ProposedCredential? {
-        if case .clientCertificate = question.kind, proposesCertificate(context) {
+        if case .clientCertificate = question.kind, proposesCertificate {
             return ProposedCredential(user: nil, hasPassword: true, source: .session)
         }
         guard case .login = question.kind else { return nil }
@@ -51,12 +51,12 @@ extension FetchMachine {
         }
         // Another scheme, or another realm, gets the name at most: `proposed` has to be an answer to what is asked now.
         guard let asked = question.asked, asked.takesPassword else { return nil }
-        if let refused = target(challenger).lastRefused, refused.credential.form == .password {
+        if let refused = situation[challenger].lastRefused, refused.credential.form == .password {
             return ProposedCredential(
                 user: refused.credential.user, hasPassword: refused.space == asked.protectionSpace(at: challenger),
                 source: refused.source)
         }
-        guard isMeant(challenger), !challenger.isProxy, let userInfo = plan.userInfo else { return nil }
+        guard intent.isMeant(challenger), !challenger.isProxy, let userInfo = intent.plan.userInfo else { return nil }
         return ProposedCredential(user: userInfo.user, hasPassword: false, source: .url)
     }
 
@@ -64,14 +64,14 @@ extension FetchMachine {
         in space: ProtectionSpace, at respondent: Respondent, _ context: FetchContext
     ) -> [Persistence] {
         let allowed = persistenceAllowed(in: space, context)
-        return mayKeepForGood(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
+        return intent.mayKeepForGood(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
     }
 
     private func persistenceAllowed(in space: ProtectionSpace, _ context: FetchContext) -> [Persistence] {
         if space.authenticationMethod == .serverTrust {
-            return mayRememberTrust(context) ? [.none, .forSession, .permanent] : [.none]
+            return situation.mayRememberTrust(context) ? [.none, .forSession, .permanent] : [.none]
         }
-        guard mayUseStorage(for: space, context) else { return [.none] }
+        guard situation.mayUseStorage(for: space, context) else { return [.none] }
         switch space.authenticationMethod {
         case .other, .negotiate, .serverTrust: return [.none]
         case .bearer, .clientCertificate: return [.none, .forSession]

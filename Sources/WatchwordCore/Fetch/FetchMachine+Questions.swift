@@ -1,0 +1,140 @@
+internal import WatchwordProtocol
+
+/// From a question to the next step: each kind has its resolution.
+extension FetchMachine {
+    mutating func choose(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+        switch question.kind {
+        case .login: take(logins.choose(question, &context), &context)
+        case .serverTrust(let facts): take(trust.choose(question, facts, &logins.search.situation, &context), &context)
+        case .clientCertificate: take(certificate.choose(question, &logins.search.situation, &context), &context)
+        }
+    }
+
+    mutating func resolution(
+        of question: Question, _ answer: ChallengeAnswer, by respondent: Respondent, _ context: inout FetchContext
+    ) -> Resolution {
+        switch question.kind {
+        case .login: logins.answered(answer, by: respondent, question, &context)
+        case .serverTrust(let facts):
+            trust.answered(answer, by: respondent, about: facts, question, &logins.search.situation, &context)
+        case .clientCertificate:
+            certificate.answered(answer, by: respondent, question, &logins.search.situation, &context)
+        }
+    }
+
+    /// Acts on what a resolution has come to.
+    mutating func take(_ resolution: Resolution, _ context: inout FetchContext) -> FetchStep {
+        switch resolution {
+        case .send: return transfer(&context)
+        case .ask(let question, let respondent, let problem): return ask(question, respondent, problem, &context)
+        case .consult(let consultation, let question): return consult(consultation, then: .question(question))
+        case .confirm(let question, let use, let request):
+            state = .confirming(question, use, epoch: context.grants.epoch)
+            return FetchStep(.confirm(request))
+        case .lookUp(let question, let queries):
+            state = .lookingUp(question, since: context.now)
+            return FetchStep(.lookUp(queries))
+        case .readNetrc(let question, let query):
+            state = .lookingUp(question, since: context.now)
+            return FetchStep(.readNetrc(query))
+        case .wait(let question, let place): return pause(.question(question), question.slot, at: place, &context)
+        case .chooseAgain(let question): return choose(question, &context)
+        case .giveUp(let question): return giveUp(question, &context)
+        case .fail(let failure): return fail(failure, &context)
+        }
+    }
+
+    private mutating func ask(
+        _ question: Question, _ respondent: Respondent, _ problem: Challenge.AnswerProblem?,
+        _ context: inout FetchContext
+    ) -> FetchStep {
+        if problem != nil, !logins.search.situation.beginRound() {
+            return fail(.tooManyRounds(at: logins.search.situation.challenger(of: question)), &context)
+        }
+        let challenge = logins.search.challenge(
+            for: question, at: respondent, problem: problem,
+            proposesCertificate: certificate.proposes(logins.search.situation, context), context)
+        guard let challenge else { return fail(.unexpectedEvent, &context) }
+        var question = question
+        question.mark = context.forgets.mark
+        state = .asking(question, respondent)
+        return FetchStep(.ask(challenge, respondent))
+    }
+
+    mutating func consult(_ consultation: Consultation, then suspended: Suspended) -> FetchStep {
+        state = .consulting(consultation, then: suspended)
+        return FetchStep(.consult(consultation))
+    }
+
+    /// Nobody has an answer: the response that challenged is the result, or what failed has failed. A server that asks for a
+    /// certificate gets none.
+    private mutating func giveUp(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+        logins.search.situation.turns.release(.passed(declined: question.declined), question.slot, &context)
+        // What was shown and found wanting is an error, unless somebody who was asked leaves it at that.
+        if case .clientCertificate = question.kind, question.problem == nil || !question.declined.isEmpty {
+            // Security rule X1: the request that was held back for the question goes out without what is stored.
+            if question.declined.isAbandoned { logins.search.situation.renounceStorage() }
+            return take(certificate.goOnWithout(question, &logins.search.situation, &context), &context)
+        }
+        if let obstacle = question.obstacle { return fail(obstacle, &context) }
+        switch question.outcome {
+        case .response(let response):
+            return finish(response, unanswered: logins.unanswered(question, context), &context)
+        case .failure(let failure): return fail(failure, &context)
+        }
+    }
+
+    // MARK: Failures that raise a question
+
+    /// `nil` where it is just a failure.
+    mutating func question(about failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
+        let outcome = Question.Outcome.failure(FetchFailure(failure))
+        if let request = failure.clientCertificateRequest {
+            logins.search.situation[chain.server].certificateRequest = request
+        }
+        if failure.kind == .serverNotTrusted, let facts = failure.serverTrust, !facts.chain.isEmpty {
+            return raise(Question(.serverTrust(facts), outcome), &context)
+        }
+        if let problem = failure.cause?.problemWithCertificate {
+            return certificate.failed(failure, problem, &logins.search.situation, &context).map { raise($0, &context) }
+        }
+        let resolution: Resolution?
+        switch failure.cause {
+        case .clientCertificateRequired where certificate.decision == .undecided:
+            return raise(Question(.clientCertificate(certificate.request(logins.search.situation)), outcome), &context)
+        case .proxyLoginRefused:
+            guard let endpoint = chain.route?.endpoint, endpoint.type == .socks else { return nil }
+            resolution = logins.challenged(Question(.login(OfferList(socks: endpoint), .proxy), outcome), &context)
+        case .noTicket, .charactersUnsupported:
+            resolution = logins.technicalFailure(nil, &context)
+        case .channelChanged(let serverEndPoint):
+            resolution =
+                logins.bindAgain(serverEndPoint) ?? logins.technicalFailure(FetchFailure(failure), &context)
+        case .ntlmChallengeUnusable, .ntlmNotContinued:
+            resolution = logins.technicalFailure(FetchFailure(failure), &context)
+        default:
+            return nil
+        }
+        return resolution.map { take($0, &context) }
+    }
+
+    private mutating func raise(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+        guard logins.search.situation.beginRound() else { return fail(.tooManyRounds(at: chain.server), &context) }
+        return choose(question, &context)
+    }
+}
+
+extension TransferFailure.Cause {
+    /// What it says about the certificate that was shown.
+    fileprivate var problemWithCertificate: Challenge.AnswerProblem? {
+        switch self {
+        case .clientCertificateUnreadable, .clientKeyMismatch: .certificateNotUsable
+        case .clientCertificateChanged: .certificateChanged
+        case .clientKeyExposed: .keyExposed
+        case .clientKeyPassphraseWrong: .passphraseWrong
+        case .tokenPINNotTried: .pinNotTried
+        case .clientCertificateRefused: .certificateRefused
+        default: nil
+        }
+    }
+}

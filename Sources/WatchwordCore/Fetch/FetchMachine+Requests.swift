@@ -1,0 +1,202 @@
+internal import WatchwordProtocol
+
+/// From one request to the next: where it goes, what it carries, and how the fetch ends.
+extension FetchMachine {
+    // MARK: Hops
+
+    /// A new URL: nothing of the last one goes along but what is for the same place.
+    mutating func enterHop(
+        from previous: Origin?, _ context: inout FetchContext, events: [FetchEvent]
+    ) -> FetchStep {
+        let isOtherRoute = logins.search.situation.chain.chooseRoute(context.environment.proxy)
+        logins.enterHop(isOtherRoute: isOtherRoute)
+        do throws(FetchFailure) {
+            if let route = chain.route { try context.environment.hosts.check(route) }
+        } catch {
+            return fail(error, &context)
+        }
+        trust.enter(from: previous, &logins.search.situation, context)
+        certificate.enter(from: previous, logins.search.situation, context)
+        return startHop(&context, events: events)
+    }
+
+    /// Before the first request of a hop.
+    mutating func startHop(_ context: inout FetchContext, events: [FetchEvent]) -> FetchStep {
+        if let consultation = logins.prepare(&context) { return consult(consultation, then: .hop(events)) }
+        var step = transfer(&context)
+        step.events.insert(contentsOf: events, at: 0)
+        return step
+    }
+
+    /// Follows the response, or asks the client first. `nil` where it leads nowhere.
+    mutating func redirect(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep? {
+        switch logins.search.situation.chain.lead(of: response, context.environment.hosts) {
+        case .nowhere: return nil
+        case .refused(let failure): return fail(failure, &context)
+        case .onward(let next):
+            logins.search.situation.turns.releaseAll(&context)
+            guard intent.plan.subscription?.approvesRedirects == true else {
+                return follow(next, after: response, &context)
+            }
+            let redirect = Redirect(
+                status: response.status, from: chain.hop.url.text, to: next.url.text, method: next.method)
+            return consult(.approveRedirect(redirect), then: .redirect(response, next))
+        }
+    }
+
+    /// The client agrees, or was not to be asked. Everything that holds for a redirect holds for this one too.
+    mutating func follow(
+        _ next: HopRequest, after response: TransferResponse, _ context: inout FetchContext
+    ) -> FetchStep {
+        let event = FetchEvent.redirected(status: response.status, from: chain.hop.url.text, to: next.url.text)
+        let previous = chain.origin
+        logins.search.situation.chain.enter(next)
+        return enterHop(from: previous, &context, events: [event])
+    }
+
+    // MARK: Requests
+
+    /// Sends what was decided.
+    mutating func transfer(_ context: inout FetchContext) -> FetchStep {
+        logins.dropStored(&context)
+        trust.refresh(&logins.search.situation, context)
+        certificate.refresh(logins.search.situation, context)
+        if let obstacle = bodyObstacle(&context) { return obstacle }
+        if certificate.isForeign(intent.plan) { return fail(.foreignCertificate, &context) }
+        if let side = logins.sideOnTrial(&context), let attempt = logins.outgoing[side] {
+            return pause(.request(side), TurnSlot(attempt.space), at: .trial, &context)
+        }
+        let timeout = time.left
+        guard timeout > .zero else { return fail(timeoutFailure, &context) }
+        time.noteRequest()
+        state = .transferring(since: context.now)
+        exchanges += 1
+        logins.noteUses(&context)
+        certificate.noteUse(logins.search.situation, &context)
+        let request = request(timeout: timeout, &context)
+        let events = intent.plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
+        return FetchStep(.transfer(request), events: events)
+    }
+
+    private mutating func request(timeout: Duration, _ context: inout FetchContext) -> TransferRequest {
+        let hop = chain.hop
+        var request = TransferRequest(
+            url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
+            timeout: timeout, maxBodyBytes: intent.plan.maxBodyBytes)
+        request.omittedHeaders = intent.plan.omittedHeaders
+        request.connectTimeout = intent.plan.connectTimeout
+        request.deniedAddresses = context.environment.hosts.addresses
+        request.delivery = intent.plan.delivery
+        request.decompresses = intent.plan.decompresses
+        request.maxBytesPerSecond = intent.plan.maxBytesPerSecond
+        request.lowSpeed = intent.plan.lowSpeed
+        request.proxy = proxyRequest(&context)
+        // A proxy that forwards it rewrites the request line: the server sees the origin form, whatever the proxy is given.
+        request.authorization = logins.outgoing.server?.authorization(
+            for: DigestRequest(method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? []),
+            context.environment, nonces: &context.session.nonces)
+        logins.outgoing.noteProofs(isTunnel: chain.isTunnel)
+        request.proofs = logins.outgoing.proofs
+        request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.schemes)
+        request.needsNewConnection = logins.needsNewConnection(now: context.now)
+        if chain.isSecure { secure(&request) }
+        let marks = marks(request)
+        // libcurl continues a login by NTLM on any connection of the identity that was logged in before.
+        if request.needsNewConnection { context.identities.forget { $0 == marks } }
+        request.identity = context.identities.identity(for: marks, now: context.now)
+        return request
+    }
+
+    private mutating func proxyRequest(_ context: inout FetchContext) -> ProxyRequest? {
+        guard let endpoint = chain.route?.endpoint else { return nil }
+        let hop = chain.hop
+        var proxy = ProxyRequest(kind: endpoint.kind, host: endpoint.host.string, port: endpoint.port)
+        if endpoint.type == .socks, let credential = logins.outgoing.proxy?.credential {
+            proxy.user = Secret(joining: [.text(credential.user.string)])
+            proxy.password = credential.secret
+            return proxy
+        }
+        let request =
+            chain.isTunnel
+            ? DigestRequest(method: "CONNECT", target: "\(chain.origin.host):\(chain.origin.port)")
+            : DigestRequest(method: hop.method, target: hop.url.text, body: hop.body?.bytes ?? [])
+        proxy.authorization = logins.outgoing.proxy?.authorization(
+            for: request, context.environment, nonces: &context.session.nonces)
+        return proxy
+    }
+
+    private func secure(_ request: inout TransferRequest) {
+        switch trust.decision {
+        case .some(let decision): request.trust = .leaf(spkiSha256: decision.spkiSha256)
+        case nil: request.trust = intent.plan.trust == .always ? .ask : .verify
+        }
+        request.clientCertificate = certificate.decision.credential.map(ClientCertificate.init)
+        request.refusesCertificateRequest = certificate.refusesRequest(logins.search.situation)
+    }
+
+    /// What makes the connection this fetch's own.
+    private func marks(_ request: TransferRequest) -> ConnectionMarks {
+        var marks = ConnectionMarks()
+        if chain.isTunnel, let proxy = logins.outgoing.proxy { marks.tunnel = ConnectionMarks.Login(proxy) }
+        if let (attempt, _) = logins.outgoing.handshake { marks.handshake = ConnectionMarks.Login(attempt) }
+        guard chain.isSecure else { return marks }
+        marks.trust = trust.decision
+        marks.certificate = certificate.decision.credential
+        marks.refusesCertificateRequest = request.refusesCertificateRequest
+        if marks.trust != nil || marks.certificate != nil { marks.origin = chain.origin }
+        return marks
+    }
+
+    // MARK: The end
+
+    /// - Parameter unanswered: why nobody was asked about this response.
+    mutating func finish(
+        _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
+    ) -> FetchStep {
+        if let bytes = response.unwantedBodyBytes, bytes > intent.plan.maxBodyBytes {
+            let text = "The response of \(chain.server.text) is larger than \(intent.plan.maxBodyBytes) bytes."
+            return fail(FetchFailure(.tooLarge, text), &context)
+        }
+        leave(&context)
+        state = .finished
+        func accepted(_ attempt: Attempt?) -> FetchRunResult.Authentication? {
+            attempt.flatMap { $0.isAccepted ? $0.authentication : nil }
+        }
+        var result = FetchResponse(
+            response: response, url: chain.hop.url, authentication: accepted(logins.outgoing.server),
+            proxyAuthentication: accepted(logins.outgoing.proxy), unanswered: unanswered, exchanges: exchanges)
+        if response.openBody != nil { result.proofs = logins.outgoing.proofs }
+        return FetchStep(
+            .finish(result), events: [.responded(status: response.status, headers: response.headers)])
+    }
+
+    mutating func fail(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+        leave(&context)
+        state = .finished
+        return FetchStep(.fail(failure))
+    }
+
+    /// At the end, however it came: nobody waits for this fetch any longer, and it waits for nobody.
+    private mutating func leave(_ context: inout FetchContext) {
+        let id = intent.id
+        leaveQueue(&context)
+        context.turns.endTrial(by: id)
+        logins.search.situation.turns.releaseAll(&context)
+        context.identities.forget { $0.trust?.fetch == id || $0.holdsTransientSecret }
+    }
+}
+
+extension ConnectionMarks.Login {
+    init(_ attempt: Attempt) {
+        self.init(
+            challenger: attempt.challenger, method: attempt.space.authenticationMethod, credential: attempt.credential)
+    }
+}
+
+extension TransferResponse {
+    /// How large a body is that nobody wanted, when it comes to be the result after all; `nil` for any other.
+    fileprivate var unwantedBodyBytes: Int? {
+        guard [401, 407].contains(status) || (300...399).contains(status) else { return nil }
+        return openBody.map { $0.announcedBytes ?? 0 } ?? body.count
+    }
+}
