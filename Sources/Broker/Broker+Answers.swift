@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// What comes back: replies to challenges, `auth/respond`, the second half of a fetch, and answers of yes or no.
-extension Broker {
+extension Router {
     /// The reply to a request of ours.
     func receiveReply(_ reply: ConnectionMachine.Reply, to request: Int, from connection: ClientConnection) {
         if let confirmID = connection.confirmations[request] {

@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Putting questions: to the client of a fetch, to agents, and back.
-extension Broker {
+extension Router {
     /// Rule 15: the subscribed client first.
     func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let owner = fetch.owner, let connection = connections[owner.connection],

@@ -12,7 +12,7 @@ struct Cause {
 }
 
 /// The account of who used what for where: for the audit log, and for those who have subscribed to it.
-extension Broker {
+extension Router {
     /// - Parameter failures: of the fetch, after which it is asked.
     func record(
         _ kind: AuditEvent.Kind, _ cause: Cause, after failures: Int = 0,

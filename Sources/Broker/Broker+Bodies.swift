@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Bodies that are taken in steps, or through a connection of their own.
-extension Broker {
+extension Router {
     /// The body of a fetch whose response is there: what of it has come, and what is still on its way.
     func openBody(
         of fetched: FetchResponse, _ fetch: RunningFetch, _ result: FetchRunResult, for connection: ClientConnection
@@ -19,9 +19,7 @@ extension Broker {
             for: name)
         fetch.source = nil
         let id = connection.id
-        transfers.follow(transfer) { [self, loop] delivery in
-            loop.post { self.assumeIsolated { $0.bodyEnded(name, delivery, of: id) } }
-        }
+        transfers.follow(transfer, completion: way.callback { $0.bodyEnded(name, $1, of: id) })
         if let socket = steps?.socket { transfers.attach(transfer, socket: socket) }
         if let read = steps?.read { self.read(name, transfer, read.maxBytes, read.call, of: connection) }
     }
@@ -70,9 +68,7 @@ extension Broker {
     ) {
         let id = connection.id
         connection.bodies.setBeingRead(true, name)
-        transfers.read(transfer, maxBytes: maxBytes) { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.hasRead(name, result, call, of: id) } }
-        }
+        transfers.read(transfer, maxBytes: maxBytes, completion: way.callback { $0.hasRead(name, $1, call, of: id) })
     }
 
     private func hasRead(
@@ -139,9 +135,7 @@ extension Broker {
         }
         tokens[params.token]?.freeSides.remove(params.side)
         let id = owner.id
-        connection.handOver(call) { [self, loop] socket in
-            loop.post { self.assumeIsolated { $0.attached(socket, params.side, reference.fetch, of: id) } }
-        }
+        connection.handOver(call, to: way.callback { $0.attached($1, params.side, reference.fetch, of: id) })
     }
 
     private func attached(_ socket: Int32, _ side: FetchAttachParams.Side, _ id: FetchID, of owner: ConnectionID) {

@@ -17,7 +17,7 @@ struct OpenConfirmation {
 }
 
 /// Asking an agent whether a program may use what is kept, and what was granted.
-extension Broker {
+extension Router {
     /// On whose behalf a client speaks now; what it was when it came is asked about no more where it has become another program.
     func subjectNow(of connection: ClientConnection) -> Subject {
         let first = connection.peer.subject
@@ -180,9 +180,7 @@ extension Broker {
     ) -> JSON? {
         guard let port else { return result }
         let id = connection.id
-        port.whenKept { [self, loop] in
-            loop.post { self.assumeIsolated { _ = $0.connections[id]?.complete(call, .success(result)) } }
-        }
+        port.whenKept(way.callback { $0.connections[id]?.complete(call, .success(result)) })
         return nil
     }
 }

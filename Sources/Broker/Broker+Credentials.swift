@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// What is kept, managed by hand: `credential/*`. No method shows a secret.
-extension Broker {
+extension Router {
     func listCredentials(
         _ params: CredentialListParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
     ) throws {
@@ -56,15 +56,12 @@ extension Broker {
             return ["id": .string(CredentialID.session(number).text)]
         }
         let id = connection.id
-        save(params.credential, for: params.pattern, connection.cause) { [self] result in
-            assumeIsolated { broker in
-                if case .success = result {
-                    broker.table.noteStored(params.credential, for: params.pattern, of: id.tag)
-                }
-                let reply = result.map { id -> JSON in ["id": .string(CredentialID.keyring(id).text)] }
-                broker.connections[id]?.complete(
-                    call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })
+        save(params.credential, for: params.pattern, connection.cause) { broker, result in
+            if case .success = result {
+                broker.table.noteStored(params.credential, for: params.pattern, of: id.tag)
             }
+            let reply = result.map { id -> JSON in ["id": .string(CredentialID.keyring(id).text)] }
+            broker.connections[id]?.complete(call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })
         }
         return nil
     }
@@ -140,7 +137,7 @@ extension Broker {
 
     // MARK: In the keyring
 
-    private typealias Then<Value> = @Sendable (isolated Broker, Value) -> Void
+    private typealias Then<Value> = @Sendable (Router, Value) -> Void
 
     /// All items of the network schema, or those of one server, that say where they belong.
     private func searchKeyring(
@@ -151,18 +148,11 @@ extension Broker {
             return then(self, .failure(.notConfigured))
         }
         let query = pattern.map(KeyringAttributes.searchQuery) ?? KeyringAttributes.everything
-        keyring.search([query], withSecrets: withSecrets) { [self, loop] result in
-            loop.post {
-                self.assumeIsolated { broker in
-                    if case .failure(let failure) = result {
-                        broker.table.noteKeyring(failure, now: broker.clock.now)
-                    } else {
-                        broker.table.noteKeyring(nil, now: broker.clock.now)
-                    }
-                    then(broker, result.map { $0.compactMap { StoredItem($0) } })
-                }
-            }
+        let finish: @Sendable (Result<[KeyringItem], KeyringFailure>) -> Void = way.callback { broker, result in
+            broker.noteKeyring(result)
+            then(broker, result.map { $0.compactMap { StoredItem($0) } })
         }
+        keyring.search([query], withSecrets: withSecrets, completion: finish)
     }
 
     /// One after the other.
@@ -174,24 +164,20 @@ extension Broker {
         guard let name = names.first, let keyring, options.isKeyringEnabled else {
             return then(self, .success(counted))
         }
-        keyring.remove(name, ifSecretIs: nil) { [self, loop] result in
-            loop.post {
-                self.assumeIsolated { broker in
-                    switch result {
-                    case .failure(let failure): then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
-                    case .success(let isRemoved):
-                        if isRemoved {
-                            // A look-up may have found it until now.
-                            broker.table.noteForgotten(pattern)
-                            broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
-                        }
-                        broker.removeItems(
-                            Array(names.dropFirst()), of: pattern, counted: counted + (isRemoved ? 1 : 0), cause,
-                            then: then)
-                    }
+        let finish: @Sendable (Result<Bool, KeyringFailure>) -> Void = way.callback { broker, result in
+            switch result {
+            case .failure(let failure): then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
+            case .success(let isRemoved):
+                if isRemoved {
+                    // A look-up may have found it until now.
+                    broker.table.noteForgotten(pattern)
+                    broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
                 }
+                broker.removeItems(
+                    Array(names.dropFirst()), of: pattern, counted: counted + (isRemoved ? 1 : 0), cause, then: then)
             }
         }
+        keyring.remove(name, ifSecretIs: nil, completion: finish)
     }
 
     /// Takes the mark from the others of the same space, and gives it to this one.
@@ -212,21 +198,16 @@ extension Broker {
         guard let change = changes.first, let keyring else { return then(self, .success([:])) }
         let isLast = changes.count == 1
         let rest = Array(changes.dropFirst())
-        keyring.setAttributes(change.attributes, of: change.id) { [self, loop] result in
-            loop.post {
-                self.assumeIsolated { broker in
-                    if case .failure(let failure) = result {
-                        return then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
-                    }
-                    if isLast {
-                        broker.announce(
-                            CredentialChange(
-                                .defaultChanged, chosen.pattern, user: chosen.account.user, source: .keyring),
-                            cause)
-                    }
-                    broker.apply(rest, chosen, cause, then: then)
-                }
+        let finish: @Sendable (Result<Void, KeyringFailure>) -> Void = way.callback { broker, result in
+            if case .failure(let failure) = result {
+                return then(broker, .failure(RPCError(.keyringUnavailable, failure.text)))
             }
+            if isLast {
+                let user = chosen.account.user
+                broker.announce(CredentialChange(.defaultChanged, chosen.pattern, user: user, source: .keyring), cause)
+            }
+            broker.apply(rest, chosen, cause, then: then)
         }
+        keyring.setAttributes(change.attributes, of: change.id, completion: finish)
     }
 }

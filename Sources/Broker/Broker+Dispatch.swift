@@ -3,7 +3,7 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-extension Broker {
+extension Router {
     func handle(_ event: ConnectionMachine.Event, from connection: ClientConnection) {
         switch event {
         case .call(let call, let method, let params):

@@ -4,7 +4,7 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-extension Broker {
+extension Router {
     /// Does what the table has decided, in its order; what comes of it returns as an event.
     /// - Parameter cause: of what came up in no fetch.
     func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
@@ -65,8 +65,8 @@ extension Broker {
         var request = request
         let holdings = fetch.owner.flatMap { connections[$0.connection]?.holdings }
         (request.allowance, request.disk) = (holdings?.responses, holdings?.disk)
-        let transfer = transfers.start(request) { [self] outcome in
-            self.assumeIsolated { $0.transferEnded(outcome, of: id) }
+        let transfer = transfers.start(request) { [broker = way.broker] outcome in
+            broker.assumeIsolated { $0.router.transferEnded(outcome, of: id) }
         }
         fetch.state = .transferring(transfer)
     }

@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// What one client may hold of the broker, and for how long.
-extension Broker {
+extension Router {
     /// How often messages that are not complete are looked at.
     private static let senderInterval = Duration.seconds(5)
 

@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// `credential/get`: for programs that log in by themselves, where the configuration says so.
-extension Broker {
+extension Router {
     func handOut(
         _ params: CredentialGetParams, _ call: ConnectionMachine.CallID, to connection: ClientConnection
     ) throws {
@@ -18,9 +18,9 @@ extension Broker {
             return finishHandOut(nil, from: .keyring, params, call, to: id)
         }
         let mark = table.forgetMark
-        keyring.search(table.keyringQueries(for: params.pattern), withSecrets: true) { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.handOut(result, since: mark, params, call, to: id) } }
-        }
+        keyring.search(
+            table.keyringQueries(for: params.pattern), withSecrets: true,
+            completion: way.callback { $0.handOut($1, since: mark, params, call, to: id) })
     }
 
     /// The answer of the keyring has come; meanwhile the lock may have been turned, the configuration read anew, or the

@@ -4,15 +4,15 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// The keyring, on behalf of fetches. Nobody but the fetch that asked waits for it.
-extension Broker {
+extension Router {
     func lookUp(_ queries: [[ExactText: ExactText]], for fetch: RunningFetch) {
         lastLookUp += 1
         let (id, number) = (fetch.id, lastLookUp)
         beginLookUp(number, of: fetch)
         lookUps[number] = id
         guard let keyring else { return lookUpEnded(.failure(.notConfigured), number) }
-        let finish: @Sendable (Result<[KeyringItem], KeyringFailure>) -> Void = { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.lookUpEnded(result, number) } }
+        let finish: @Sendable (Result<[KeyringItem], KeyringFailure>) -> Void = way.callback {
+            $0.lookUpEnded($1, number)
         }
         keyring.search(queries, withSecrets: true) { result in
             guard case .success([]) = result else { return finish(result) }
@@ -39,7 +39,7 @@ extension Broker {
 
     /// An accepted credential that is to be kept for good.
     func keep(_ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause) {
-        save(credential, for: pattern, cause) { [log] result in
+        save(credential, for: pattern, cause) { [log] _, result in
             if case .failure(let failure) = result {
                 log.warning("a credential could not be kept in the keyring", metadata: ["reason": "\(failure.text)"])
             }
@@ -50,9 +50,9 @@ extension Broker {
     func discard(_ item: String, ifStill credential: LoginCredential, _ cause: Cause) {
         guard let keyring else { return }
         openKeyringChanges += 1
-        keyring.remove(item, ifSecretIs: KeyringSecret.text(of: credential)) { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.discarded(result, user: credential.user, cause) } }
-        }
+        keyring.remove(
+            item, ifSecretIs: KeyringSecret.text(of: credential),
+            completion: way.callback { $0.discarded($1, user: credential.user, cause) })
     }
 
     private func discarded(_ result: Result<Bool, KeyringFailure>, user: ExactText, _ cause: Cause) {
@@ -69,43 +69,40 @@ extension Broker {
     /// `completion` is called on the broker's executor.
     func save(
         _ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause,
-        completion: @escaping @Sendable (Result<String, KeyringFailure>) -> Void
+        completion: @escaping @Sendable (Router, Result<String, KeyringFailure>) -> Void
     ) {
-        guard let keyring, options.isKeyringEnabled else { return completion(.failure(.notConfigured)) }
+        guard let keyring, options.isKeyringEnabled else { return completion(self, .failure(.notConfigured)) }
         openKeyringChanges += 1
-        let finish: @Sendable (Result<String, KeyringFailure>, _ isNews: Bool) -> Void = {
-            [self, loop] result, isNews in
-            loop.post { self.assumeIsolated { $0.saved(result, isNews, credential, pattern, cause, completion) } }
+        let finish: @Sendable (KeyringWrite.Outcome) -> Void = way.callback {
+            $0.saved($1, credential, pattern, cause, completion)
         }
         let mark = table.forgetMark
-        keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { [self, loop] result in
+        let write: @Sendable (KeyringWrite) -> Void = way.callback { broker, write in
+            // Somebody may have forgotten it meanwhile.
+            guard broker.table.isCurrent(mark, for: pattern) else {
+                return finish((.failure(.forgotten), isNews: false))
+            }
+            if let item = write.incomplete {
+                return keyring.setAttributes(write.attributes, of: item) { finish(($0.map { item }, isNews: true)) }
+            }
+            keyring.store(write.secret, attributes: write.attributes, label: write.label) { finish(($0, isNews: true)) }
+        }
+        keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { result in
             switch result {
-            case .failure(let failure): finish(.failure(failure), false)
+            case .failure(let failure): finish((.failure(failure), isNews: false))
             case .success(let items):
-                let write = KeyringWrite(credential, for: pattern, over: items)
-                if let unchanged = write.unchanged { return finish(.success(unchanged), false) }
-                // Somebody may have forgotten it meanwhile.
-                loop.post {
-                    self.assumeIsolated { broker in
-                        guard broker.table.isCurrent(mark, for: pattern) else {
-                            return finish(.failure(.forgotten), false)
-                        }
-                        if let item = write.incomplete {
-                            return keyring.setAttributes(write.attributes, of: item) { finish($0.map { item }, true) }
-                        }
-                        keyring.store(write.secret, attributes: write.attributes, label: write.label) {
-                            finish($0, true)
-                        }
-                    }
-                }
+                let wanted = KeyringWrite(credential, for: pattern, over: items)
+                if let unchanged = wanted.unchanged { return finish((.success(unchanged), isNews: false)) }
+                write(wanted)
             }
         }
     }
 
     private func saved(
-        _ result: Result<String, KeyringFailure>, _ isNews: Bool, _ credential: LoginCredential,
-        _ pattern: SpacePattern, _ cause: Cause, _ completion: (Result<String, KeyringFailure>) -> Void
+        _ outcome: KeyringWrite.Outcome, _ credential: LoginCredential, _ pattern: SpacePattern, _ cause: Cause,
+        _ completion: (Router, Result<String, KeyringFailure>) -> Void
     ) {
+        let (result, isNews) = outcome
         openKeyringChanges -= 1
         if case .failure(let failure) = result {
             if failure != .forgotten { table.noteKeyring(failure, now: clock.now) }
@@ -115,7 +112,7 @@ extension Broker {
                 announce(CredentialChange(.stored, pattern, user: credential.user, source: .keyring), cause)
             }
         }
-        completion(result)
+        completion(self, result)
     }
 
     /// To everybody who has introduced himself: windows that show what is stored are drawn anew.
@@ -135,11 +132,8 @@ extension Broker {
     }
 
     /// From now on, also what other programs change in the keyring is told. It is no doing of the broker, and not in its account.
-    public nonisolated func watchKeyring() {
-        keyring?.observe { [weak self, loop] change in
-            guard let self else { return }
-            loop.post { self.assumeIsolated { $0.changedByOthers(change) } }
-        }
+    func watchKeyring() {
+        keyring?.observe(way.observer { $0.changedByOthers($1) })
     }
 
     private func changedByOthers(_ change: KeyringChange) {
@@ -175,9 +169,7 @@ extension Broker {
             return connection.complete(call, .success(keyringStatus()))
         }
         let id = connection.id
-        keyring.check { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.checked(result, call, id) } }
-        }
+        keyring.check(completion: way.callback { $0.checked($1, call, id) })
     }
 
     private func checked(
@@ -193,9 +185,7 @@ extension Broker {
             throw RPCError(.keyringUnavailable, KeyringFailure.notConfigured.text)
         }
         let id = connection.id
-        keyring.unlock(limit: options.challengeDeadline) { [self, loop] result in
-            loop.post { self.assumeIsolated { $0.unlocked(result, call, id) } }
-        }
+        keyring.unlock(limit: options.challengeDeadline, completion: way.callback { $0.unlocked($1, call, id) })
     }
 
     private func unlocked(
@@ -209,13 +199,18 @@ extension Broker {
         }
     }
 
-    private func noteKeyring(_ result: Result<Void, KeyringFailure>) {
+    func noteKeyring<Value>(_ result: Result<Value, KeyringFailure>) {
         if case .failure(let failure) = result {
             table.noteKeyring(failure, now: clock.now)
         } else {
             table.noteKeyring(nil, now: clock.now)
         }
     }
+}
+
+extension KeyringWrite {
+    /// The item that has the credential, and whether that is new.
+    typealias Outcome = (item: Result<String, KeyringFailure>, isNews: Bool)
 }
 
 extension KeyringFailure {

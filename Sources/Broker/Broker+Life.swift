@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// How long things live: time that passes, a machine that sleeps, a user who locks.
-extension Broker {
+extension Router {
     /// How often the broker looks at what has grown old, while there is anything that can.
     private static let tickInterval = Duration.seconds(5)
 
@@ -28,7 +28,7 @@ extension Broker {
     }
 
     /// Forgets all credentials of the session.
-    public func forgetSession(because reason: String) {
+    func forgetSession(because reason: String) {
         sessionCleared(table.clearSession(origin: nil), because: reason)
     }
 
@@ -43,7 +43,7 @@ extension Broker {
     }
 
     /// Takes over new settings, as far as they can change. Questions that are open keep their deadlines.
-    public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) {
+    func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) {
         let (sharing, netrcFile) = (options.sharing, options.netrcFile)
         change(&options)
         if options.netrcFile != netrcFile { table.netrcChanged() }

@@ -2,15 +2,13 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// The netrc file, on behalf of fetches.
-extension Broker {
+extension Router {
     func readNetrc(_ query: NetrcQuery, for fetch: RunningFetch) {
         lastLookUp += 1
         let (id, number) = (fetch.id, lastLookUp)
         beginLookUp(number, of: fetch)
         guard let netrc, let file = options.netrcFile else { return netrcRead([], id, number) }
-        netrc.logins(for: query, in: file) { [self, loop] logins in
-            loop.post { self.assumeIsolated { $0.netrcRead(logins, id, number) } }
-        }
+        netrc.logins(for: query, in: file, completion: way.callback { $0.netrcRead($1, id, number) })
     }
 
     private func netrcRead(_ logins: [Netrc.Login], _ id: FetchID, _ number: Int) {

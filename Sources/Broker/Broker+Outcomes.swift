@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Telling how questions ended: the other agents, so that their windows close, and whoever answered, so that it can say so.
-extension Broker {
+extension Router {
     /// Other windows about the same question can be closed.
     /// - Parameter action: `nil` where nobody has answered.
     func announceResolution(_ challengeID: String, _ question: OpenQuestion, action: String?, by name: String) {

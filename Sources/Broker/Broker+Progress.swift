@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// `fetch/progress`, for those who asked for it.
-extension Broker {
+extension Router {
     /// At most so often, and only when there is news.
     private static let progressInterval = Duration.milliseconds(250)
 
@@ -19,10 +19,8 @@ extension Broker {
         }
         eventually(after: Self.progressInterval) { broker in
             if let transfer = broker.transfer(of: id, owner.connection) {
-                broker.transfers.progress(of: transfer) { [broker, loop = broker.loop] progress in
-                    guard let progress else { return }
-                    loop.post { broker.assumeIsolated { $0.tell(progress, of: id, to: owner) } }
-                }
+                let tell = broker.way.callback { $0.tell($1, of: id, to: owner) }
+                broker.transfers.progress(of: transfer) { progress in progress.map(tell) }
             }
             broker.askForProgress(of: id, for: owner)
         }

@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// What a person has just said at an agent, and what follows from it for others who would ask the same.
-extension Broker {
+extension Router {
     /// Whether the person has cancelled this very question a moment ago. The fetch is then cancelled as well.
     func isJustCancelled(_ challenge: Challenge, for fetch: RunningFetch) -> Bool {
         guard prompts.cancels.covers(challenge, now: clock.now) else { return false }

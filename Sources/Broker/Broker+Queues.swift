@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Delivering questions, to respondents that take only so many at once (`maxPending`).
-extension Broker {
+extension Router {
     /// Delivers an open question or confirmation, or queues it behind those that the respondent has.
     func put(_ id: String, to connection: ClientConnection) {
         let isRoom = connection.queue.admits(
@@ -27,7 +27,7 @@ extension Broker {
     func noteRoom(at connection: ClientConnection) {
         guard !connection.queue.waiting.isEmpty else { return }
         let id = connection.id
-        loop.post { self.assumeIsolated { $0.deliverQueued(to: id) } }
+        way.post { $0.deliverQueued(to: id) }
     }
 
     private func deliverQueued(to id: ConnectionID) {

@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// How a fetch begins.
-extension Broker {
+extension Router {
     /// `fetch/run`: the reply comes with the response.
     func runFetch(
         _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
@@ -78,7 +78,7 @@ extension Broker {
     }
 }
 
-extension Broker {
+extension Router {
     func makeStream(_ body: AttachedBody, keepsCopy: Bool, for connection: ClientConnection) -> RequestStream {
         let source = transfers.makeSource(
             size: body.sizeBytes, keepsCopy: keepsCopy, disk: connection.holdings.disk)

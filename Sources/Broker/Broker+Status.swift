@@ -14,7 +14,7 @@ struct BrokerCounters {
     var ignoredReplies = 0
 }
 
-extension Broker {
+extension Router {
     /// The result of `server/status`.
     func status() -> JSON {
         let figures = transfers.figures

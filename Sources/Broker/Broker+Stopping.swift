@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Programs for which a person wants to be asked nothing any more (`stopAsking` in the answer of an agent).
-extension Broker {
+extension Router {
     /// The questions of this program are put to no agent from now on; those that are open are taken back.
     /// - Parameters:
     ///   - agent: at which a person has said so.

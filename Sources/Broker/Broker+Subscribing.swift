@@ -4,7 +4,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Who wants to be asked: clients about their own fetches, agents about those of others.
-extension Broker {
+extension Router {
     func subscribe(_ params: AuthSubscribeParams, _ connection: ClientConnection) -> JSON {
         connection.subscription = params.subscription(after: connection.subscription?.delivery)
         noteRoom(at: connection)

@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Fetches that wait for others: none of them waits for longer than it may.
-extension Broker {
+extension Router {
     func beginWait(of fetch: RunningFetch) { fetch.state = .waiting(waitTimer(of: fetch)) }
 
     /// Notes what a look-up in the keyring waits for.

@@ -10,15 +10,3 @@ final class DeadlineTimer {
 
     func cancel() { action.cancel() }
 }
-
-extension Broker {
-    /// Runs `action` after `duration`, unless the timer is dropped before.
-    func after(_ duration: Duration, _ action: @escaping @Sendable (isolated Broker) -> Void) -> DeadlineTimer {
-        DeadlineTimer(after: duration, clock) { self.assumeIsolated(action) }
-    }
-
-    /// The same, with nothing that could be dropped.
-    func eventually(after duration: Duration, _ action: @escaping @Sendable (isolated Broker) -> Void) {
-        _ = clock.schedule(after: duration) { self.assumeIsolated(action) }
-    }
-}

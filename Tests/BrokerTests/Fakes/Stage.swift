@@ -123,13 +123,13 @@ extension Broker {
 
 /// Looked at between the turns of the loop, on the one thread of a test.
 extension Broker {
-    nonisolated var hasQuestions: Bool { assumeIsolated { !$0.questions.isEmpty } }
+    nonisolated var hasQuestions: Bool { assumeIsolated { !$0.router.questions.isEmpty } }
 
-    nonisolated var hasFetches: Bool { assumeIsolated { !$0.fetches.isEmpty } }
+    nonisolated var hasFetches: Bool { assumeIsolated { !$0.router.fetches.isEmpty } }
 
-    nonisolated var hasConfirmations: Bool { assumeIsolated { !$0.confirmations.isEmpty } }
+    nonisolated var hasConfirmations: Bool { assumeIsolated { !$0.router.confirmations.isEmpty } }
 
-    nonisolated var sessionCount: Int { assumeIsolated { $0.table.sessionCount } }
+    nonisolated var sessionCount: Int { assumeIsolated { $0.router.table.sessionCount } }
 
-    nonisolated var keepsCredentials: Bool { assumeIsolated { $0.table.keepsCredentials } }
+    nonisolated var keepsCredentials: Bool { assumeIsolated { $0.router.table.keepsCredentials } }
 }
