@@ -85,7 +85,7 @@ extension Router {
         guard let question = questions[challengeID] else { return }
         let (answer, program) = (given.answer, fetches[question.fetch]?.program ?? "")
         if given.stopsAsking { stopAsking(for: program, at: connection, answered: challengeID) }
-        counters.challengesAnswered += 1
+        audit.counters.challengesAnswered += 1
         if answer == .cancel { notifyCancelled(challengeID, question, .cancelled, to: connection) }
         if answer == .useDefault, case .agent = question.place { return passOn(challengeID, because: .declined) }
         resolve(challengeID, with: answer, by: question.place.word)
@@ -112,7 +112,7 @@ extension Router {
             challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
             requester: connection.requester, deadlineMs: options.challengeDeadline.wholeMilliseconds)
         questions[challengeID]?.place = .parked(token: token)
-        recordQuestion(challenge, for: fetch, to: connection, at: "client")
+        audit.recordQuestion(challenge, for: fetch, to: connection, at: "client")
         parked[token] = ParkedFetch(params: params, scope: TokenScope(connection))
         fetch.owner = nil
         disown(fetch, connection)
@@ -141,7 +141,7 @@ extension Router {
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
         fetch.client = connection.auditClient
         own(fetch, connection)
-        counters.challengesAnswered += 1
+        audit.counters.challengesAnswered += 1
         resolve(entry.params.challengeID, with: params.answer, by: "client")
     }
 

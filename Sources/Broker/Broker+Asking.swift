@@ -51,7 +51,7 @@ extension Router {
     ) {
         tellOutcome(.superseded, of: fetch)
         fetch.state = .challenged(challengeID: challengeID, since: clock.now)
-        counters.challengesAsked += 1
+        audit.counters.challengesAsked += 1
         log.info(
             "challenge",
             metadata: [
@@ -65,7 +65,7 @@ extension Router {
         _ challengeID: String, _ question: OpenQuestion, of fetch: RunningFetch, to connection: ClientConnection
     ) {
         let params = params(challengeID, question.challenge, of: fetch)
-        recordQuestion(question.challenge, for: fetch, to: connection, at: question.place.word)
+        audit.recordQuestion(question.challenge, for: fetch, to: connection, at: question.place.word)
         if question.delivery(in: fetch) == .notification {
             connection.challenges.add(params, request: nil)
             connection.notify(.authPending, params.json)
@@ -171,9 +171,19 @@ extension Router {
     func resolve(_ challengeID: String, with answer: ChallengeAnswer, by name: String) {
         guard let question = close(challengeID) else { return }
         announceResolution(challengeID, question, action: answer.action, by: name)
-        recordAnswer(question, answer, by: name)
-        if let fetch = fetches[question.fetch] { fetch.openAnswer = OpenAnswer(challengeID, question, answer) }
+        guard let fetch = fetches[question.fetch] else { return }
+        audit.recordAnswer(answer, to: question.challenge, for: fetch, by: name, agent(of: question))
+        fetch.openAnswer = OpenAnswer(challengeID, question, answer)
         perform(table.answered(answer, for: question.fetch, environment))
+    }
+
+    private func recordSilence(_ question: OpenQuestion, _ fetch: RunningFetch, _ reason: NoAnswer) {
+        audit.recordSilence(
+            reason.rawValue, after: question.challenge, for: fetch, at: question.place.word, agent(of: question))
+    }
+
+    private func agent(of question: OpenQuestion) -> ClientConnection? {
+        if case .agent(let id) = question.place { connections[id] } else { nil }
     }
 
     /// The connection has said its last word, or is no agent or subscriber any longer: others are asked, or nobody.

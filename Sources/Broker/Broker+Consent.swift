@@ -67,7 +67,7 @@ extension Router {
         let number = agent.request(.authConfirm, params.json)
         agent.confirmations[number] = confirmID
         confirmations[confirmID]?.number = number
-        record(.consentAsked, cause(fetch)) { event in
+        audit.record(.consentAsked, fetch.cause) { event in
             event.fill(request, fetch)
             event.agent = agent.auditClient
         }
@@ -151,7 +151,7 @@ extension Router {
         _ consent: Consent?, _ request: ConsentRequest, _ fetch: RunningFetch, by name: String,
         agent: AuditEvent.Client?
     ) {
-        record(.consentAnswered, cause(fetch)) { event in
+        audit.record(.consentAnswered, fetch.cause) { event in
             event.fill(request, fetch)
             event.action = consent?.rawValue
             event.by = name
@@ -167,7 +167,7 @@ extension Router {
         let cause = connection.cause
         let (count, orders) = table.revokeGrants(number: params.id, subject: params.subject)
         log.notice("grants revoked", metadata: ["removed": "\(count)"])
-        if count > 0 { record(.grantRevoked, cause) { $0.count = count } }
+        if count > 0 { audit.record(.grantRevoked, cause) { $0.count = count } }
         perform(orders, cause)
         return answer(call, ["removed": .integer(count)], of: connection, whenKeptBy: grants)
     }

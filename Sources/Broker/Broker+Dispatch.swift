@@ -45,7 +45,7 @@ extension Router {
                 connection.complete(call, .success(result))
             }
         } catch let error as RPCError {
-            if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, connection.cause) }
+            if let kind = error.kind, [.locked, .denied].contains(kind) { audit.recordDenial(kind, connection.cause) }
             connection.complete(call, .failure(error))
         } catch let error as InvalidParams {
             connection.complete(call, .failure(RPCError(.invalidParams, error.detail)))
@@ -92,7 +92,7 @@ extension Router {
         case .authUnsubscribe:
             _ = try Members(params)
             return unsubscribe(connection)
-        case .eventsSubscribe: return subscribe(try EventsSubscribeParams(params), connection)
+        case .eventsSubscribe: return audit.subscribe(try EventsSubscribeParams(params), connection)
         case .authRespond: return try respond(AuthRespondParams(params), of: connection)
         case .authListPending:
             _ = try Members(params)

@@ -11,7 +11,7 @@ extension Router {
         // Looked up now: by the time that its turn comes, the fetch may be over.
         pendingOrders += orders.map { order in
             let fetch = order.cause.flatMap { fetches[$0] }
-            return CausedOrder(order: order, cause: fetch.map { self.cause($0) } ?? cause)
+            return CausedOrder(order: order, cause: fetch.map { $0.cause } ?? cause)
         }
         guard !isPerforming else { return }
         isPerforming = true
@@ -41,7 +41,7 @@ extension Router {
         case .tell(let event): tell(event, of: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
-        case .note(let note): record(note, of: fetch)
+        case .note(let note): audit.record(note, of: fetch)
         case .judge(let verdict): judge(verdict, of: fetch)
         case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: performAside(order.command, cause)
         }
@@ -88,7 +88,7 @@ extension Router {
     // MARK: The end of a fetch
 
     private func complete(_ fetch: RunningFetch, with response: FetchResponse) {
-        if let source = response.authentication?.source { counters.answeredFrom[source, default: 0] += 1 }
+        if let source = response.authentication?.source { audit.counters.answeredFrom[source, default: 0] += 1 }
         log.info(
             "fetch done",
             metadata: [
@@ -148,7 +148,7 @@ extension Router {
 
     private func complete(_ fetch: RunningFetch, with failure: FetchFailure) {
         log.info("fetch failed", metadata: ["fetch": "\(fetch.id)", "kind": "\(failure.kind.rawValue)"])
-        if failure.kind == .denied { recordDenial(.denied, cause(fetch), origin: fetch.origin) }
+        if failure.kind == .denied { audit.recordDenial(.denied, fetch.cause, origin: fetch.origin) }
         dropOpenBody(of: fetch)
         releaseSource(of: fetch)
         guard let connection = finish(fetch) else { return releaseSteps(of: fetch) }
@@ -166,7 +166,7 @@ extension Router {
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         tellOutcome(.abandoned, of: fetch)
-        counters.fetchesDone += 1
+        audit.counters.fetchesDone += 1
         guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
         disown(fetch, connection)
         return connection

@@ -45,7 +45,7 @@ extension Router {
             let credential = isCurrent ? table.keyringCredential(for: params, among: items) : nil
             finishHandOut(credential, from: .keyring, params, call, to: id)
         } catch let error as RPCError {
-            if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, connection.cause) }
+            if let kind = error.kind, [.locked, .denied].contains(kind) { audit.recordDenial(kind, connection.cause) }
             connection.complete(call, .failure(error))
         } catch {
             connection.complete(call, .failure(RPCError(.internalError, "an error that the broker does not know")))
@@ -92,7 +92,7 @@ extension Router {
                     RPCError(.unknownCredential, "Nothing is kept for this, or nothing that fits better than the rest.")
                 ))
         }
-        record(.credentialHandedOut, connection.cause) { event in
+        audit.record(.credentialHandedOut, connection.cause) { event in
             event.space = params.pattern
             event.user = credential.shownUser
             event.source = source

@@ -117,7 +117,7 @@ extension Router {
 
     /// To everybody who has introduced himself: windows that show what is stored are drawn anew.
     func announce(_ change: CredentialChange, _ cause: Cause) {
-        record(change, cause)
+        audit.record(change, cause)
         tell(change)
     }
 

@@ -34,7 +34,7 @@ extension Router {
 
     private func sessionCleared(_ cleared: (count: Int, orders: [FetchTable.Order]), because reason: String) {
         let (count, orders) = cleared
-        record(.sessionCleared, .broker) { event in
+        audit.record(.sessionCleared, .broker) { event in
             event.count = count
             event.reason = reason
         }
@@ -45,7 +45,7 @@ extension Router {
     /// Takes over new settings, as far as they can change. Questions that are open keep their deadlines.
     func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) {
         let (sharing, netrcFile) = (options.sharing, options.netrcFile)
-        change(&options)
+        change(&context.options)
         if options.netrcFile != netrcFile { table.netrcChanged() }
         if options.sharing != sharing {
             sessionCleared(table.setSharing(options.sharing), because: "sharing.session has changed")
@@ -58,7 +58,7 @@ extension Router {
     func lock(_ params: LockParams, _ cause: Cause) throws -> JSON {
         // Whatever becomes of the passphrase: who locks means it.
         log.notice("locked")
-        record(.locked, cause)
+        audit.record(.locked, cause)
         perform(table.lock(), cause)
         guard passphraseLock.set(params.passphrase) else {
             throw RPCError(.locked, "The broker is locked already, with another passphrase, which remains.")
@@ -78,7 +78,7 @@ extension Router {
                 .busy, "The last passphrase was wrong. The next try is possible in \(wait.wholeSecondsUp) s.")
         }
         log.notice("unlocked")
-        record(.unlocked, cause)
+        audit.record(.unlocked, cause)
         table.unlock()
         return ["locked": false]
     }
@@ -88,7 +88,7 @@ extension Router {
         let since = params.since.map { clock.now - (clock.sinceEpoch - $0) }
         let (removed, orders) = table.clearSession(origin: origin, since: since)
         log.notice("session cleared", metadata: ["removed": "\(removed)"])
-        record(.sessionCleared, cause) { event in
+        audit.record(.sessionCleared, cause) { event in
             event.count = removed
             event.origin = origin?.text
         }

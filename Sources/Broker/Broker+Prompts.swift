@@ -8,7 +8,7 @@ extension Router {
     func isJustCancelled(_ challenge: Challenge, for fetch: RunningFetch) -> Bool {
         guard prompts.cancels.covers(challenge, now: clock.now) else { return false }
         log.info("cancelled as another fetch was a moment ago", metadata: ["fetch": "\(fetch.id)"])
-        recordDenial(.challengeCancelled, cause(fetch), origin: fetch.origin)
+        audit.recordDenial(.challengeCancelled, fetch.cause, origin: fetch.origin)
         perform(table.answered(.cancel, for: fetch.id, environment))
         return true
     }
@@ -19,7 +19,7 @@ extension Router {
         guard let wait = prompts.challenges.wait(of: fetch.program, at: site, now: clock.now) else { return true }
         let seconds = Int(wait.components.seconds) + 1
         log.notice("a program asks too often", metadata: ["fetch": "\(fetch.id)", "seconds": "\(seconds)"])
-        recordDenial(.busy, cause(fetch), origin: fetch.origin)
+        audit.recordDenial(.busy, fetch.cause, origin: fetch.origin)
         let text =
             "the last questions of this program were cancelled; it may ask about \(fetch.origin.text) again in \(seconds) s"
         cancel(fetch, FetchFailure(.busy, text))

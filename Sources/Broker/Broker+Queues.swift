@@ -84,7 +84,7 @@ extension Router {
         {
             cancel(fetch, failure)
         } else if questions[id] != nil {
-            counters.challengesTimedOut += 1
+            audit.counters.challengesTimedOut += 1
             log.info("challenge timed out", metadata: ["challenge": "\(id)"])
             passOn(id, because: .deadline)
         } else {

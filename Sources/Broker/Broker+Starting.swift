@@ -55,7 +55,7 @@ extension Router {
         do throws(FetchFailure) {
             try options.hosts.check(plan.url.origin)
         } catch {
-            recordDenial(error.kind, connection.cause, origin: plan.url.origin)
+            audit.recordDenial(error.kind, connection.cause, origin: plan.url.origin)
             throw error
         }
         noteSuspension()

@@ -20,8 +20,8 @@ extension Router {
         let figures = transfers.figures
         perform(table.tick(environment))
         let sources = JSON.object(
-            CredentialSource.allCases.map { ($0.rawValue, .integer(counters.answeredFrom[$0] ?? 0)) })
-        let ignored = connections.values.reduce(counters.ignoredReplies) { $0 + $1.ignoredReplies }
+            CredentialSource.allCases.map { ($0.rawValue, .integer(audit.counters.answeredFrom[$0] ?? 0)) })
+        let ignored = connections.values.reduce(audit.counters.ignoredReplies) { $0 + $1.ignoredReplies }
         return [
             "version": .string(options.version),
             "protocolVersion": .integer(InitializeParams.protocolVersion),
@@ -30,12 +30,12 @@ extension Router {
             "connections": .integer(connections.count),
             "fetches": [
                 "running": .integer(fetches.count), "waiting": .integer(table.waitingCount),
-                "done": .integer(counters.fetchesDone),
+                "done": .integer(audit.counters.fetchesDone),
             ],
             "challenges": [
-                "pending": .integer(questions.count), "asked": .integer(counters.challengesAsked),
-                "answered": .integer(counters.challengesAnswered),
-                "timedOut": .integer(counters.challengesTimedOut),
+                "pending": .integer(questions.count), "asked": .integer(audit.counters.challengesAsked),
+                "answered": .integer(audit.counters.challengesAnswered),
+                "timedOut": .integer(audit.counters.challengesTimedOut),
             ],
             "answeredFrom": sources,
             "session": ["entries": .integer(table.sessionCount), "locked": .boolean(table.isLocked)],

@@ -12,7 +12,7 @@ extension Router {
     func stopAsking(for program: String, at agent: ClientConnection, answered: String) {
         let dropped = prompts.stopped.stop(program, now: clock.now)
         log.notice("the questions of a program are stopped", metadata: ["program": "\(program)"])
-        record(.promptsStopped, agent.cause) { $0.subject = program }
+        audit.record(.promptsStopped, agent.cause) { $0.subject = program }
         if let dropped { recordResumption(of: [dropped], .broker) }
         let open = questions.filter { id, question in
             guard id != answered, case .agent = question.place else { return false }
@@ -34,11 +34,7 @@ extension Router {
     /// The fetch continues as though there were no agent.
     func leaveUnasked(_ challenge: Challenge, of fetch: RunningFetch) {
         prompts.stopped.noteUnasked(fetch.program)
-        record(.challengeUnanswered, cause(fetch), after: challenge.previousFailureCount) { event in
-            event.origin = fetch.origin.text
-            event.space = SpacePattern(challenge.protectionSpace)
-            event.reason = Unanswered.NoRespondent.stopped.rawValue
-        }
+        audit.recordSilence(Unanswered.NoRespondent.stopped.rawValue, after: challenge, for: fetch)
         perform(table.notAsked(fetch.id, because: .stopped, environment))
     }
 
@@ -57,6 +53,6 @@ extension Router {
     }
 
     private func recordResumption(of programs: [String], _ cause: Cause) {
-        for program in programs { record(.promptsResumed, cause) { $0.subject = program } }
+        for program in programs { audit.record(.promptsResumed, cause) { $0.subject = program } }
     }
 }

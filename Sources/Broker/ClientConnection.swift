@@ -27,8 +27,6 @@ final class ClientConnection {
     var queue = QuestionQueue()
     /// Questions about the use of what is kept that it has not answered, by the number of their request.
     var confirmations: [Int: String] = [:]
-    /// What happens that it wants to hear of.
-    var eventKinds: Set<AuditEvent.Kind> = []
     var bodies: OpenBodies
     /// What it was told last of how far they are.
     var progress: [FetchID: TransferProgress] = [:]

@@ -12,11 +12,8 @@ final class Router {
     let netrc: (any NetrcPort)?
     let trust: (any TrustPort)?
     let grants: (any GrantPort)?
-    /// `nil` where no account is kept.
-    let audit: (any AuditPort)?
-    let clock: any BrokerClock
-    var options: BrokerOptions
-    let log: Logger
+    let context: DeskContext
+    let audit: AuditRecorder
     let loop: any BrokerLoop
 
     /// What is decided; everything else here is about acting on it.
@@ -42,14 +39,10 @@ final class Router {
     var openKeyringChanges = 0
     var lastAgent = 0
     var pendingOrders: [CausedOrder] = []
-    /// Who wants to hear what happens.
-    var eventListeners: Set<ConnectionID> = []
-    var repeatedEvents = RepeatedEvents()
     var isWatchingSenders = false
     var isPerforming = false
     var isTicking = false
     var suspendedBefore: Duration
-    var counters = BrokerCounters()
     var isClosing = false
     private var lastConnection = 0
 
@@ -59,10 +52,10 @@ final class Router {
     ) {
         self.way = way
         (loop, transfers, keyring, netrc) = (ports.loop, ports.transfers, ports.keyring, ports.netrc)
-        (trust, grants, audit, clock) = (ports.trust, ports.grants, ports.audit, ports.clock)
+        (trust, grants) = (ports.trust, ports.grants)
+        context = DeskContext(ports.clock, options, log)
+        audit = AuditRecorder(ports.audit, ports.clock)
         self.table = table
-        self.options = options
-        self.log = log
         self.suspendedBefore = suspendedBefore
         everybody = Holdings(of: .everybody, options.holdingLimits)
     }
@@ -74,6 +67,10 @@ final class Router {
     func eventually(after duration: Duration, _ action: @escaping @Sendable (Router) -> Void) {
         way.eventually(after: duration, action)
     }
+
+    var clock: any BrokerClock { context.clock }
+    var log: Logger { context.log }
+    var options: BrokerOptions { context.options }
 
     var environment: FetchEnvironment {
         FetchEnvironment(
@@ -151,8 +148,7 @@ final class Router {
         guard let connection = connections.removeValue(forKey: id) else { return }
         connection.program.connectionCount -= 1
         if connection.program.connectionCount == 0 { programs[connection.peer.pid] = nil }
-        counters.ignoredReplies += connection.ignoredReplies
-        eventListeners.remove(id)
+        audit.forget(connection)
         log.debug(
             "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
         cancelFetches(of: connection)

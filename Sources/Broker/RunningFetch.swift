@@ -55,6 +55,9 @@ final class RunningFetch {
     /// Of the response that is being looked at.
     var openBody: OpenBody?
 
+    /// Of what happens for it.
+    var cause: Cause { Cause(client: client, fetchID: "\(id)") }
+
     init(
         id: FetchID, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration
     ) {

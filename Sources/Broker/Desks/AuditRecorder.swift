@@ -11,46 +11,61 @@ struct Cause {
     static let broker = Cause(client: nil, fetchID: nil)
 }
 
-/// The account of who used what for where: for the audit log, and for those who have subscribed to it.
-extension Router {
+/// The desk that records who used what for where, in the audit log and for the clients that have subscribed to it, and that
+/// counts for `server/status`. It owns the listeners and the counters, and knows nothing of fetches but what they record.
+final class AuditRecorder {
+    private struct Listener {
+        let connection: ClientConnection
+        let kinds: Set<AuditEvent.Kind>
+    }
+
+    private let clock: any BrokerClock
+    private let port: (any AuditPort)?
+    private var listeners: [ConnectionID: Listener] = [:]
+    private var repeatedEvents = RepeatedEvents()
+    var counters = BrokerCounters()
+
+    init(_ port: (any AuditPort)?, _ clock: any BrokerClock) { (self.port, self.clock) = (port, clock) }
+
+    /// Whether nothing that is recorded goes anywhere.
+    private var isIdle: Bool { port == nil && listeners.isEmpty }
+
+    var hasListeners: Bool { !listeners.isEmpty }
+
     /// - Parameter failures: of the fetch, after which it is asked.
     func record(
         _ kind: AuditEvent.Kind, _ cause: Cause, after failures: Int = 0,
         _ change: (inout AuditEvent) -> Void = { _ in }
     ) {
-        guard audit != nil || !eventListeners.isEmpty else { return }
+        guard !isIdle else { return }
         var event = AuditEvent(kind, timeMs: clock.sinceEpoch.wholeMilliseconds, client: cause.client)
         event.fetchID = cause.fetchID
         change(&event)
         guard let count = repeatedEvents.count(event, after: failures, now: clock.now) else { return }
         if count > 1 { event.count = count }
-        audit?.record(event)
-        guard !eventListeners.isEmpty else { return }
-        let listeners = eventListeners.compactMap { connections[$0] }.filter { $0.eventKinds.contains(kind) }
-        guard !listeners.isEmpty else { return }
+        port?.record(event)
+        let interested = listeners.values.filter { $0.kinds.contains(kind) }
+        guard !interested.isEmpty else { return }
         let params = event.json
-        for listener in listeners { listener.notify(.event, params) }
+        for listener in interested { listener.connection.notify(.event, params) }
     }
 
     /// `events/subscribe`: takes the place of an earlier subscription.
     func subscribe(_ params: EventsSubscribeParams, _ connection: ClientConnection) -> JSON {
-        connection.eventKinds = params.kinds
-        if params.kinds.isEmpty {
-            eventListeners.remove(connection.id)
-        } else {
-            eventListeners.insert(connection.id)
-        }
+        listeners[connection.id] = params.kinds.isEmpty ? nil : Listener(connection: connection, kinds: params.kinds)
         return [:]
     }
 
-    func cause(_ fetch: RunningFetch) -> Cause { Cause(client: fetch.client, fetchID: "\(fetch.id)") }
+    /// The connection has ended.
+    func forget(_ connection: ClientConnection) {
+        listeners[connection.id] = nil
+        counters.ignoredReplies += connection.ignoredReplies
+    }
 
     /// What the machine of a fetch has noted.
     func record(_ note: AuditNote, of fetch: RunningFetch) {
-        guard audit != nil || !eventListeners.isEmpty,
-            let count = repeatedEvents.count(note, by: fetch.client, now: clock.now)
-        else { return }
-        record(note.kind, cause(fetch)) { event in
+        guard !isIdle, let count = repeatedEvents.count(note, by: fetch.client, now: clock.now) else { return }
+        record(note.kind, fetch.cause) { event in
             if count > 1 { event.count = count }
             event.origin = note.origin.text
             event.space = note.space
@@ -78,7 +93,7 @@ extension Router {
 
     /// - Parameter asked: the connection that has the question.
     func recordQuestion(_ challenge: Challenge, for fetch: RunningFetch, to asked: ClientConnection, at place: String) {
-        record(.challengeAsked, cause(fetch), after: challenge.previousFailureCount) { event in
+        record(.challengeAsked, fetch.cause, after: challenge.previousFailureCount) { event in
             event.origin = fetch.origin.text
             event.space = SpacePattern(challenge.protectionSpace)
             event.by = place
@@ -86,25 +101,32 @@ extension Router {
         }
     }
 
-    func recordAnswer(_ question: OpenQuestion, _ answer: ChallengeAnswer, by name: String) {
-        guard let fetch = fetches[question.fetch] else { return }
-        record(.challengeAnswered, cause(fetch), after: question.challenge.previousFailureCount) { event in
+    /// - Parameter agent: that has answered; `nil` for a client.
+    func recordAnswer(
+        _ answer: ChallengeAnswer, to challenge: Challenge, for fetch: RunningFetch, by name: String,
+        _ agent: ClientConnection?
+    ) {
+        record(.challengeAnswered, fetch.cause, after: challenge.previousFailureCount) { event in
             event.origin = fetch.origin.text
-            event.space = SpacePattern(question.challenge.protectionSpace)
+            event.space = SpacePattern(challenge.protectionSpace)
             event.action = answer.action
             event.by = name
-            if case .agent(let id) = question.place { event.agent = connections[id]?.auditClient }
+            event.agent = agent?.auditClient
         }
     }
 
     /// Somebody was asked, and never answered.
-    func recordSilence(_ question: OpenQuestion, _ fetch: RunningFetch, _ reason: NoAnswer) {
-        record(.challengeUnanswered, cause(fetch), after: question.challenge.previousFailureCount) { event in
+    /// - Parameter place: `client` or `agent`; `nil` where nobody was asked.
+    func recordSilence(
+        _ reason: String, after challenge: Challenge, for fetch: RunningFetch, at place: String? = nil,
+        _ agent: ClientConnection? = nil
+    ) {
+        record(.challengeUnanswered, fetch.cause, after: challenge.previousFailureCount) { event in
             event.origin = fetch.origin.text
-            event.space = SpacePattern(question.challenge.protectionSpace)
-            event.reason = reason.rawValue
-            event.by = question.place.word
-            if case .agent(let id) = question.place { event.agent = connections[id]?.auditClient }
+            event.space = SpacePattern(challenge.protectionSpace)
+            event.reason = reason
+            event.by = place
+            event.agent = agent?.auditClient
         }
     }
 
