@@ -136,7 +136,7 @@ extension Router {
             )
         }
         parked[params.resume] = nil
-        connections[entry.connection].map { noteRoom(at: $0) }
+        clients[entry.connection].map { noteRoom(at: $0) }
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
         fetch.client = connection.auditClient
@@ -148,7 +148,7 @@ extension Router {
     // MARK: Yes or no
 
     func consult(_ consultation: Consultation, for fetch: RunningFetch) {
-        guard let owner = fetch.owner, let connection = connections[owner.connection], connection.isSubscribed,
+        guard let owner = fetch.owner, let connection = clients[owner.connection], connection.isSubscribed,
             !connection.hasInputEnded
         else {
             return perform(table.consulted(nil, for: fetch.id, environment))
@@ -174,7 +174,7 @@ extension Router {
         connection.consultations[request] = fetch.id
         let (id, client) = (fetch.id, connection.id)
         let deadline = after(limit) { broker in
-            guard let connection = broker.connections[client] else { return }
+            guard let connection = broker.clients[client] else { return }
             connection.withdraw(request: request)
             broker.settle(id, of: connection, request, answer: nil)
         }

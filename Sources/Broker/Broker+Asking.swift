@@ -7,7 +7,7 @@ internal import WatchwordProtocol
 extension Router {
     /// Rule 15: the subscribed client first.
     func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
-        guard let owner = fetch.owner, let connection = connections[owner.connection],
+        guard let owner = fetch.owner, let connection = clients[owner.connection],
             challenge.isForHandler
                 ? !connection.hasInputEnded : fetch.delivery == .result || connection.isSubscribed
         else { return perform(table.notAsked(fetch.id, because: .unsubscribed, environment)) }
@@ -33,17 +33,7 @@ extension Router {
     private func nextAgent(
         for challenge: Challenge, of fetch: RunningFetch, after passed: Set<ConnectionID>
     ) -> ClientConnection? {
-        agents(after: passed).first { $0.agent?.covers(challenge.protectionSpace) ?? false }
-    }
-
-    /// Those that can be asked, the first one first.
-    func agents(after passed: Set<ConnectionID>) -> [ClientConnection] {
-        let candidates = connections.values.filter { connection in
-            connection.agent != nil && !connection.hasInputEnded && !passed.contains(connection.id)
-        }
-        return candidates.sorted { left, right in
-            (left.agent?.order ?? (0, 0)) < (right.agent?.order ?? (0, 0))
-        }
+        clients.agents(after: passed).first { $0.agent?.covers(challenge.protectionSpace) ?? false }
     }
 
     private func open(
@@ -75,13 +65,25 @@ extension Router {
     }
 
     private func params(_ challengeID: String, _ challenge: Challenge, of fetch: RunningFetch) -> AuthChallengeParams {
-        let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
+        let requester = fetch.owner.flatMap { clients[$0.connection]?.requester }
         var params = AuthChallengeParams(
             challengeID: challengeID, fetchID: fetch.id.description, challenge: challenge,
             requester: requester ?? Requester(name: nil, pid: 0, subject: Subject(.unknown, "")),
             deadlineMs: options.challengeDeadline.wholeMilliseconds)
         params.handledRequest = challenge.isForHandler ? fetch.owner?.requestID : nil
         return params
+    }
+
+    /// Whether one more question may wait for an answer on behalf of this fetch. If not, the fetch ends.
+    func mayAsk(for fetch: RunningFetch) -> Bool {
+        guard let owner = fetch.owner, let connection = clients[owner.connection] else { return true }
+        let open = connection.fetches.count { id in
+            if case .challenged? = fetches[id]?.state { true } else { false }
+        }
+        guard open >= Limits.openChallenges else { return true }
+        let text = "\(open) questions of this connection wait for an answer. Answer some first."
+        cancel(fetch, FetchFailure(.busy, text))
+        return false
     }
 
     // MARK: Taking questions back
@@ -95,7 +97,7 @@ extension Router {
         }
         if case .parked(let token) = question.place {
             let entry = parked.removeValue(forKey: token)
-            entry.flatMap { connections[$0.connection] }.map { noteRoom(at: $0) }
+            entry.flatMap { clients[$0.connection] }.map { noteRoom(at: $0) }
             _ = close(challengeID)
             return cancel(
                 fetch, FetchFailure(.challengeTimedOut, "Nobody came back with the answer to the challenge in time."))
@@ -105,7 +107,7 @@ extension Router {
             if let next = nextAgent(for: question.challenge, of: fetch, after: question.passedOn) {
                 question.place = .agent(next.id)
                 questions[challengeID] = question
-                connections[id].map { noteRoom(at: $0) }
+                clients[id].map { noteRoom(at: $0) }
                 return put(challengeID, to: next)
             }
         }
@@ -121,15 +123,15 @@ extension Router {
         guard let question = questions[challengeID] else { return }
         takeBack(challengeID, question, because: reason)
         if let fetch = fetches[question.fetch] { recordSilence(question, fetch, .cancelled) }
-        for id in question.passedOn { connections[id].map { notifyCancelled(challengeID, question, reason, to: $0) } }
+        for id in question.passedOn { clients[id].map { notifyCancelled(challengeID, question, reason, to: $0) } }
         if case .parked(let token) = question.place, let entry = parked.removeValue(forKey: token) {
-            connections[entry.connection].map { noteRoom(at: $0) }
+            clients[entry.connection].map { noteRoom(at: $0) }
         }
         _ = close(challengeID)
     }
 
     func takeBack(_ challengeID: String, _ question: OpenQuestion, because reason: WithdrawalReason) {
-        guard let id = question.place.connection, let connection = connections[id] else { return }
+        guard let id = question.place.connection, let connection = clients[id] else { return }
         connection.queue.remove(challengeID)
         // After its deadline a question counts as answered; with its fetch it is gone.
         let pending =
@@ -157,7 +159,7 @@ extension Router {
     func close(_ challengeID: String) -> OpenQuestion? {
         guard let question = questions.removeValue(forKey: challengeID) else { return nil }
         question.deadline?.cancel()
-        if let id = question.place.connection, let connection = connections[id] {
+        if let id = question.place.connection, let connection = clients[id] {
             connection.queue.remove(challengeID)
             noteRoom(at: connection)
         }
@@ -183,7 +185,7 @@ extension Router {
     }
 
     private func agent(of question: OpenQuestion) -> ClientConnection? {
-        if case .agent(let id) = question.place { connections[id] } else { nil }
+        if case .agent(let id) = question.place { clients[id] } else { nil }
     }
 
     /// The connection has said its last word, or is no agent or subscriber any longer: others are asked, or nobody.
@@ -208,11 +210,6 @@ extension Router {
             }
         }
     }
-}
-
-extension AgentRegistration {
-    /// The lowest is asked first.
-    fileprivate var order: (Int, Int) { (-priority, number) }
 }
 
 extension OpenQuestion.Place {

@@ -25,7 +25,7 @@ extension Router {
     }
 
     func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
-        guard let connection = connections[id], let entry = connection.bodies.remove(name) else { return }
+        guard let connection = clients[id], let entry = connection.bodies.remove(name) else { return }
         release(entry)
         perform(table.noteEnd(of: entry.proofs))
         guard var result = entry.result else { return }
@@ -75,13 +75,13 @@ extension Router {
         _ name: String, _ result: Result<BodyPart, TransferFailure>, _ call: ConnectionMachine.CallID,
         of id: ConnectionID
     ) {
-        guard let connection = connections[id] else { return }
+        guard let connection = clients[id] else { return }
         connection.bodies.setBeingRead(false, name)
         switch result {
         case .success(let part):
             let result = FetchReadResult(data: part.bytes, offsetBytes: part.offset, isAtEnd: part.isAtEnd)
             connection.complete(call, .success(result.json))
-            checkReplies(of: connection)
+            clients.checkReplies(of: connection)
             // Not a moment later: the client may ask for more at once.
             if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }
         case .failure where connection.bodies[name] == nil:
@@ -104,7 +104,7 @@ extension Router {
     func attach(
         _ params: FetchAttachParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
     ) throws {
-        guard let reference = tokens[params.token], let owner = connections[reference.connection],
+        guard let reference = tokens[params.token], let owner = clients[reference.connection],
             TokenScope(owner).admits(connection)
         else {
             throw RPCError(
@@ -139,7 +139,7 @@ extension Router {
     }
 
     private func attached(_ socket: Int32, _ side: FetchAttachParams.Side, _ id: FetchID, of owner: ConnectionID) {
-        let (fetch, entry) = (fetches[id], connections[owner]?.bodies[id.description])
+        let (fetch, entry) = (fetches[id], clients[owner]?.bodies[id.description])
         switch side {
         case .request:
             if let source = fetch?.source ?? entry?.source { return transfers.attach(source, socket: socket) }
@@ -157,14 +157,14 @@ extension Router {
 
     func askForBody(of fetch: RunningFetch) {
         releaseSource(of: fetch)
-        guard let owner = fetch.owner, let connection = connections[owner.connection], !connection.hasInputEnded else {
+        guard let owner = fetch.owner, let connection = clients[owner.connection], !connection.hasInputEnded else {
             return perform(table.given(nil, for: fetch.id, environment))
         }
         let request = connection.request(.fetchNeedBody, ["fetchId": .string("\(fetch.id)")])
         connection.consultations[request] = fetch.id
         let (id, client) = (fetch.id, connection.id)
         let deadline = after(options.challengeDeadline) { broker in
-            guard let connection = broker.connections[client] else { return }
+            guard let connection = broker.clients[client] else { return }
             connection.withdraw(request: request)
             broker.give(nil, to: id, of: connection, request)
         }

@@ -51,15 +51,15 @@ extension Router {
 
     /// Nobody consents to what its own process wants.
     private func nextConfirmer(of fetch: RunningFetch, after passed: Set<ConnectionID>) -> ClientConnection? {
-        let asker = fetch.owner.flatMap { connections[$0.connection]?.peer.pid }
-        return agents(after: passed).first { $0.agent?.asksConfirm == true && $0.peer.pid != asker }
+        let asker = fetch.owner.flatMap { clients[$0.connection]?.peer.pid }
+        return clients.agents(after: passed).first { $0.agent?.asksConfirm == true && $0.peer.pid != asker }
     }
 
     func send(_ confirmID: String, to agent: ClientConnection) {
         guard let request = confirmations[confirmID]?.request,
             let fetch = confirmations[confirmID].flatMap({ fetches[$0.fetch] })
         else { return }
-        let requester = fetch.owner.flatMap { connections[$0.connection]?.requester }
+        let requester = fetch.owner.flatMap { clients[$0.connection]?.requester }
         let params = AuthConfirmParams(
             confirmID: confirmID, fetchID: "\(fetch.id)",
             requester: requester ?? Requester(name: nil, pid: 0, subject: request.subject), request: request,
@@ -119,7 +119,7 @@ extension Router {
     /// The first answer counts.
     func settleConfirmation(_ confirmID: String, _ consent: Consent?, by name: String) {
         guard let open = take(confirmID), let fetch = fetches[open.fetch] else { return }
-        recordConsent(consent, open.request, fetch, by: name, agent: connections[open.agent]?.auditClient)
+        recordConsent(consent, open.request, fetch, by: name, agent: clients[open.agent]?.auditClient)
         if let consent { noteConsent(consent, to: open.request, of: fetch.program) }
         log.info("consent", metadata: ["fetch": "\(open.fetch)", "answer": "\(consent?.rawValue ?? "none")"])
         perform(table.confirmed(consent, for: open.fetch, environment))
@@ -140,7 +140,7 @@ extension Router {
     }
 
     private func takeBack(_ confirmID: String, _ open: OpenConfirmation) {
-        guard let agent = connections[open.agent] else { return }
+        guard let agent = clients[open.agent] else { return }
         agent.queue.remove(confirmID)
         noteRoom(at: agent)
         guard let number = open.number, agent.confirmations.removeValue(forKey: number) != nil else { return }
@@ -180,7 +180,7 @@ extension Router {
     ) -> JSON? {
         guard let port else { return result }
         let id = connection.id
-        port.whenKept(way.callback { $0.connections[id]?.complete(call, .success(result)) })
+        port.whenKept(way.callback { $0.clients[id]?.complete(call, .success(result)) })
         return nil
     }
 }

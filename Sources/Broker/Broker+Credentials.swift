@@ -12,7 +12,7 @@ extension Router {
         let id = connection.id
         // When an item expires stands in its secret.
         searchKeyring(params.pattern, withSecrets: true) { broker, result in
-            broker.connections[id]?.complete(call, .success(broker.listing(params.pattern, of: id, result)))
+            broker.clients[id]?.complete(call, .success(broker.listing(params.pattern, of: id, result)))
         }
     }
 
@@ -61,7 +61,7 @@ extension Router {
                 broker.table.noteStored(params.credential, for: params.pattern, of: id.tag)
             }
             let reply = result.map { id -> JSON in ["id": .string(CredentialID.keyring(id).text)] }
-            broker.connections[id]?.complete(call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })
+            broker.clients[id]?.complete(call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })
         }
         return nil
     }
@@ -80,7 +80,7 @@ extension Router {
             let id = connection.id
             table.noteForgotten(nil)
             removeItems([name], of: nil, counted: 0, connection.cause) { broker, result in
-                broker.connections[id]?.complete(
+                broker.clients[id]?.complete(
                     call,
                     result.flatMap { count in
                         count > 0 ? .success(["removed": .integer(count)]) : .failure(broker.unknown(.keyring(name)))
@@ -100,7 +100,7 @@ extension Router {
             searchKeyring(pattern) { broker, result in
                 let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
                 broker.removeItems(items.map(\.id), of: pattern, counted: count, cause) { broker, result in
-                    broker.connections[id]?.complete(call, result.map { ["removed": .integer($0)] })
+                    broker.clients[id]?.complete(call, result.map { ["removed": .integer($0)] })
                 }
             }
             return nil
@@ -121,7 +121,7 @@ extension Router {
         case .trust, .certificate: throw unknown(params.id)
         case .keyring(let name):
             let id = connection.id
-            markDefault(name, connection.cause) { broker, result in broker.connections[id]?.complete(call, result) }
+            markDefault(name, connection.cause) { broker, result in broker.clients[id]?.complete(call, result) }
             return nil
         }
     }
@@ -171,7 +171,7 @@ extension Router {
                 if isRemoved {
                     // A look-up may have found it until now.
                     broker.table.noteForgotten(pattern)
-                    broker.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
+                    broker.clients.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
                 }
                 broker.removeItems(
                     Array(names.dropFirst()), of: pattern, counted: counted + (isRemoved ? 1 : 0), cause, then: then)
@@ -204,7 +204,8 @@ extension Router {
             }
             if isLast {
                 let user = chosen.account.user
-                broker.announce(CredentialChange(.defaultChanged, chosen.pattern, user: user, source: .keyring), cause)
+                broker.clients.announce(
+                    CredentialChange(.defaultChanged, chosen.pattern, user: user, source: .keyring), cause)
             }
             broker.apply(rest, chosen, cause, then: then)
         }

@@ -97,7 +97,7 @@ extension Router {
         case .authListPending:
             _ = try Members(params)
             return listPending(connection)
-        case .agentRegister: return try registerAgent(AgentRegisterParams(params), connection)
+        case .agentRegister: return try clients.register(AgentRegisterParams(params), connection)
         case .agentUnregister:
             _ = try Members(params)
             return try unregisterAgent(connection)

@@ -51,7 +51,7 @@ extension Router {
         switch command {
         case .store(let credential, let pattern): keep(credential, for: pattern, cause)
         case .remove(let item, let credential): discard(item, ifStill: credential, cause)
-        case .announce(let change): announce(change, cause)
+        case .announce(let change): clients.announce(change, cause)
         case .closeConnections(let identity): transfers.forget(identity)
         case .keepTrust(let keys): trust?.keep(keys)
         case .keepGrants(let standing): grants?.keep(standing)
@@ -63,7 +63,7 @@ extension Router {
         dropOpenBody(of: fetch)
         let id = fetch.id
         var request = request
-        let holdings = fetch.owner.flatMap { connections[$0.connection]?.holdings }
+        let holdings = fetch.owner.flatMap { clients[$0.connection]?.holdings }
         (request.allowance, request.disk) = (holdings?.responses, holdings?.disk)
         let transfer = transfers.start(request) { [broker = way.broker] outcome in
             broker.assumeIsolated { $0.router.transferEnded(outcome, of: id) }
@@ -118,7 +118,7 @@ extension Router {
             challengeTime: fetch.challengeTime)
         if fetch.steps != nil { connection.notify(.fetchHeaders, result.headersJSON(owner.requestID)) }
         if !isInline {
-            do throws(RPCError) { try checkRoomForBody(of: connection) } catch {
+            do throws(RPCError) { try clients.checkRoomForBody(of: connection) } catch {
                 if let openBody { transfers.cancel(openBody.transfer) }
                 let text = "\(error.message) The request was sent, and its response is lost."
                 return fail(fetch, FetchFailure(.busy, text), on: connection)
@@ -126,7 +126,7 @@ extension Router {
             self.openBody(of: response, fetch, result, for: connection)
         }
         if let call = owner.call { connection.complete(call, .success(result.json)) }
-        checkReplies(of: connection)
+        clients.checkReplies(of: connection)
     }
 
     private func fail(_ fetch: RunningFetch, _ failure: FetchFailure, on connection: ClientConnection) {
@@ -167,7 +167,7 @@ extension Router {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
         tellOutcome(.abandoned, of: fetch)
         audit.counters.fetchesDone += 1
-        guard let owner = fetch.owner, let connection = connections[owner.connection] else { return nil }
+        guard let owner = fetch.owner, let connection = clients[owner.connection] else { return nil }
         disown(fetch, connection)
         return connection
     }
@@ -199,7 +199,7 @@ extension Router {
     }
 
     private func notify(_ method: BrokerMethodName, _ members: JSON, of fetch: RunningFetch) {
-        guard let owner = fetch.owner, let connection = connections[owner.connection] else { return }
+        guard let owner = fetch.owner, let connection = clients[owner.connection] else { return }
         let names: JSON = ["fetchId": .string("\(fetch.id)"), "requestId": owner.requestID.json]
         connection.notify(method, names.adding(members))
     }
@@ -229,8 +229,8 @@ extension Router {
         case .consulting(let connection, let request, let deadline),
             .needingBody(let connection, let request, let deadline):
             deadline.cancel()
-            connections[connection]?.consultations[request] = nil
-            connections[connection]?.withdraw(request: request)
+            clients[connection]?.consultations[request] = nil
+            clients[connection]?.withdraw(request: request)
         case .lookingUp, .waiting, nil: break
         }
     }

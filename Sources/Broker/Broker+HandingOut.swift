@@ -29,7 +29,7 @@ extension Router {
         _ result: Result<[KeyringItem], KeyringFailure>, since mark: ForgetMark, _ params: CredentialGetParams,
         _ call: ConnectionMachine.CallID, to id: ConnectionID
     ) {
-        guard let connection = connections[id] else { return }
+        guard let connection = clients[id] else { return }
         do {
             try refuseWhenLocked()
             try checkHandOut(of: params.pattern, to: connection)
@@ -84,7 +84,7 @@ extension Router {
         _ credential: LoginCredential?, from source: CredentialSource, _ params: CredentialGetParams,
         _ call: ConnectionMachine.CallID, to id: ConnectionID
     ) {
-        guard let connection = connections[id] else { return }
+        guard let connection = clients[id] else { return }
         guard let credential else {
             return connection.complete(
                 call,

@@ -58,7 +58,7 @@ extension Router {
     private func discarded(_ result: Result<Bool, KeyringFailure>, user: ExactText, _ cause: Cause) {
         openKeyringChanges -= 1
         switch result {
-        case .success(true): announce(CredentialChange(.forgotten, nil, user: user, source: .keyring), cause)
+        case .success(true): clients.announce(CredentialChange(.forgotten, nil, user: user, source: .keyring), cause)
         case .success(false): break
         case .failure(let failure):
             log.warning("a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
@@ -109,26 +109,10 @@ extension Router {
         } else {
             table.noteKeyring(nil, now: clock.now)
             if isNews {
-                announce(CredentialChange(.stored, pattern, user: credential.user, source: .keyring), cause)
+                clients.announce(CredentialChange(.stored, pattern, user: credential.user, source: .keyring), cause)
             }
         }
         completion(self, result)
-    }
-
-    /// To everybody who has introduced himself: windows that show what is stored are drawn anew.
-    func announce(_ change: CredentialChange, _ cause: Cause) {
-        audit.record(change, cause)
-        tell(change)
-    }
-
-    private func tell(_ change: CredentialChange) {
-        let params: JSON = [
-            "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
-            "user": change.user?.json, "protectionSpace": change.space?.json,
-        ]
-        for connection in connections.values where connection.isInitialized && !connection.isConfined {
-            connection.notify(.credentialChanged, params)
-        }
     }
 
     /// From now on, also what other programs change in the keyring is told. It is no doing of the broker, and not in its account.
@@ -141,8 +125,8 @@ extension Router {
         switch change {
         case .stored(let item):
             guard let stored = StoredItem(item) else { return }
-            tell(CredentialChange(.stored, stored.pattern, user: stored.account.user, source: .keyring))
-        case .removed: tell(CredentialChange(.forgotten, nil, user: nil, source: .keyring))
+            clients.tell(CredentialChange(.stored, stored.pattern, user: stored.account.user, source: .keyring))
+        case .removed: clients.tell(CredentialChange(.forgotten, nil, user: nil, source: .keyring))
         }
     }
 
@@ -176,7 +160,7 @@ extension Router {
         _ result: Result<Void, KeyringFailure>, _ call: ConnectionMachine.CallID, _ id: ConnectionID
     ) {
         noteKeyring(result)
-        connections[id]?.complete(call, .success(keyringStatus()))
+        clients[id]?.complete(call, .success(keyringStatus()))
     }
 
     /// The keyring may show a window of its own: there is time for a person.
@@ -193,9 +177,9 @@ extension Router {
     ) {
         noteKeyring(result)
         switch result {
-        case .success: connections[id]?.complete(call, .success(keyringStatus()))
+        case .success: clients[id]?.complete(call, .success(keyringStatus()))
         case .failure(let failure):
-            connections[id]?.complete(call, .failure(RPCError(.keyringUnavailable, failure.text)))
+            clients[id]?.complete(call, .failure(RPCError(.keyringUnavailable, failure.text)))
         }
     }
 

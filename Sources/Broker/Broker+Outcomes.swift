@@ -12,7 +12,7 @@ extension Router {
             "challengeId": .string(challengeID), "action": .string(action ?? "none"), "by": .string(name),
             "outcome": action == nil ? .string(OpenAnswer.Outcome.abandoned.rawValue) : nil,
         ]
-        for connection in connections.values where connection.agent != nil && connection.id != answerer {
+        for connection in clients.all where connection.agent != nil && connection.id != answerer {
             connection.notify(.authResolved, params)
         }
     }
@@ -27,7 +27,7 @@ extension Router {
     func tellOutcome(_ outcome: OpenAnswer.Outcome, user: ExactText? = nil, of fetch: RunningFetch) {
         guard let answer = fetch.openAnswer else { return }
         fetch.openAnswer = nil
-        connections[answer.connection]?.notify(
+        clients[answer.connection]?.notify(
             .authResolved,
             [
                 "challengeId": .string(answer.challengeID), "action": "credential", "by": .string(answer.by),

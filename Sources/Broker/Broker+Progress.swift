@@ -14,7 +14,7 @@ extension Router {
 
     private func askForProgress(of id: FetchID, for owner: RunningFetch.Owner) {
         guard isUnderWay(id, of: owner.connection) else {
-            connections[owner.connection]?.progress[id] = nil
+            clients[owner.connection]?.progress[id] = nil
             return
         }
         eventually(after: Self.progressInterval) { broker in
@@ -27,16 +27,16 @@ extension Router {
     }
 
     private func isUnderWay(_ id: FetchID, of connection: ConnectionID) -> Bool {
-        fetches[id] != nil || connections[connection]?.bodies[id.description] != nil
+        fetches[id] != nil || clients[connection]?.bodies[id.description] != nil
     }
 
     private func transfer(of id: FetchID, _ connection: ConnectionID) -> TransferID? {
         if case .transferring(let transfer)? = fetches[id]?.state { return transfer }
-        return connections[connection]?.bodies[id.description]?.transfer
+        return clients[connection]?.bodies[id.description]?.transfer
     }
 
     private func tell(_ progress: TransferProgress, of id: FetchID, to owner: RunningFetch.Owner) {
-        guard let connection = connections[owner.connection], isUnderWay(id, of: owner.connection),
+        guard let connection = clients[owner.connection], isUnderWay(id, of: owner.connection),
             connection.progress[id] != progress
         else { return }
         connection.progress[id] = progress

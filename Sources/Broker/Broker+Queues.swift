@@ -31,7 +31,7 @@ extension Router {
     }
 
     private func deliverQueued(to id: ConnectionID) {
-        guard let connection = connections[id] else { return }
+        guard let connection = clients[id] else { return }
         while let next = connection.queue.next(
             delivered: deliveredCount(at: connection), limit: connection.maxPending)
         {

@@ -24,7 +24,7 @@ extension Router {
         guard connection.bodies.count + connection.fetches.count < Limits.openBodies else {
             throw RPCError(.busy, "This connection has \(Limits.openBodies) fetches in steps. Finish some first.")
         }
-        try checkRoomForBody(of: connection)
+        try clients.checkRoomForBody(of: connection)
         let fetch = try makeFetch(json, of: connection, inSteps: true)
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: nil, requestID: connection.requestID(of: call))
@@ -41,7 +41,7 @@ extension Router {
     ) throws -> RunningFetch {
         let params = try FetchRunParams(json)
         let subscription = connection.isSubscribed ? connection.subscription : nil
-        try checkRoom(for: params.heldBytes, of: connection)
+        try clients.checkRoom(for: params.heldBytes, of: connection)
         var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")

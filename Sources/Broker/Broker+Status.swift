@@ -21,13 +21,13 @@ extension Router {
         perform(table.tick(environment))
         let sources = JSON.object(
             CredentialSource.allCases.map { ($0.rawValue, .integer(audit.counters.answeredFrom[$0] ?? 0)) })
-        let ignored = connections.values.reduce(audit.counters.ignoredReplies) { $0 + $1.ignoredReplies }
+        let ignored = clients.all.reduce(audit.counters.ignoredReplies) { $0 + $1.ignoredReplies }
         return [
             "version": .string(options.version),
             "protocolVersion": .integer(InitializeParams.protocolVersion),
             "pid": .integer(Int(getpid())),
             "uptimeMs": .integer(clock.now.wholeMilliseconds),
-            "connections": .integer(connections.count),
+            "connections": .integer(clients.all.count),
             "fetches": [
                 "running": .integer(fetches.count), "waiting": .integer(table.waitingCount),
                 "done": .integer(audit.counters.fetchesDone),
@@ -64,7 +64,7 @@ extension Router {
     }
 
     private func agents() -> [JSON] {
-        connections.values.compactMap(\.agent).sorted { $0.number < $1.number }.map { agent in
+        clients.all.compactMap(\.agent).sorted { $0.number < $1.number }.map { agent in
             [
                 "agentId": .string("a\(agent.number)"), "name": .string(agent.name),
                 "locale": agent.locale.map { .string($0) }, "priority": .integer(agent.priority),

@@ -22,22 +22,6 @@ extension Router {
         return [:]
     }
 
-    func registerAgent(_ params: AgentRegisterParams, _ connection: ClientConnection) throws -> JSON {
-        guard connection.agent == nil else {
-            throw RPCError(.invalidRequest, "this connection is an agent already")
-        }
-        guard connections.values.count(where: { $0.agent != nil }) < Limits.agents else {
-            throw RPCError(.busy, "There are \(Limits.agents) agents already.")
-        }
-        lastAgent += 1
-        connection.agent = AgentRegistration(
-            number: lastAgent, name: params.name.shortened, locale: params.locale?.shortened,
-            priority: params.priority, methods: params.methods, maxPending: params.maxPending,
-            asksConfirm: params.asksConfirm)
-        log.notice("agent registered", metadata: ["agent": "a\(lastAgent)", "pid": "\(connection.peer.pid)"])
-        return ["agentId": .string("a\(lastAgent)")]
-    }
-
     /// What it was asked is asked elsewhere.
     func unregisterAgent(_ connection: ClientConnection) throws -> JSON {
         guard let agent = connection.agent else { throw RPCError(.invalidRequest, "this connection is no agent") }

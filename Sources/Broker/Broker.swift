@@ -71,7 +71,7 @@ extension Broker: ConnectionService {
     }
 
     public nonisolated func leftUnread(_ count: Int, _ connection: ConnectionID) {
-        assumeIsolated { $0.router.noteUnread(count, of: connection) }
+        assumeIsolated { $0.router.clients.noteUnread(count, of: connection) }
     }
 
     public nonisolated func inputEnded(_ connection: ConnectionID) {

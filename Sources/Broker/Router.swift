@@ -20,10 +20,7 @@ final class Router {
     var table: FetchTable
     var passphraseLock = PassphraseLock()
     var prompts = PromptRules()
-    var connections: [ConnectionID: ClientConnection] = [:]
-    /// By process, for as long as it has connections.
-    var programs: [Int32: ClientProgram] = [:]
-    private let everybody: Holdings
+    let clients: ClientRegistry
     var fetches: [FetchID: RunningFetch] = [:]
     var questions: [String: OpenQuestion] = [:]
     /// Questions about the use of what is kept.
@@ -37,14 +34,11 @@ final class Router {
     var lastLookUp = 0
     /// Changes of the keyring that nobody waits for but the end of the service.
     var openKeyringChanges = 0
-    var lastAgent = 0
     var pendingOrders: [CausedOrder] = []
-    var isWatchingSenders = false
     var isPerforming = false
     var isTicking = false
     var suspendedBefore: Duration
     var isClosing = false
-    private var lastConnection = 0
 
     init(
         _ ports: BrokerPorts, _ table: FetchTable, options: BrokerOptions, log: Logger, suspendedBefore: Duration,
@@ -57,7 +51,8 @@ final class Router {
         audit = AuditRecorder(ports.audit, ports.clock)
         self.table = table
         self.suspendedBefore = suspendedBefore
-        everybody = Holdings(of: .everybody, options.holdingLimits)
+        let broker = way.broker
+        clients = ClientRegistry(context, audit, WayBack(broker: broker, clock: ports.clock) { $0.router.clients })
     }
 
     func after(_ duration: Duration, _ action: @escaping @Sendable (Router) -> Void) -> DeadlineTimer {
@@ -87,7 +82,7 @@ final class Router {
         isClosing = true
         log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(fetches.count)"])
         let params: JSON = ["reason": .string(reason), "graceMs": .integer(grace.wholeMilliseconds)]
-        for connection in connections.values where connection.isInitialized {
+        for connection in clients.all where connection.isInitialized {
             connection.notify(.serverClosing, params)
         }
         finish(by: clock.now + grace, completion)
@@ -97,34 +92,24 @@ final class Router {
         let step = Duration.milliseconds(20)
         if isBusy, clock.now < end { return eventually(after: step) { $0.finish(by: end, completion) } }
         cancel(Array(fetches.values))
-        for connection in connections.values { cancelBodies(of: connection) }
-        for connection in connections.values { connection.close() }
+        for connection in clients.all { cancelBodies(of: connection) }
+        for connection in clients.all { connection.close() }
         forgetSession(because: "the broker ends")
         completion()
     }
 
     private var isBusy: Bool {
-        !fetches.isEmpty || openKeyringChanges > 0 || connections.values.contains { $0.bodies.count > 0 }
+        !fetches.isEmpty || openKeyringChanges > 0 || clients.all.contains { $0.bodies.count > 0 }
     }
 
     // MARK: Connections
 
     func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
-        lastConnection += 1
-        let id = ConnectionID(value: lastConnection)
-        let left = { self.parked.values.first { $0.peer.pid == peer.pid }?.program }
-        let tag = ProgramTag(value: lastConnection)
-        let program = programs[peer.pid] ?? left() ?? ClientProgram(tag, options.holdingLimits, within: everybody)
-        programs[peer.pid] = program
-        program.connectionCount += 1
-        connections[id] = ClientConnection(
-            id: id, peer: peer, link: link, program: program, options.holdingLimits)
-        log.debug("connection opened", metadata: ["connection": "\(id.value)", "pid": "\(peer.pid)"])
-        return id
+        clients.open(link, peer: peer, left: parked.values.first { $0.peer.pid == peer.pid }?.program)
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
-        guard let connection = connections[id] else { return }
+        guard let connection = clients[id] else { return }
         table.noteTime(clock.sinceEpoch)
         let events = connection.received(bytes)
         for (index, event) in events.enumerated() {
@@ -132,11 +117,11 @@ final class Router {
             handle(event, from: connection)
         }
         // It may be gone by now.
-        if connections[id] != nil { noteUnfinishedMessage(of: connection) }
+        if clients[id] != nil { clients.noteUnfinishedMessage(of: connection) }
     }
 
     func endInput(of id: ConnectionID) {
-        guard let connection = connections[id] else { return }
+        guard let connection = clients[id] else { return }
         connection.hasInputEnded = true
         settleQuestions(of: connection, because: .disconnected)
         settleConfirmations(of: connection)
@@ -145,12 +130,7 @@ final class Router {
     }
 
     func forget(_ id: ConnectionID) {
-        guard let connection = connections.removeValue(forKey: id) else { return }
-        connection.program.connectionCount -= 1
-        if connection.program.connectionCount == 0 { programs[connection.peer.pid] = nil }
-        audit.forget(connection)
-        log.debug(
-            "connection closed", metadata: ["connection": "\(id.value)", "fetches": "\(connection.fetches.count)"])
+        guard let connection = clients.remove(id) else { return }
         cancelFetches(of: connection)
         settleQuestions(of: connection, because: .disconnected) { question in
             if case .agent = question.place { true } else { false }

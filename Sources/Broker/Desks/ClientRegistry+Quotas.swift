@@ -2,8 +2,8 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// What one client may hold of the broker, and for how long.
-extension Router {
+/// What one client may hold of the registry, and for how long.
+extension ClientRegistry {
     /// How often messages that are not complete are looked at.
     private static let senderInterval = Duration.seconds(5)
 
@@ -13,7 +13,7 @@ extension Router {
         connection.noteUnfinishedBytes()
         if let shortage = connection.holdings.messages.shortage(for: 0) {
             let greatest = greatest(shortage.holder, of: connection, in: \.messages)
-            log.warning("unfinished messages hold too much", metadata: ["pid": "\(greatest.peer.pid)"])
+            context.log.warning("unfinished messages hold too much", metadata: ["pid": "\(greatest.peer.pid)"])
             greatest.breakOff(
                 "\(shortage.holder) may hold \(shortage.limit) bytes of messages that are not complete, and this connection has most of them"
             )
@@ -24,28 +24,28 @@ extension Router {
             return
         }
         guard connection.unfinished?.number != connection.messageCount else { return }
-        connection.unfinished = UnfinishedMessage(number: connection.messageCount, since: clock.now)
+        connection.unfinished = UnfinishedMessage(number: connection.messageCount, since: context.now)
         watchSenders()
     }
 
     private func watchSenders() {
         guard !isWatchingSenders else { return }
         isWatchingSenders = true
-        eventually(after: Self.senderInterval) { broker in
-            broker.isWatchingSenders = false
-            for connection in broker.connections.values where connection.unfinished != nil {
-                broker.checkSender(connection)
+        way.eventually(after: Self.senderInterval) { registry in
+            registry.isWatchingSenders = false
+            for connection in registry.connections.values where connection.unfinished != nil {
+                registry.checkSender(connection)
             }
-            if broker.connections.values.contains(where: { $0.unfinished != nil }) { broker.watchSenders() }
+            if registry.connections.values.contains(where: { $0.unfinished != nil }) { registry.watchSenders() }
         }
     }
 
     private func checkSender(_ connection: ClientConnection) {
         guard let unfinished = connection.unfinished, let count = connection.unfinishedCount else { return }
         let limit = Limits.messageTime + .seconds(count / Limits.messageBytesPerSecond)
-        guard clock.now - unfinished.since > limit else { return }
+        guard context.now - unfinished.since > limit else { return }
         connection.unfinished = nil
-        log.warning("a client does not finish its message", metadata: ["pid": "\(connection.peer.pid)"])
+        context.log.warning("a client does not finish its message", metadata: ["pid": "\(connection.peer.pid)"])
         connection.breakOff(
             "a message was begun and is not complete after \(limit.components.seconds) seconds, in which \(count) bytes of it came"
         )
@@ -76,7 +76,7 @@ extension Router {
 
     /// So many bytes wait for this client to read them.
     func noteUnread(_ count: Int, of id: ConnectionID) {
-        guard let connection = connections[id] else { return }
+        guard let connection = self[id] else { return }
         connection.noteUnread(count)
         checkReplies(of: connection)
     }
@@ -85,7 +85,7 @@ extension Router {
     func checkReplies(of connection: ClientConnection) {
         guard let shortage = connection.holdings.replies.shortage(for: 0) else { return }
         let greatest = greatest(shortage.holder, of: connection, in: \.replies)
-        log.warning(
+        context.log.warning(
             "what was not read is too much",
             metadata: ["bytes": "\(shortage.heldCount)", "pid": "\(greatest.peer.pid)"])
         greatest.abandon()
@@ -106,17 +106,6 @@ extension Router {
         return own.max { isLess($0.holdings, $1.holdings) } ?? connection
     }
 
-    /// Whether one more question may wait for an answer on behalf of this fetch. If not, the fetch ends.
-    func mayAsk(for fetch: RunningFetch) -> Bool {
-        guard let owner = fetch.owner, let connection = connections[owner.connection] else { return true }
-        let open = connection.fetches.count { id in
-            if case .challenged? = fetches[id]?.state { true } else { false }
-        }
-        guard open >= Limits.openChallenges else { return true }
-        let text = "\(open) questions of this connection wait for an answer. Answer some first."
-        cancel(fetch, FetchFailure(.busy, text))
-        return false
-    }
 }
 
 /// A message of which not all has come.
