@@ -158,31 +158,6 @@ extension Router {
             event.agent = agent
         }
     }
-
-    // MARK: Grants
-
-    func revokeGrants(
-        _ params: GrantRevokeParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws -> JSON? {
-        let cause = connection.cause
-        let (count, orders) = table.revokeGrants(number: params.id, subject: params.subject)
-        log.notice("grants revoked", metadata: ["removed": "\(count)"])
-        if count > 0 { audit.record(.grantRevoked, cause) { $0.count = count } }
-        perform(orders, cause)
-        return answer(call, ["removed": .integer(count)], of: connection, whenKeptBy: grants)
-    }
-
-    /// What was taken away must not come back with the next broker: the reply waits until that is written.
-    /// - Returns: `result`, where nothing is written.
-    func answer(
-        _ call: ConnectionMachine.CallID, _ result: JSON, of connection: ClientConnection,
-        whenKeptBy port: (any LastingPort)?
-    ) -> JSON? {
-        guard let port else { return result }
-        let id = connection.id
-        port.whenKept(way.callback { $0.clients[id]?.complete(call, .success(result)) })
-        return nil
-    }
 }
 
 extension AuditEvent {

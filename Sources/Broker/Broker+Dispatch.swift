@@ -116,22 +116,22 @@ extension Router {
     ) throws -> JSON? {
         switch method {
         case .credentialList:
-            try listCredentials(CredentialListParams(params), call, from: connection)
+            try credentials.list(CredentialListParams(params), call, from: connection)
             return nil
-        case .credentialStore: return try storeCredential(CredentialStoreParams(params), call, from: connection)
-        case .credentialForget: return try forgetCredential(CredentialForgetParams(params), call, from: connection)
+        case .credentialStore: return try credentials.store(CredentialStoreParams(params), call, from: connection)
+        case .credentialForget: return try credentials.forget(CredentialForgetParams(params), call, from: connection)
         case .credentialSetDefault:
-            return try setDefaultCredential(CredentialReference(params), call, from: connection)
+            return try credentials.setDefault(CredentialReference(params), call, from: connection)
         case .credentialGet:
-            try handOut(CredentialGetParams(params), call, to: connection)
+            try credentials.handOut(CredentialGetParams(params), call, to: connection)
             return nil
-        case .sessionClear: return try clearSession(SessionClearParams(params), connection.cause)
-        case .brokerLock: return try lock(LockParams(params), connection.cause)
-        case .brokerUnlock: return try unlock(LockParams(params), connection.cause)
+        case .sessionClear: return try credentials.clearSession(SessionClearParams(params), connection.cause)
+        case .brokerLock: return try credentials.lock(LockParams(params), connection.cause)
+        case .brokerUnlock: return try credentials.unlock(LockParams(params), connection.cause)
         case .grantList:
             _ = try Members(params)
             return ["grants": .array(table.grants.map(\.json))]
-        case .grantRevoke: return try revokeGrants(GrantRevokeParams(params), call, from: connection)
+        case .grantRevoke: return try credentials.revokeGrants(GrantRevokeParams(params), call, from: connection)
         case .promptList:
             _ = try Members(params)
             return listStoppedPrograms()
@@ -140,12 +140,12 @@ extension Router {
         }
         guard method == .keyringUnlock else {
             _ = try Members(params)
-            checkKeyring(call, from: connection)
+            keyring.check(call, from: connection)
             return nil
         }
         _ = try Members(params, only: [])
-        try refuseWhenLocked()
-        try unlockKeyring(call, from: connection)
+        try credentials.refuseWhenLocked()
+        try keyring.unlock(call, from: connection)
         return nil
     }
 

@@ -34,8 +34,8 @@ extension Router {
         case .ask(let challenge, .agents): askAgents(challenge, for: fetch)
         case .confirm(let request): confirm(request, for: fetch)
         case .consult(let consultation): consult(consultation, for: fetch)
-        case .lookUp(let queries): lookUp(queries, for: fetch)
-        case .readNetrc(let query): readNetrc(query, for: fetch)
+        case .lookUp(let queries): beginLookUp(of: fetch) { $0.lookUp(queries, for: fetch) }
+        case .readNetrc(let query): beginLookUp(of: fetch) { $0.readNetrc(query, for: fetch) }
         case .wait: beginWait(of: fetch)
         case .needBody: askForBody(of: fetch)
         case .tell(let event): tell(event, of: fetch)
@@ -49,8 +49,8 @@ extension Router {
 
     private func performAside(_ command: FetchTable.Command, _ cause: Cause) {
         switch command {
-        case .store(let credential, let pattern): keep(credential, for: pattern, cause)
-        case .remove(let item, let credential): discard(item, ifStill: credential, cause)
+        case .store(let credential, let pattern): keyring.keep(credential, for: pattern, cause)
+        case .remove(let item, let credential): keyring.discard(item, ifStill: credential, cause)
         case .announce(let change): clients.announce(change, cause)
         case .closeConnections(let identity): transfers.forget(identity)
         case .keepTrust(let keys): trust?.keep(keys)

@@ -51,52 +51,7 @@ extension Router {
             sessionCleared(table.setSharing(options.sharing), because: "sharing.session has changed")
         }
         table.setSessionLimits(options.session)
-        table.setKeyringEnabled(options.isKeyringEnabled && keyring != nil)
+        table.setKeyringEnabled(keyring.port != nil)
         perform(table.tick(environment))
     }
-
-    func lock(_ params: LockParams, _ cause: Cause) throws -> JSON {
-        // Whatever becomes of the passphrase: who locks means it.
-        log.notice("locked")
-        audit.record(.locked, cause)
-        perform(table.lock(), cause)
-        guard passphraseLock.set(params.passphrase) else {
-            throw RPCError(.locked, "The broker is locked already, with another passphrase, which remains.")
-        }
-        return ["locked": true]
-    }
-
-    func unlock(_ params: LockParams, _ cause: Cause) throws -> JSON {
-        switch passphraseLock.tryToOpen(with: params.passphrase, now: clock.now) {
-        case .open: break
-        case .wanted: throw RPCError(.locked, "The broker was locked with a passphrase, which is needed to unlock it.")
-        case .wrong(let wait):
-            log.warning("a wrong passphrase to unlock")
-            throw RPCError(.locked, "The passphrase is wrong. The next try is possible in \(wait.wholeSecondsUp) s.")
-        case .tooSoon(let wait):
-            throw RPCError(
-                .busy, "The last passphrase was wrong. The next try is possible in \(wait.wholeSecondsUp) s.")
-        }
-        log.notice("unlocked")
-        audit.record(.unlocked, cause)
-        table.unlock()
-        return ["locked": false]
-    }
-
-    func clearSession(_ params: SessionClearParams, _ cause: Cause) throws -> JSON {
-        let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
-        let since = params.since.map { clock.now - (clock.sinceEpoch - $0) }
-        let (removed, orders) = table.clearSession(origin: origin, since: since)
-        log.notice("session cleared", metadata: ["removed": "\(removed)"])
-        audit.record(.sessionCleared, cause) { event in
-            event.count = removed
-            event.origin = origin?.text
-        }
-        perform(orders, cause)
-        return ["removed": .integer(removed)]
-    }
-}
-
-extension Duration {
-    fileprivate var wholeSecondsUp: Int { (wholeMilliseconds + 999) / 1000 }
 }

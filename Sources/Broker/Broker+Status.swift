@@ -39,7 +39,7 @@ extension Router {
             ],
             "answeredFrom": sources,
             "session": ["entries": .integer(table.sessionCount), "locked": .boolean(table.isLocked)],
-            "keyring": keyringStatus(),
+            "keyring": keyring.status,
             "agents": .array(agents()),
             "engine": [
                 "name": .string(figures.engine), "running": .integer(figures.running),

@@ -6,9 +6,9 @@ internal import WatchwordProtocol
 extension Router {
     func beginWait(of fetch: RunningFetch) { fetch.state = .waiting(waitTimer(of: fetch)) }
 
-    /// Notes what a look-up in the keyring waits for.
-    func beginLookUp(_ number: Int, of fetch: RunningFetch) {
-        fetch.state = .lookingUp(number: number, waitTimer(of: fetch))
+    func beginLookUp(of fetch: RunningFetch, _ begin: (KeyringDesk) -> Void) {
+        fetch.state = .lookingUp(waitTimer(of: fetch))
+        begin(keyring)
     }
 
     /// What `fetch/waiting` and `fetch/list` say.

@@ -55,7 +55,7 @@ public actor Broker {
 
     /// From the next turn on, also what other programs change in the keyring is told.
     public nonisolated func watchKeyring() {
-        loop.post { self.assumeIsolated { $0.router.watchKeyring() } }
+        loop.post { self.assumeIsolated { $0.router.keyring.watch() } }
     }
 }
 

@@ -8,17 +8,17 @@ final class Router {
     let way: WayBack<Router>
     let transfers: any TransferPort
     /// `nil` where there is none: the session cache is all there is then.
-    let keyring: (any KeyringPort)?
-    let netrc: (any NetrcPort)?
+    private(set) var keyring: KeyringDesk!
+    private(set) var credentials: CredentialDesk!
     let trust: (any TrustPort)?
     let grants: (any GrantPort)?
     let context: DeskContext
     let audit: AuditRecorder
     let loop: any BrokerLoop
+    private let hasNetrc: Bool
 
     /// What is decided; everything else here is about acting on it.
     var table: FetchTable
-    var passphraseLock = PassphraseLock()
     var prompts = PromptRules()
     let clients: ClientRegistry
     var fetches: [FetchID: RunningFetch] = [:]
@@ -29,11 +29,6 @@ final class Router {
     var parked: [String: ParkedFetch] = [:]
     /// Fetches in steps, by attach token.
     var tokens: [String: StepReference] = [:]
-    /// Look-ups that the keyring has not answered.
-    var lookUps: [Int: FetchID] = [:]
-    var lastLookUp = 0
-    /// Changes of the keyring that nobody waits for but the end of the service.
-    var openKeyringChanges = 0
     var pendingOrders: [CausedOrder] = []
     var isPerforming = false
     var isTicking = false
@@ -45,7 +40,7 @@ final class Router {
         way: WayBack<Router>
     ) {
         self.way = way
-        (loop, transfers, keyring, netrc) = (ports.loop, ports.transfers, ports.keyring, ports.netrc)
+        (loop, transfers, hasNetrc) = (ports.loop, ports.transfers, ports.netrc != nil)
         (trust, grants) = (ports.trust, ports.grants)
         context = DeskContext(ports.clock, options, log)
         audit = AuditRecorder(ports.audit, ports.clock)
@@ -53,6 +48,10 @@ final class Router {
         self.suspendedBefore = suspendedBefore
         let broker = way.broker
         clients = ClientRegistry(context, audit, WayBack(broker: broker, clock: ports.clock) { $0.router.clients })
+        keyring = KeyringDesk(
+            ports, context, clients, self, WayBack(broker: broker, clock: ports.clock) { $0.router.keyring })
+        credentials = CredentialDesk(
+            ports, context, audit, keyring, self, WayBack(broker: broker, clock: ports.clock) { $0.router.credentials })
     }
 
     func after(_ duration: Duration, _ action: @escaping @Sendable (Router) -> Void) -> DeadlineTimer {
@@ -67,10 +66,22 @@ final class Router {
     var log: Logger { context.log }
     var options: BrokerOptions { context.options }
 
+    subscript(id: FetchID) -> RunningFetch? { fetches[id] }
+
+    /// Something has happened to a fetch, or to all: what follows from it is done.
+    /// - Parameter cause: of what comes up in no fetch.
+    func report(_ cause: Cause = .broker, _ event: (inout FetchTable, FetchEnvironment) -> [FetchTable.Order]) {
+        perform(event(&table, environment), cause)
+    }
+
+    /// Changes what the fetches share.
+    @discardableResult
+    func change<Result>(_ change: (inout FetchTable) -> Result) -> Result { change(&table) }
+
     var environment: FetchEnvironment {
         FetchEnvironment(
             now: clock.now, sinceEpoch: clock.sinceEpoch, proxy: options.proxy, hosts: options.hosts,
-            schemes: options.schemes, usesNetrc: netrc != nil && options.netrcFile != nil,
+            schemes: options.schemes, usesNetrc: hasNetrc && options.netrcFile != nil,
             makeClientNonce: { RandomText.make128Bits() })
     }
 
@@ -99,7 +110,7 @@ final class Router {
     }
 
     private var isBusy: Bool {
-        !fetches.isEmpty || openKeyringChanges > 0 || clients.all.contains { $0.bodies.count > 0 }
+        !fetches.isEmpty || keyring.isBusy || clients.all.contains { $0.bodies.count > 0 }
     }
 
     // MARK: Connections

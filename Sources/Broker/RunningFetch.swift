@@ -9,8 +9,7 @@ final class RunningFetch {
         case consulting(ConnectionID, request: Int, deadline: DeadlineTimer)
         /// Somebody is asked whether it may use what is kept.
         case confirming(String, since: Duration)
-        /// The keyring is asked; `number` tells an answer that comes too late.
-        case lookingUp(number: Int, DeadlineTimer?)
+        case lookingUp(DeadlineTimer?)
         /// For another fetch. The timer tells when that has lasted too long.
         case waiting(DeadlineTimer?)
         /// The client is asked for the request's body.

@@ -55,7 +55,7 @@ CONSENT = [
      "        case .unreadable: return .unknown\n        case .text(let text):\n", "        case .unreadable: break\n        case .text(let text):\n", "WatchwordProtocolTests.SubjectTests"),
     ("sender", SOCKET + "PeerInput.swift",
      "let isOfPeer = sender == pid ||", "let isOfPeer = sender > 0 ||", "Tests/EndToEnd/test_consent.py"),
-    ("revoked-when-written", "Sources/Broker/Broker+Consent.swift",
+    ("revoked-when-written", "Sources/Broker/Desks/CredentialDesk.swift",
      "guard let port else { return result }", "guard let port, port is any TrustPort else { return result }",
      "BrokerTests.BrokerConsentTests"),
     ("senders-mixed", SOCKET + "Listener.swift",
@@ -65,8 +65,8 @@ CONSENT = [
 
 HANDING_OUT = [
     # Behind a first look at the name that the kernel gives now.
-    ("hand-out-file", DAEMON_BROKER + "Broker+HandingOut.swift", "guard connection.peer.runsFile(program) else {",
+    ("hand-out-file", DAEMON_BROKER + "Desks/CredentialDesk+HandingOut.swift", "guard connection.peer.runsFile(program) else {",
      "guard connection.peer.runsFile(program) || !program.isEmpty else {", "Tests/EndToEnd/test_handing_out.py"),
-    ("hand-out-hosts", DAEMON_BROKER + "Broker+HandingOut.swift", "contains(where: { $0.covers(program, pattern) })",
+    ("hand-out-hosts", DAEMON_BROKER + "Desks/CredentialDesk+HandingOut.swift", "contains(where: { $0.covers(program, pattern) })",
      "contains(where: { $0.program == program })", "Tests/EndToEnd/test_handing_out.py"),
 ]

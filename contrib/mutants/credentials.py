@@ -38,7 +38,7 @@ CREDENTIALS = [
      "problem(with: credential, at: offers.challenger, context) == nil,\n", "", "WatchwordCoreTests.WholeCredentialTests"),
     ("keyring-narrower-path-first", CORE + "Keyring/KeyringFinding.swift",
      "return 16 * pathLength + ", "return min(0, pathLength) + ", "WatchwordCoreTests.WholeCredentialTests"),
-    ("keyring-removes-whole-secret", "Sources/Broker/Broker+Keyring.swift",
+    ("keyring-removes-whole-secret", "Sources/Broker/Desks/KeyringDesk.swift",
      "ifSecretIs: KeyringSecret.text(of: credential)", "ifSecretIs: credential.secret", "Tests/EndToEnd/test_whole_credentials.py"),
     ("git-path", "Sources/watchword/Bridges/GitCredentialCommand.swift",
      "        credential.path = description.path\n", "", "Tests/EndToEnd/test_whole_credentials.py"),

@@ -21,7 +21,12 @@ struct WayBack<Desk: AnyObject>: Sendable {
         { [broker, desk] value in broker.loop.post { broker.assumeIsolated { action(desk($0), value) } } }
     }
 
-    /// The same for a port that keeps the function for good, but does nothing once the broker is gone.
+    /// A function to call on the broker's executor; `action` runs at once.
+    func direct<Value: Sendable>(_ action: @escaping @Sendable (Desk, Value) -> Void) -> @Sendable (Value) -> Void {
+        { [broker, desk] value in broker.assumeIsolated { action(desk($0), value) } }
+    }
+
+    /// As `callback`, for a port that keeps the function for good, but does nothing once the broker is gone.
     func observer<Value: Sendable>(
         _ action: @escaping @Sendable (Desk, Value) -> Void
     ) -> @Sendable (Value) -> Void {

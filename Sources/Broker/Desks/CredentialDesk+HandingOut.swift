@@ -4,23 +4,23 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// `credential/get`: for programs that log in by themselves, where the configuration says so.
-extension Router {
+extension CredentialDesk {
     func handOut(
         _ params: CredentialGetParams, _ call: ConnectionMachine.CallID, to connection: ClientConnection
     ) throws {
         try refuseWhenLocked()
         try checkHandOut(of: params.pattern, to: connection)
         let id = connection.id
-        if let credential = table.sessionCredential(for: params, of: id.tag, now: clock.now) {
+        if let credential = fetches.table.sessionCredential(for: params, of: id.tag, now: context.now) {
             return finishHandOut(credential, from: .session, params, call, to: id)
         }
-        guard let keyring, options.isKeyringEnabled, table.mayAskKeyring(now: clock.now) else {
+        guard keyring.mayBeAsked else {
             return finishHandOut(nil, from: .keyring, params, call, to: id)
         }
-        let mark = table.forgetMark
-        keyring.search(
-            table.keyringQueries(for: params.pattern), withSecrets: true,
-            completion: way.callback { $0.handOut($1, since: mark, params, call, to: id) })
+        let mark = fetches.table.forgetMark
+        keyring.find(
+            fetches.table.keyringQueries(for: params.pattern), withSecrets: true,
+            completion: way.direct { $0.handOut($1, since: mark, params, call, to: id) })
     }
 
     /// The answer of the keyring has come; meanwhile the lock may have been turned, the configuration read anew, or the
@@ -33,16 +33,9 @@ extension Router {
         do {
             try refuseWhenLocked()
             try checkHandOut(of: params.pattern, to: connection)
-            let items: [KeyringItem]
-            do {
-                items = try result.get()
-                table.noteKeyring(nil, now: clock.now)
-            } catch {
-                table.noteKeyring(error, now: clock.now)
-                throw RPCError(.keyringUnavailable, error.text)
-            }
-            let isCurrent = table.isCurrent(mark, for: params.pattern)
-            let credential = isCurrent ? table.keyringCredential(for: params, among: items) : nil
+            let items = try result.mapError { RPCError(.keyringUnavailable, $0.text) }.get()
+            let isCurrent = fetches.table.isCurrent(mark, for: params.pattern)
+            let credential = isCurrent ? fetches.table.keyringCredential(for: params, among: items) : nil
             finishHandOut(credential, from: .keyring, params, call, to: id)
         } catch let error as RPCError {
             if let kind = error.kind, [.locked, .denied].contains(kind) { audit.recordDenial(kind, connection.cause) }
@@ -53,7 +46,7 @@ extension Router {
     }
 
     private func checkHandOut(of pattern: SpacePattern, to connection: ClientConnection) throws(RPCError) {
-        guard !options.handOuts.isEmpty else {
+        guard !context.options.handOuts.isEmpty else {
             throw RPCError(
                 .denied,
                 "No program is given passwords. The configuration names those that are: credentials.hand-out, see watchword-config(5)."
@@ -66,7 +59,7 @@ extension Router {
                 .denied,
                 "Passwords are given to programs that the configuration names, and the kernel does not name this one.")
         }
-        guard options.handOuts.contains(where: { $0.covers(program, pattern) }) else {
+        guard context.options.handOuts.contains(where: { $0.covers(program, pattern) }) else {
             throw RPCError(
                 .denied,
                 "The configuration gives \(program.shortened) no passwords of \(DisplayURL.host(pattern.host.string)). To let it: credentials.hand-out = [\"\(program.shortened) \(DisplayURL.host(pattern.host.string))\"]."
