@@ -190,6 +190,37 @@ extension Router {
         perform(table.consulted(answer, for: id, environment))
     }
 
+    func askForBody(of fetch: RunningFetch) {
+        bodies.releaseSource(of: fetch)
+        guard let owner = fetch.owner, let connection = clients[owner.connection], !connection.hasInputEnded else {
+            return perform(table.given(nil, for: fetch.id, environment))
+        }
+        let request = connection.request(.fetchNeedBody, ["fetchId": .string("\(fetch.id)")])
+        connection.consultations[request] = fetch.id
+        let (id, client) = (fetch.id, connection.id)
+        let deadline = after(options.challengeDeadline) { broker in
+            guard let connection = broker.clients[client] else { return }
+            connection.withdraw(request: request)
+            broker.give(nil, to: id, of: connection, request)
+        }
+        fetch.state = .needingBody(connection.id, request: request, deadline: deadline)
+    }
+
+    /// The first answer counts. Silence, and what is not understood, gives no body.
+    func give(_ body: NeededBody?, to id: FetchID, of connection: ClientConnection, _ request: Int) {
+        guard connection.consultations.removeValue(forKey: request) != nil, let fetch = fetches[id],
+            case .needingBody(_, _, let deadline) = fetch.state
+        else { return }
+        deadline.cancel()
+        guard let body else { return perform(table.given(nil, for: id, environment)) }
+        do throws(FetchFailure) {
+            let given = try bodies.take(body, for: fetch, of: connection)
+            perform(table.given(given, for: id, environment))
+        } catch {
+            cancel(fetch, error)
+        }
+    }
+
     private func neededBody(_ reply: ConnectionMachine.Reply, _ id: FetchID) -> NeededBody? {
         if case .result(let json) = reply, let body = try? NeededBody(json) { return body }
         log.warning("a client has given no body", metadata: ["fetch": "\(id)"])

@@ -79,10 +79,10 @@ extension Router {
             try startFetch(call, params, from: connection)
             return nil
         case .fetchRead:
-            try read(FetchReadParams(params), call, of: connection)
+            try bodies.read(FetchReadParams(params), call, of: connection)
             return nil
         case .fetchAttach:
-            try attach(FetchAttachParams(params), call, from: connection)
+            try bodies.attach(FetchAttachParams(params), call, from: connection)
             return nil
         case .fetchCancel: return try cancelFetch(FetchReference(params), of: connection)
         case .fetchList:

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import JSONText
 internal import Logging
 internal import WatchwordCore
@@ -60,7 +59,7 @@ extension Router {
     }
 
     private func start(_ request: TransferRequest, for fetch: RunningFetch) {
-        dropOpenBody(of: fetch)
+        bodies.dropOpenBody(of: fetch)
         let id = fetch.id
         var request = request
         let holdings = fetch.owner.flatMap { clients[$0.connection]?.holdings }
@@ -97,7 +96,7 @@ extension Router {
             ])
         let openBody = fetch.openBody
         fetch.openBody = nil
-        defer { releaseSource(of: fetch) }
+        defer { bodies.releaseSource(of: fetch) }
         guard let connection = finish(fetch), let owner = fetch.owner else {
             if let openBody { transfers.cancel(openBody.transfer) }
             return
@@ -123,7 +122,7 @@ extension Router {
                 let text = "\(error.message) The request was sent, and its response is lost."
                 return fail(fetch, FetchFailure(.busy, text), on: connection)
             }
-            self.openBody(of: response, fetch, result, for: connection)
+            bodies.open(response, fetch, result, for: connection)
         }
         if let call = owner.call { connection.complete(call, .success(result.json)) }
         clients.checkReplies(of: connection)
@@ -133,33 +132,16 @@ extension Router {
         let name = fetch.id.description
         let error = RPCError(failure.kind, failure.text, cause: failure.cause, fetchID: name)
         if let call = fetch.owner?.call { connection.complete(call, .failure(error)) }
-        guard let steps = fetch.steps else { return }
-        tokens[steps.token] = nil
-        if let socket = steps.socket { Glibc.close(socket) }
-        if let read = steps.read { connection.complete(read.call, .failure(error)) }
-        notifyFailure(failure, of: name, to: connection)
-        connection.closeIfDone()
-    }
-
-    private func dropOpenBody(of fetch: RunningFetch) {
-        if let body = fetch.openBody { transfers.cancel(body.transfer) }
-        fetch.openBody = nil
+        bodies.endSteps(of: fetch, failure, connection)
     }
 
     private func complete(_ fetch: RunningFetch, with failure: FetchFailure) {
         log.info("fetch failed", metadata: ["fetch": "\(fetch.id)", "kind": "\(failure.kind.rawValue)"])
         if failure.kind == .denied { audit.recordDenial(.denied, fetch.cause, origin: fetch.origin) }
-        dropOpenBody(of: fetch)
-        releaseSource(of: fetch)
-        guard let connection = finish(fetch) else { return releaseSteps(of: fetch) }
+        bodies.dropOpenBody(of: fetch)
+        bodies.releaseSource(of: fetch)
+        guard let connection = finish(fetch) else { return bodies.endSteps(of: fetch, failure, nil) }
         fail(fetch, failure, on: connection)
-    }
-
-    /// Nobody is there any more to be told.
-    private func releaseSteps(of fetch: RunningFetch) {
-        guard let steps = fetch.steps else { return }
-        tokens[steps.token] = nil
-        if let socket = steps.socket { Glibc.close(socket) }
     }
 
     /// `nil` when nobody is there any more to be told.
@@ -237,10 +219,7 @@ extension Router {
 
     func cancelFetches(of connection: ClientConnection) {
         cancel(connection.fetches.compactMap { fetches[$0] })
-        for body in connection.bodies.all {
-            transfers.cancel(body.transfer)
-            release(body)
-        }
+        bodies.forget(connection)
     }
 
     func cancelFetch(_ params: FetchReference, of connection: ClientConnection) throws -> JSON {
@@ -248,7 +227,7 @@ extension Router {
             cancel(fetch)
             return ["cancelled": true]
         }
-        return ["cancelled": .boolean(dropBody(params.fetchID, of: connection))]
+        return ["cancelled": .boolean(bodies.drop(params.fetchID, of: connection))]
     }
 
     func listFetches(of connection: ClientConnection) -> JSON {
@@ -262,7 +241,7 @@ extension Router {
             ]
             return table.wait(of: fetch.id).map { entry.adding(describe($0)) } ?? entry
         }
-        let held = connection.bodies.fetchIDs.map { id -> JSON in ["fetchId": .string(id), "state": "holding"] }
+        let held = bodies.names(of: connection).map { id -> JSON in ["fetchId": .string(id), "state": "holding"] }
         return ["fetches": .array(running + held)]
     }
 }

@@ -13,7 +13,7 @@ extension Router {
         let fetch = try makeFetch(json, of: connection, inSteps: false)
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
-        reportProgress(of: fetch)
+        progress.report(on: fetch)
         perform(table.start(fetch.id, environment))
     }
 
@@ -21,18 +21,16 @@ extension Router {
     func startFetch(
         _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
     ) throws {
-        guard connection.bodies.count + connection.fetches.count < Limits.openBodies else {
+        guard connection.holdings.bodies.heldCount + connection.fetches.count < Limits.openBodies else {
             throw RPCError(.busy, "This connection has \(Limits.openBodies) fetches in steps. Finish some first.")
         }
         try clients.checkRoomForBody(of: connection)
         let fetch = try makeFetch(json, of: connection, inSteps: true)
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: nil, requestID: connection.requestID(of: call))
-        let token = RandomText.make128Bits()
-        fetch.steps = FetchSteps(token: token)
-        tokens[token] = StepReference(connection: connection.id, fetch: fetch.id, freeSides: fetch.freeSides)
+        let token = bodies.begin(fetch, of: connection)
         connection.complete(call, .success(["fetchId": .string("\(fetch.id)"), "attachToken": .string(token)]))
-        reportProgress(of: fetch)
+        progress.report(on: fetch)
         perform(table.start(fetch.id, environment))
     }
 
@@ -60,7 +58,7 @@ extension Router {
         }
         noteSuspension()
         plan.givesBodyAgain = connection.subscription?.asksNeedBody ?? false
-        let stream = params.attachedBody.map { makeStream($0, keepsCopy: !plan.givesBodyAgain, for: connection) }
+        let stream = params.attachedBody.map { bodies.makeStream($0, keepsCopy: !plan.givesBodyAgain, for: connection) }
         if let stream { plan.body = .stream(stream) }
         let id = table.add(
             plan, of: connection.id.tag, program: connection.program.tag, subjectNow(of: connection))
@@ -76,25 +74,4 @@ extension Router {
         log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
         return fetch
     }
-}
-
-extension Router {
-    func makeStream(_ body: AttachedBody, keepsCopy: Bool, for connection: ClientConnection) -> RequestStream {
-        let source = transfers.makeSource(
-            size: body.sizeBytes, keepsCopy: keepsCopy, disk: connection.holdings.disk)
-        return RequestStream(source: source, size: body.sizeBytes)
-    }
-}
-
-extension RunningFetch {
-    /// What may be attached to it.
-    fileprivate var freeSides: Set<FetchAttachParams.Side> { source == nil ? [.response] : [.response, .request] }
-}
-
-/// The fetch that an attach token stands for.
-struct StepReference {
-    let connection: ConnectionID
-    let fetch: FetchID
-    /// What has not been attached yet.
-    var freeSides: Set<FetchAttachParams.Side>
 }

@@ -27,9 +27,6 @@ final class ClientConnection {
     var queue = QuestionQueue()
     /// Questions about the use of what is kept that it has not answered, by the number of their request.
     var confirmations: [Int: String] = [:]
-    var bodies: OpenBodies
-    /// What it was told last of how far they are.
-    var progress: [FetchID: TransferProgress] = [:]
     let program: ClientProgram
     /// What it holds of the broker.
     let holdings: Holdings
@@ -47,7 +44,6 @@ final class ClientConnection {
     ) {
         self.program = program
         holdings = Holdings(of: .connection, limits, within: program.holdings)
-        bodies = OpenBodies(holdings.bodies)
         self.id = id
         self.peer = peer
         self.link = link
@@ -69,6 +65,9 @@ final class ClientConnection {
     var isConfined: Bool { peer.entrance == .restricted || peer.subject.isSandboxed }
 
     var hasOpenCalls: Bool { machine.openCallCount > 0 }
+
+    /// Or bodies to read.
+    private var hasFetches: Bool { !fetches.isEmpty || holdings.bodies.heldCount > 0 }
 
     var ignoredReplies: Int { machine.ignoredReplies }
 
@@ -149,7 +148,7 @@ final class ClientConnection {
 
     /// Whether it can become a stream of bytes: it owes nothing, and has sent nothing that was not read.
     var mayBeHandedOver: Bool {
-        isLastEvent && machine.openCallCount == 1 && machine.unreadCount == 0 && fetches.isEmpty && bodies.count == 0
+        isLastEvent && machine.openCallCount == 1 && machine.unreadCount == 0 && !hasFetches
     }
 
     /// Answers `call` with an empty object, and gives the socket away behind that.
@@ -160,7 +159,7 @@ final class ClientConnection {
 
     /// A client that only asks, and shuts down its side behind the question, gets its replies before the connection ends.
     func closeIfDone() {
-        if hasInputEnded && !hasOpenCalls && fetches.isEmpty && bodies.count == 0 { link.close() }
+        if hasInputEnded && !hasOpenCalls && !hasFetches { link.close() }
     }
 }
 

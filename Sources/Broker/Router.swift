@@ -8,6 +8,8 @@ final class Router {
     let way: WayBack<Router>
     let transfers: any TransferPort
     /// `nil` where there is none: the session cache is all there is then.
+    private(set) var bodies: BodyDesk!
+    private(set) var progress: ProgressReporter!
     private(set) var keyring: KeyringDesk!
     private(set) var credentials: CredentialDesk!
     let trust: (any TrustPort)?
@@ -27,8 +29,6 @@ final class Router {
     var confirmations: [String: OpenConfirmation] = [:]
     /// By resume token.
     var parked: [String: ParkedFetch] = [:]
-    /// Fetches in steps, by attach token.
-    var tokens: [String: StepReference] = [:]
     var pendingOrders: [CausedOrder] = []
     var isPerforming = false
     var isTicking = false
@@ -48,6 +48,10 @@ final class Router {
         self.suspendedBefore = suspendedBefore
         let broker = way.broker
         clients = ClientRegistry(context, audit, WayBack(broker: broker, clock: ports.clock) { $0.router.clients })
+        bodies = BodyDesk(
+            transfers, clients, self, WayBack(broker: broker, clock: ports.clock) { $0.router.bodies })
+        progress = ProgressReporter(
+            transfers, clients, bodies, self, WayBack(broker: broker, clock: ports.clock) { $0.router.progress })
         keyring = KeyringDesk(
             ports, context, clients, self, WayBack(broker: broker, clock: ports.clock) { $0.router.keyring })
         credentials = CredentialDesk(
@@ -103,14 +107,14 @@ final class Router {
         let step = Duration.milliseconds(20)
         if isBusy, clock.now < end { return eventually(after: step) { $0.finish(by: end, completion) } }
         cancel(Array(fetches.values))
-        for connection in clients.all { cancelBodies(of: connection) }
+        for connection in clients.all { bodies.cancelAll(of: connection) }
         for connection in clients.all { connection.close() }
         forgetSession(because: "the broker ends")
         completion()
     }
 
     private var isBusy: Bool {
-        !fetches.isEmpty || keyring.isBusy || clients.all.contains { $0.bodies.count > 0 }
+        !fetches.isEmpty || keyring.isBusy || bodies.isBusy
     }
 
     // MARK: Connections

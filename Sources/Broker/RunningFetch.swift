@@ -54,6 +54,8 @@ final class RunningFetch {
     /// Of the response that is being looked at.
     var openBody: OpenBody?
 
+    var transfer: TransferID? { if case .transferring(let transfer)? = state { transfer } else { nil } }
+
     /// Of what happens for it.
     var cause: Cause { Cause(client: client, fetchID: "\(id)") }
 

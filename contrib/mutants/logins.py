@@ -80,7 +80,7 @@ LOGINS = [
     ("wait-timeout", FETCH + "TimeBudget.swift",
      "return boundsWaiting ? min(end, since + left) : end", "return boundsWaiting ? max(end, since + left) : end",
      "WatchwordCoreTests.WaitingForOthersTests"),
-    ("attach-entrance", DAEMON_BROKER + "TokenScope.swift",
+    ("attach-entrance", DAEMON_BROKER + "Desks/TokenScope.swift",
      "other.peer.uid == peer.uid && other.peer.entrance == peer.entrance", "other.peer.uid == peer.uid",
      "Tests/EndToEnd/test_restricted.py"),
 ]

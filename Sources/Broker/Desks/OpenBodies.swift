@@ -58,3 +58,11 @@ struct FetchSteps {
     /// A `fetch/read` that waits for it.
     var read: (call: ConnectionMachine.CallID, maxBytes: Int)?
 }
+
+/// The fetch that an attach token stands for.
+struct StepReference {
+    let connection: ConnectionID
+    let fetch: FetchID
+    /// What has not been attached yet.
+    var freeSides: Set<FetchAttachParams.Side>
+}

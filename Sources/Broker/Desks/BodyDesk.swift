@@ -3,16 +3,40 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Bodies that are taken in steps, or through a connection of their own.
-extension Router {
+/// The desk of bodies that are taken in steps, or through a connection of their own. It owns the response bodies that wait for a
+/// reader, and the tokens with which a second connection attaches a body.
+final class BodyDesk {
+    private let transfers: any TransferPort
+    private let clients: ClientRegistry
+    private unowned let fetches: Router
+    private let way: WayBack<BodyDesk>
+    private var bodies: [ConnectionID: OpenBodies] = [:]
+    /// Fetches in steps, by attach token.
+    private var tokens: [String: StepReference] = [:]
+
+    init(
+        _ transfers: any TransferPort, _ clients: ClientRegistry, _ fetches: Router, _ way: WayBack<BodyDesk>
+    ) {
+        (self.transfers, self.clients, self.fetches, self.way) = (transfers, clients, fetches, way)
+    }
+
+    /// Whether some wait for their readers.
+    var isBusy: Bool { bodies.values.contains { $0.count > 0 } }
+
+    func names(of connection: ClientConnection) -> [String] { bodies[connection.id]?.fetchIDs ?? [] }
+
+    func transfer(of id: FetchID, _ connection: ConnectionID) -> TransferID? {
+        bodies[connection]?[id.description]?.transfer
+    }
+
     /// The body of a fetch whose response is there: what of it has come, and what is still on its way.
-    func openBody(
-        of fetched: FetchResponse, _ fetch: RunningFetch, _ result: FetchRunResult, for connection: ClientConnection
+    func open(
+        _ fetched: FetchResponse, _ fetch: RunningFetch, _ result: FetchRunResult, for connection: ClientConnection
     ) {
         let response = fetched.response
         let (name, steps) = (fetch.id.description, fetch.steps)
         let transfer = response.openBody?.transfer ?? transfers.open(response.body)
-        connection.bodies.add(
+        bodies[connection.id, default: OpenBodies(connection.holdings.bodies)].add(
             OpenBodies.Entry(
                 transfer: transfer, result: steps == nil ? nil : result, token: steps?.token, source: fetch.source,
                 proofs: fetched.proofs, share: response.share),
@@ -24,10 +48,10 @@ extension Router {
         if let read = steps?.read { self.read(name, transfer, read.maxBytes, read.call, of: connection) }
     }
 
-    func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
-        guard let connection = clients[id], let entry = connection.bodies.remove(name) else { return }
+    private func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
+        guard let connection = clients[id], let entry = bodies[id]?.remove(name) else { return }
         release(entry)
-        perform(table.noteEnd(of: entry.proofs))
+        fetches.perform(fetches.change { $0.noteEnd(of: entry.proofs) })
         guard var result = entry.result else { return }
         switch delivery {
         case .success(let count):
@@ -39,7 +63,7 @@ extension Router {
         connection.closeIfDone()
     }
 
-    func notifyFailure(_ failure: FetchFailure, of name: String, to connection: ClientConnection) {
+    private func notifyFailure(_ failure: FetchFailure, of name: String, to connection: ClientConnection) {
         let error = RPCError(failure.kind, failure.text, cause: failure.cause, fetchID: name)
         connection.notify(.fetchCompleted, ["fetchId": .string(name), "error": error.json])
     }
@@ -47,7 +71,7 @@ extension Router {
     // MARK: Reading
 
     func read(_ params: FetchReadParams, _ call: ConnectionMachine.CallID, of connection: ClientConnection) throws {
-        if let entry = connection.bodies[params.fetchID] {
+        if let entry = bodies[connection.id]?[params.fetchID] {
             guard !entry.isBeingRead else { throw RPCError.beingRead }
             return read(params.fetchID, entry.transfer, params.maxBytes, call, of: connection)
         }
@@ -67,7 +91,7 @@ extension Router {
         of connection: ClientConnection
     ) {
         let id = connection.id
-        connection.bodies.setBeingRead(true, name)
+        bodies[id]?.setBeingRead(true, name)
         transfers.read(transfer, maxBytes: maxBytes, completion: way.callback { $0.hasRead(name, $1, call, of: id) })
     }
 
@@ -76,7 +100,7 @@ extension Router {
         of id: ConnectionID
     ) {
         guard let connection = clients[id] else { return }
-        connection.bodies.setBeingRead(false, name)
+        bodies[id]?.setBeingRead(false, name)
         switch result {
         case .success(let part):
             let result = FetchReadResult(data: part.bytes, offsetBytes: part.offset, isAtEnd: part.isAtEnd)
@@ -84,7 +108,7 @@ extension Router {
             clients.checkReplies(of: connection)
             // Not a moment later: the client may ask for more at once.
             if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }
-        case .failure where connection.bodies[name] == nil:
+        case .failure where bodies[id]?[name] == nil:
             connection.complete(call, .failure(noBody(name)))
         case .failure(let failure):
             let failure = FetchFailure(failure)
@@ -99,6 +123,15 @@ extension Router {
     }
 
     // MARK: A connection of its own
+
+    /// A fetch in steps begins. Returns the token that names it.
+    func begin(_ fetch: RunningFetch, of connection: ClientConnection) -> String {
+        let token = RandomText.make128Bits()
+        fetch.steps = FetchSteps(token: token)
+        let sides: Set<FetchAttachParams.Side> = fetch.source == nil ? [.response] : [.response, .request]
+        tokens[token] = StepReference(connection: connection.id, fetch: fetch.id, freeSides: sides)
+        return token
+    }
 
     /// From the reply on the connection carries bytes of a body, and nothing else.
     func attach(
@@ -124,12 +157,13 @@ extension Router {
         switch params.side {
         case .response:
             let steps = fetches[reference.fetch]?.steps
-            let isBeingRead = owner.bodies[reference.fetch.description]?.isBeingRead ?? false
+            let isBeingRead = bodies[owner.id]?[reference.fetch.description]?.isBeingRead ?? false
             guard steps?.socket == nil, steps?.read == nil, !isBeingRead else {
                 throw RPCError(.busy, "Somebody reads the body of this fetch already.")
             }
         case .request:
-            guard (fetches[reference.fetch]?.source ?? owner.bodies[reference.fetch.description]?.source) != nil else {
+            guard (fetches[reference.fetch]?.source ?? bodies[owner.id]?[reference.fetch.description]?.source) != nil
+            else {
                 throw RPCError(.unknownFetch, "The request of this fetch has been sent already.")
             }
         }
@@ -139,7 +173,7 @@ extension Router {
     }
 
     private func attached(_ socket: Int32, _ side: FetchAttachParams.Side, _ id: FetchID, of owner: ConnectionID) {
-        let (fetch, entry) = (fetches[id], clients[owner]?.bodies[id.description])
+        let (fetch, entry) = (fetches[id], bodies[owner]?[id.description])
         switch side {
         case .request:
             if let source = fetch?.source ?? entry?.source { return transfers.attach(source, socket: socket) }
@@ -153,46 +187,37 @@ extension Router {
         Glibc.close(socket)
     }
 
-    // MARK: The request's body, once more
+    // MARK: The body of a request
 
-    func askForBody(of fetch: RunningFetch) {
-        releaseSource(of: fetch)
-        guard let owner = fetch.owner, let connection = clients[owner.connection], !connection.hasInputEnded else {
-            return perform(table.given(nil, for: fetch.id, environment))
-        }
-        let request = connection.request(.fetchNeedBody, ["fetchId": .string("\(fetch.id)")])
-        connection.consultations[request] = fetch.id
-        let (id, client) = (fetch.id, connection.id)
-        let deadline = after(options.challengeDeadline) { broker in
-            guard let connection = broker.clients[client] else { return }
-            connection.withdraw(request: request)
-            broker.give(nil, to: id, of: connection, request)
-        }
-        fetch.state = .needingBody(connection.id, request: request, deadline: deadline)
+    func makeStream(_ body: AttachedBody, keepsCopy: Bool, for connection: ClientConnection) -> RequestStream {
+        let source = transfers.makeSource(
+            size: body.sizeBytes, keepsCopy: keepsCopy, disk: connection.holdings.disk)
+        return RequestStream(source: source, size: body.sizeBytes)
     }
 
-    /// The first answer counts. Silence, and what is not understood, gives no body.
-    func give(_ body: NeededBody?, to id: FetchID, of connection: ClientConnection, _ request: Int) {
-        guard connection.consultations.removeValue(forKey: request) != nil, let fetch = fetches[id],
-            case .needingBody(_, _, let deadline) = fetch.state
-        else { return }
-        deadline.cancel()
+    /// What a client has given for its request, as it is sent.
+    func take(
+        _ body: NeededBody, for fetch: RunningFetch, of connection: ClientConnection
+    ) throws(FetchFailure) -> RequestBody {
         switch body {
-        case nil:
-            perform(table.given(nil, for: id, environment))
-        case .bytes(let bytes)?:
+        case .bytes(let bytes):
             if let shortage = connection.holdings.requests.shortage(for: bytes.count) {
-                return cancel(fetch, FetchFailure(.busy, shortage.requestText))
+                throw FetchFailure(.busy, shortage.requestText)
             }
             fetch.heldBytes += bytes.count
             fetch.holding?.grow(by: bytes.count)
-            perform(table.given(.bytes(bytes), for: id, environment))
-        case .attached(let attached)?:
+            return .bytes(bytes)
+        case .attached(let attached):
             let stream = makeStream(attached, keepsCopy: false, for: connection)
             fetch.source = stream.source
             if let token = fetch.steps?.token { tokens[token]?.freeSides.insert(.request) }
-            perform(table.given(.stream(stream), for: id, environment))
+            return .stream(stream)
         }
+    }
+
+    func dropOpenBody(of fetch: RunningFetch) {
+        if let body = fetch.openBody { transfers.cancel(body.transfer) }
+        fetch.openBody = nil
     }
 
     func releaseSource(of fetch: RunningFetch) {
@@ -201,22 +226,45 @@ extension Router {
     }
 
     /// Nobody attaches anything to it any more.
-    func release(_ entry: OpenBodies.Entry) {
+    private func release(_ entry: OpenBodies.Entry) {
         if let token = entry.token { tokens[token] = nil }
         if let source = entry.source { transfers.release(source) }
     }
 
+    /// The connection has ended.
+    func forget(_ connection: ClientConnection) {
+        for body in bodies.removeValue(forKey: connection.id)?.all ?? [] {
+            transfers.cancel(body.transfer)
+            release(body)
+        }
+    }
+
+    /// The fetch has ended without a response.
+    /// - Parameter connection: `nil` where nobody is there any more to be told.
+    func endSteps(of fetch: RunningFetch, _ failure: FetchFailure, _ connection: ClientConnection?) {
+        guard let steps = fetch.steps else { return }
+        tokens[steps.token] = nil
+        if let socket = steps.socket { Glibc.close(socket) }
+        guard let connection else { return }
+        let name = fetch.id.description
+        let error = RPCError(failure.kind, failure.text, cause: failure.cause, fetchID: name)
+        if let read = steps.read { connection.complete(read.call, .failure(error)) }
+        notifyFailure(failure, of: name, to: connection)
+        connection.closeIfDone()
+    }
+
     /// What was begun in steps has its `fetch/completed`.
-    func cancelBodies(of connection: ClientConnection) {
+    func cancelAll(of connection: ClientConnection) {
         let failure = TransferFailure(.cancelled, "the broker is closing")
-        for name in connection.bodies.fetchIDs {
-            if let entry = connection.bodies[name] { transfers.cancel(entry.transfer) }
+        for name in names(of: connection) {
+            _ = drop(name, of: connection)
             bodyEnded(name, .failure(failure), of: connection.id)
         }
     }
 
-    func dropBody(_ name: String, of connection: ClientConnection) -> Bool {
-        guard let entry = connection.bodies[name] else { return false }
+    /// Returns whether there was one.
+    func drop(_ name: String, of connection: ClientConnection) -> Bool {
+        guard let entry = bodies[connection.id]?[name] else { return false }
         transfers.cancel(entry.transfer)
         return true
     }
