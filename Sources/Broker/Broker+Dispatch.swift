@@ -14,7 +14,7 @@ extension Router {
             let fetch = connection.fetches.lazy.compactMap { self.fetches[$0] }.first { $0.owner?.call == call }
             if let fetch { cancel(fetch) }
         case .reply(let request, let reply):
-            receiveReply(reply, to: request, from: connection)
+            questions.receive(reply, to: request, from: connection)
         case .send(let bytes):
             connection.send(bytes)
         case .close:
@@ -88,19 +88,19 @@ extension Router {
         case .fetchList:
             _ = try Members(params)
             return listFetches(of: connection)
-        case .authSubscribe: return subscribe(try AuthSubscribeParams(params), connection)
+        case .authSubscribe: return questions.subscribe(try AuthSubscribeParams(params), connection)
         case .authUnsubscribe:
             _ = try Members(params)
-            return unsubscribe(connection)
+            return questions.unsubscribe(connection)
         case .eventsSubscribe: return audit.subscribe(try EventsSubscribeParams(params), connection)
-        case .authRespond: return try respond(AuthRespondParams(params), of: connection)
+        case .authRespond: return try questions.respond(AuthRespondParams(params), of: connection)
         case .authListPending:
             _ = try Members(params)
-            return listPending(connection)
+            return questions.listPending(connection)
         case .agentRegister: return try clients.register(AgentRegisterParams(params), connection)
         case .agentUnregister:
             _ = try Members(params)
-            return try unregisterAgent(connection)
+            return try questions.unregisterAgent(connection)
         case .cancelRequest:
             throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
         case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .credentialGet,
@@ -134,8 +134,11 @@ extension Router {
         case .grantRevoke: return try credentials.revokeGrants(GrantRevokeParams(params), call, from: connection)
         case .promptList:
             _ = try Members(params)
-            return listStoppedPrograms()
-        case .promptResume: return resumePrompts(try PromptResumeParams(params), connection.cause)
+            return questions.prompts.list
+        case .promptResume:
+            let programs = questions.prompts.resume(try PromptResumeParams(params).subject, connection.cause)
+            if !programs.isEmpty { change { $0.forgetSilences() } }
+            return ["resumed": .integer(programs.count)]
         default: break
         }
         guard method == .keyringUnlock else {

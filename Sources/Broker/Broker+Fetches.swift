@@ -27,21 +27,25 @@ extension Router {
         let (order, cause) = (caused.order, caused.cause)
         guard let id = order.fetch else { return performAside(order.command, cause) }
         guard let fetch = fetches[id] else { return }
+        if order.command.isNextStep { fetch.waitTimer = nil }
         switch order.command {
         case .transfer(let request): start(request, for: fetch)
-        case .ask(let challenge, .handler), .ask(let challenge, .client): askClient(challenge, for: fetch)
-        case .ask(let challenge, .agents): askAgents(challenge, for: fetch)
-        case .confirm(let request): confirm(request, for: fetch)
-        case .consult(let consultation): consult(consultation, for: fetch)
-        case .lookUp(let queries): beginLookUp(of: fetch) { $0.lookUp(queries, for: fetch) }
-        case .readNetrc(let query): beginLookUp(of: fetch) { $0.readNetrc(query, for: fetch) }
+        case .ask(let challenge, let respondent): questions.ask(challenge, respondent, for: fetch)
+        case .confirm(let request): questions.confirm(request, for: fetch)
+        case .consult(let consultation): questions.consult(consultation, for: fetch)
+        case .lookUp(let queries):
+            beginWait(of: fetch)
+            keyring.lookUp(queries, for: fetch)
+        case .readNetrc(let query):
+            beginWait(of: fetch)
+            keyring.readNetrc(query, for: fetch)
         case .wait: beginWait(of: fetch)
-        case .needBody: askForBody(of: fetch)
+        case .needBody: questions.askForBody(of: fetch)
         case .tell(let event): tell(event, of: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
         case .note(let note): audit.record(note, of: fetch)
-        case .judge(let verdict): judge(verdict, of: fetch)
+        case .judge(let verdict): clients.judge(verdict, of: fetch)
         case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: performAside(order.command, cause)
         }
     }
@@ -67,7 +71,7 @@ extension Router {
         let transfer = transfers.start(request) { [broker = way.broker] outcome in
             broker.assumeIsolated { $0.router.transferEnded(outcome, of: id) }
         }
-        fetch.state = .transferring(transfer)
+        fetch.transfer = transfer
     }
 
     /// The fetch may be over by now: then nobody wants to know any more.
@@ -76,6 +80,7 @@ extension Router {
             if case .success(let response) = outcome, let body = response.openBody { transfers.cancel(body.transfer) }
             return
         }
+        fetch.transfer = nil
         switch outcome {
         case .success(let response):
             fetch.openBody = response.openBody
@@ -147,20 +152,11 @@ extension Router {
     /// `nil` when nobody is there any more to be told.
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard fetches.removeValue(forKey: fetch.id) != nil else { return nil }
-        tellOutcome(.abandoned, of: fetch)
+        clients.tellOutcome(.abandoned, of: fetch)
         audit.counters.fetchesDone += 1
         guard let owner = fetch.owner, let connection = clients[owner.connection] else { return nil }
-        disown(fetch, connection)
+        fetch.leave(connection)
         return connection
-    }
-
-    func disown(_ fetch: RunningFetch, _ connection: ClientConnection) {
-        if connection.fetches.remove(fetch.id) != nil { fetch.holding = nil }
-    }
-
-    func own(_ fetch: RunningFetch, _ connection: ClientConnection) {
-        connection.fetches.insert(fetch.id)
-        fetch.holding = FetchHolding(in: connection.holdings, bytes: fetch.heldBytes)
     }
 
     /// Only what the client has asked to be told.
@@ -199,22 +195,11 @@ extension Router {
     func cancel(
         _ fetches: [RunningFetch], _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
     ) {
-        for fetch in fetches { withdrawWait(of: fetch) }
-        perform(table.abort(fetches.map(\.id), failure, environment))
-    }
-
-    private func withdrawWait(of fetch: RunningFetch) {
-        switch fetch.state {
-        case .challenged(let challengeID, _): withdraw(challengeID, because: .cancelled)
-        case .confirming(let confirmID, _): withdrawConfirmation(confirmID)
-        case .transferring(let transfer): transfers.cancel(transfer)
-        case .consulting(let connection, let request, let deadline),
-            .needingBody(let connection, let request, let deadline):
-            deadline.cancel()
-            clients[connection]?.consultations[request] = nil
-            clients[connection]?.withdraw(request: request)
-        case .lookingUp, .waiting, nil: break
+        for fetch in fetches {
+            questions.withdraw(of: fetch)
+            if let transfer = fetch.transfer { transfers.cancel(transfer) }
         }
+        perform(table.abort(fetches.map(\.id), failure, environment))
     }
 
     func cancelFetches(of connection: ClientConnection) {
@@ -230,13 +215,21 @@ extension Router {
         return ["cancelled": .boolean(bodies.drop(params.fetchID, of: connection))]
     }
 
+    /// What a fetch does, as `fetch/list` shows it.
+    private func word(for fetch: RunningFetch) -> String {
+        if fetch.transfer != nil { return "transferring" }
+        guard let question = questions.question(of: fetch) else { return "waiting" }
+        if case .body = question.content { return "waiting" }
+        return "challenged"
+    }
+
     func listFetches(of connection: ClientConnection) -> JSON {
         let own = connection.fetches.compactMap { fetches[$0] }
         let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> JSON in
             let entry: JSON = [
                 "fetchId": .string("\(fetch.id)"), "url": .string(fetch.params.url),
                 "method": .string(fetch.params.method),
-                "state": .string(table.wait(of: fetch.id) == nil ? fetch.state.word : "waiting"),
+                "state": .string(table.wait(of: fetch.id) == nil ? word(for: fetch) : "waiting"),
                 "runningMs": .integer((clock.now - fetch.since).wholeMilliseconds),
             ]
             return table.wait(of: fetch.id).map { entry.adding(describe($0)) } ?? entry
@@ -252,13 +245,12 @@ struct CausedOrder {
     let cause: Cause
 }
 
-extension RunningFetch.State? {
-    /// As `fetch/list` shows it.
-    fileprivate var word: String {
+extension FetchTable.Command {
+    /// Whether a fetch is at something else from now on.
+    fileprivate var isNextStep: Bool {
         switch self {
-        case .challenged, .consulting, .confirming: "challenged"
-        case .lookingUp, .waiting, .needingBody: "waiting"
-        case .transferring, nil: "transferring"
+        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody, .finish, .fail: true
+        case .tell, .note, .judge, .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: false
         }
     }
 }

@@ -9,7 +9,7 @@ extension Router {
     func runFetch(
         _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
     ) throws {
-        if let resume = try FetchResumeParams(json) { return try resumeFetch(call, resume, from: connection) }
+        if let resume = try FetchResumeParams(json) { return try questions.resume(call, resume, from: connection) }
         let fetch = try makeFetch(json, of: connection, inSteps: false)
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call))
@@ -70,8 +70,22 @@ extension Router {
         fetch.client = connection.auditClient
         fetch.program = connection.peer.subject.text
         fetches[id] = fetch
-        own(fetch, connection)
+        fetch.belong(to: connection)
         log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
         return fetch
+    }
+
+    /// On whose behalf a client speaks now; what it was when it came is asked about no more where it has become another program.
+    func subjectNow(of connection: ClientConnection) -> Subject {
+        let first = connection.peer.subject
+        guard options.sharing == .ask || first.isSandboxed else { return first }
+        let now = connection.peer.subjectNow()
+        guard first.strength == .none || first.mayBeStill(now) else {
+            log.notice(
+                "a client is not the program any more that it was when it connected",
+                metadata: ["pid": "\(connection.peer.pid)"])
+            return .unknown
+        }
+        return first
     }
 }

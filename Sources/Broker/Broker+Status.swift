@@ -33,7 +33,8 @@ extension Router {
                 "done": .integer(audit.counters.fetchesDone),
             ],
             "challenges": [
-                "pending": .integer(questions.count), "asked": .integer(audit.counters.challengesAsked),
+                "pending": .integer(questions.all { $0.challenge != nil }.count),
+                "asked": .integer(audit.counters.challengesAsked),
                 "answered": .integer(audit.counters.challengesAnswered),
                 "timedOut": .integer(audit.counters.challengesTimedOut),
             ],

@@ -4,13 +4,6 @@ internal import WatchwordProtocol
 
 /// Fetches that wait for others: none of them waits for longer than it may.
 extension Router {
-    func beginWait(of fetch: RunningFetch) { fetch.state = .waiting(waitTimer(of: fetch)) }
-
-    func beginLookUp(of fetch: RunningFetch, _ begin: (KeyringDesk) -> Void) {
-        fetch.state = .lookingUp(waitTimer(of: fetch))
-        begin(keyring)
-    }
-
     /// What `fetch/waiting` and `fetch/list` say.
     func describe(_ wait: FetchWait) -> JSON {
         [
@@ -19,17 +12,18 @@ extension Router {
         ]
     }
 
-    private func waitTimer(of fetch: RunningFetch) -> DeadlineTimer? {
+    /// For another fetch, or for a look-up.
+    func beginWait(of fetch: RunningFetch) {
         let shortest = Duration.milliseconds(10)
         let id = fetch.id
-        return table.deadline(of: id).map { deadline in
-            after(max(shortest, deadline - clock.now)) { $0.waitIsOver(id) }
+        fetch.waitTimer = table.deadline(of: id).map { deadline in
+            way.after(max(shortest, deadline - context.now)) { $0.waitIsOver(id) }
         }
     }
 
     private func waitIsOver(_ id: FetchID) {
         perform(table.expire(id, environment))
         // The deadline may have moved.
-        if let fetch = fetches[id], case .waiting? = fetch.state { beginWait(of: fetch) }
+        if let fetch = fetches[id], fetch.waitTimer != nil, table.wait(of: id) != nil { beginWait(of: fetch) }
     }
 }

@@ -20,13 +20,6 @@ final class ClientConnection {
     var hasInputEnded = false
     /// Its fetches that are not answered yet.
     var fetches: Set<FetchID> = []
-    /// Questions of yes or no that it has not answered, by the number of their request.
-    var consultations: [Int: FetchID] = [:]
-    var challenges = PendingChallenges()
-    /// Questions for it that wait until it takes more.
-    var queue = QuestionQueue()
-    /// Questions about the use of what is kept that it has not answered, by the number of their request.
-    var confirmations: [Int: String] = [:]
     let program: ClientProgram
     /// What it holds of the broker.
     let holdings: Holdings

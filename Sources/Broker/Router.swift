@@ -10,6 +10,7 @@ final class Router {
     /// `nil` where there is none: the session cache is all there is then.
     private(set) var bodies: BodyDesk!
     private(set) var progress: ProgressReporter!
+    private(set) var questions: QuestionDesk!
     private(set) var keyring: KeyringDesk!
     private(set) var credentials: CredentialDesk!
     let trust: (any TrustPort)?
@@ -21,14 +22,8 @@ final class Router {
 
     /// What is decided; everything else here is about acting on it.
     var table: FetchTable
-    var prompts = PromptRules()
     let clients: ClientRegistry
     var fetches: [FetchID: RunningFetch] = [:]
-    var questions: [String: OpenQuestion] = [:]
-    /// Questions about the use of what is kept.
-    var confirmations: [String: OpenConfirmation] = [:]
-    /// By resume token.
-    var parked: [String: ParkedFetch] = [:]
     var pendingOrders: [CausedOrder] = []
     var isPerforming = false
     var isTicking = false
@@ -52,6 +47,8 @@ final class Router {
             transfers, clients, self, WayBack(broker: broker, clock: ports.clock) { $0.router.bodies })
         progress = ProgressReporter(
             transfers, clients, bodies, self, WayBack(broker: broker, clock: ports.clock) { $0.router.progress })
+        questions = QuestionDesk(
+            context, audit, clients, bodies, self, WayBack(broker: broker, clock: ports.clock) { $0.router.questions })
         keyring = KeyringDesk(
             ports, context, clients, self, WayBack(broker: broker, clock: ports.clock) { $0.router.keyring })
         credentials = CredentialDesk(
@@ -120,7 +117,7 @@ final class Router {
     // MARK: Connections
 
     func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
-        clients.open(link, peer: peer, left: parked.values.first { $0.peer.pid == peer.pid }?.program)
+        clients.open(link, peer: peer, left: questions.parked.program(of: peer.pid))
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
@@ -138,19 +135,14 @@ final class Router {
     func endInput(of id: ConnectionID) {
         guard let connection = clients[id] else { return }
         connection.hasInputEnded = true
-        settleQuestions(of: connection, because: .disconnected)
-        settleConfirmations(of: connection)
-        settleConsultations(of: connection)
+        questions.leave(connection, because: .disconnected)
         connection.closeIfDone()
     }
 
     func forget(_ id: ConnectionID) {
         guard let connection = clients.remove(id) else { return }
         cancelFetches(of: connection)
-        settleQuestions(of: connection, because: .disconnected) { question in
-            if case .agent = question.place { true } else { false }
-        }
-        settleConfirmations(of: connection)
+        questions.forget(connection)
         table.forgetClient(id.tag, connection.peer.subject)
     }
 }

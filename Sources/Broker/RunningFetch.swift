@@ -3,19 +3,6 @@ internal import WatchwordProtocol
 
 /// One fetch that has not been answered yet. Belongs to the broker's actor.
 final class RunningFetch {
-    enum State {
-        case transferring(TransferID)
-        case challenged(challengeID: String, since: Duration)
-        case consulting(ConnectionID, request: Int, deadline: DeadlineTimer)
-        /// Somebody is asked whether it may use what is kept.
-        case confirming(String, since: Duration)
-        case lookingUp(DeadlineTimer?)
-        /// For another fetch. The timer tells when that has lasted too long.
-        case waiting(DeadlineTimer?)
-        /// The client is asked for the request's body.
-        case needingBody(ConnectionID, request: Int, deadline: DeadlineTimer)
-    }
-
     /// Who gets the reply: nobody while a fetch is parked between its two halves.
     struct Owner {
         let connection: ConnectionID
@@ -35,10 +22,12 @@ final class RunningFetch {
     var client: AuditEvent.Client?
     /// The program that has started it, as `Subject.text` has it.
     var program = ""
-    /// `nil` only before the first step.
-    var state: State?
-    /// The last one that was put.
-    var consultation: Consultation?
+    /// While one is under way.
+    var transfer: TransferID?
+    /// Ends a wait for another fetch, or a look-up, that has lasted too long.
+    var waitTimer: DeadlineTimer?
+    /// The name of its question, while one is pending.
+    var question: String?
     /// The last login that somebody supplied for it, until it is known what became of it.
     var openAnswer: OpenAnswer?
     /// Spent waiting for answers.
@@ -54,8 +43,6 @@ final class RunningFetch {
     /// Of the response that is being looked at.
     var openBody: OpenBody?
 
-    var transfer: TransferID? { if case .transferring(let transfer)? = state { transfer } else { nil } }
-
     /// Of what happens for it.
     var cause: Cause { Cause(client: client, fetchID: "\(id)") }
 
@@ -68,5 +55,15 @@ final class RunningFetch {
         self.delivery = delivery
         self.origin = origin
         self.since = since
+    }
+
+    /// `connection` has it: its reply comes there, and it counts there.
+    func belong(to connection: ClientConnection) {
+        connection.fetches.insert(id)
+        holding = FetchHolding(in: connection.holdings, bytes: heldBytes)
+    }
+
+    func leave(_ connection: ClientConnection) {
+        if connection.fetches.remove(id) != nil { holding = nil }
     }
 }

@@ -130,6 +130,25 @@ final class AuditRecorder {
         }
     }
 
+    func recordConsentAsked(_ request: ConsentRequest, _ fetch: RunningFetch, _ agent: ClientConnection) {
+        record(.consentAsked, fetch.cause) { event in
+            event.fill(request, fetch)
+            event.agent = agent.auditClient
+        }
+    }
+
+    func recordConsent(
+        _ consent: Consent?, _ request: ConsentRequest, _ fetch: RunningFetch, by name: String,
+        _ agent: ClientConnection?
+    ) {
+        record(.consentAnswered, fetch.cause) { event in
+            event.fill(request, fetch)
+            event.action = consent?.rawValue
+            event.by = name
+            event.agent = agent?.auditClient
+        }
+    }
+
     /// Something that a client wanted and did not get.
     func recordDenial(_ kind: ErrorKind, _ cause: Cause, origin: Origin? = nil) {
         record(.denied, cause) { event in
@@ -147,4 +166,14 @@ extension ClientConnection {
 
     /// Of what it does by hand.
     var cause: Cause { Cause(client: auditClient, fetchID: nil) }
+}
+
+extension AuditEvent {
+    fileprivate mutating func fill(_ request: ConsentRequest, _ fetch: RunningFetch) {
+        origin = fetch.origin.text
+        space = SpacePattern(request.space)
+        user = request.user
+        source = request.source
+        subject = request.subject.text
+    }
 }
