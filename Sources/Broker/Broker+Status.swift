@@ -14,33 +14,35 @@ struct BrokerCounters {
     var ignoredReplies = 0
 }
 
-extension Router {
+extension Broker {
     /// The result of `server/status`.
     func status() -> JSON {
-        let figures = transfers.figures
-        perform(table.tick(environment))
+        let figures = desks.fetches.ports.transfers.figures
+        desks.fetches.report { $0.tick($1) }
         let sources = JSON.object(
-            CredentialSource.allCases.map { ($0.rawValue, .integer(audit.counters.answeredFrom[$0] ?? 0)) })
-        let ignored = clients.all.reduce(audit.counters.ignoredReplies) { $0 + $1.ignoredReplies }
+            CredentialSource.allCases.map { ($0.rawValue, .integer(desks.audit.counters.answeredFrom[$0] ?? 0)) })
+        let ignored = desks.clients.all.reduce(desks.audit.counters.ignoredReplies) { $0 + $1.ignoredReplies }
         return [
-            "version": .string(options.version),
+            "version": .string(desks.context.options.version),
             "protocolVersion": .integer(InitializeParams.protocolVersion),
             "pid": .integer(Int(getpid())),
-            "uptimeMs": .integer(clock.now.wholeMilliseconds),
-            "connections": .integer(clients.all.count),
+            "uptimeMs": .integer(desks.context.now.wholeMilliseconds),
+            "connections": .integer(desks.clients.all.count),
             "fetches": [
-                "running": .integer(fetches.count), "waiting": .integer(table.waitingCount),
-                "done": .integer(audit.counters.fetchesDone),
+                "running": .integer(desks.fetches.all.count), "waiting": .integer(desks.fetches.table.waitingCount),
+                "done": .integer(desks.audit.counters.fetchesDone),
             ],
             "challenges": [
-                "pending": .integer(questions.all { $0.challenge != nil }.count),
-                "asked": .integer(audit.counters.challengesAsked),
-                "answered": .integer(audit.counters.challengesAnswered),
-                "timedOut": .integer(audit.counters.challengesTimedOut),
+                "pending": .integer(desks.questions.all { $0.challenge != nil }.count),
+                "asked": .integer(desks.audit.counters.challengesAsked),
+                "answered": .integer(desks.audit.counters.challengesAnswered),
+                "timedOut": .integer(desks.audit.counters.challengesTimedOut),
             ],
             "answeredFrom": sources,
-            "session": ["entries": .integer(table.sessionCount), "locked": .boolean(table.isLocked)],
-            "keyring": keyring.status,
+            "session": [
+                "entries": .integer(desks.fetches.table.sessionCount), "locked": .boolean(desks.fetches.table.isLocked),
+            ],
+            "keyring": desks.keyring.status,
             "agents": .array(agents()),
             "engine": [
                 "name": .string(figures.engine), "running": .integer(figures.running),
@@ -50,8 +52,8 @@ extension Router {
             ],
             "loop": loopStatus(),
             "ignoredReplies": .integer(ignored),
-            "proxy": options.proxy.endpoint.map { .string($0.text) } ?? .null,
-            "systemCallFilter": .boolean(options.filtersSystemCalls),
+            "proxy": desks.context.options.proxy.endpoint.map { .string($0.text) } ?? .null,
+            "systemCallFilter": .boolean(desks.context.options.filtersSystemCalls),
         ]
     }
 
@@ -65,7 +67,7 @@ extension Router {
     }
 
     private func agents() -> [JSON] {
-        clients.all.compactMap(\.agent).sorted { $0.number < $1.number }.map { agent in
+        desks.clients.all.compactMap(\.agent).sorted { $0.number < $1.number }.map { agent in
             [
                 "agentId": .string("a\(agent.number)"), "name": .string(agent.name),
                 "locale": agent.locale.map { .string($0) }, "priority": .integer(agent.priority),

@@ -1,3 +1,4 @@
+internal import JSONText
 public import Logging
 public import WatchwordCore
 internal import WatchwordProtocol
@@ -8,9 +9,9 @@ public actor Broker {
     /// Socket events arrive on this executor, so that a message is handled where it was read, without a change of thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let loop: any BrokerLoop
-    private let makeRouter: @Sendable (Broker) -> Router
-    /// Made by the first who comes: it knows its way back to this actor.
-    private(set) lazy var router = makeRouter(self)
+    private let makeDesks: @Sendable (Broker) -> Desks
+    /// Made by the first who comes: they know their way back to this actor.
+    private(set) lazy var desks = makeDesks(self)
 
     /// - Parameters:
     ///   - keyring: `nil` where there is none: the session cache is all there is then.
@@ -32,10 +33,9 @@ public actor Broker {
         if let trust { table.setPermanentTrust(trust.trustedKeys()) }
         if let grants { table.restoreGrants(grants.standingGrants()) }
         let suspended = clock.suspended
-        makeRouter = { [table] broker in
-            Router(
-                ports, table, options: options, log: log, suspendedBefore: suspended,
-                way: WayBack(broker: broker, clock: clock) { $0.router })
+        makeDesks = { [table] broker in
+            Desks(
+                ports, DeskContext(clock, options, log), table, suspendedBefore: suspended, of: broker)
         }
     }
 
@@ -44,41 +44,95 @@ public actor Broker {
     /// requests are refused from the first moment on.
     /// - Parameter completion: called when nothing is left to be done.
     public func shutDown(reason: String, grace: Duration, completion: @escaping @Sendable () -> Void) {
-        router.shutDown(reason: reason, grace: grace, completion: completion)
+        let context = desks.context
+        context.isClosing = true
+        context.log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(desks.fetches.all.count)"])
+        let params: JSON = ["reason": .string(reason), "graceMs": .integer(grace.wholeMilliseconds)]
+        for connection in desks.clients.all where connection.isInitialized {
+            connection.notify(.serverClosing, params)
+        }
+        finish(by: context.now + grace, completion)
+    }
+
+    private func finish(by end: Duration, _ completion: @escaping @Sendable () -> Void) {
+        let step = Duration.milliseconds(20)
+        let isBusy = !desks.fetches.all.isEmpty || desks.keyring.isBusy || desks.bodies.isBusy
+        if isBusy, desks.context.now < end {
+            _ = desks.context.clock.schedule(after: step) { self.assumeIsolated { $0.finish(by: end, completion) } }
+            return
+        }
+        desks.fetches.cancel(Array(desks.fetches.all))
+        for connection in desks.clients.all { desks.bodies.cancelAll(of: connection) }
+        for connection in desks.clients.all { connection.close() }
+        desks.session.forgetSession(because: "the broker ends")
+        completion()
     }
 
     /// Takes over new settings, as far as they can change. Questions that are open keep their deadlines.
-    public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) { router.reconfigure(change) }
+    public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) { desks.session.reconfigure(change) }
 
     /// Forgets all credentials of the session.
-    public func forgetSession(because reason: String) { router.forgetSession(because: reason) }
+    public func forgetSession(because reason: String) { desks.session.forgetSession(because: reason) }
 
     /// From the next turn on, also what other programs change in the keyring is told.
     public nonisolated func watchKeyring() {
-        loop.post { self.assumeIsolated { $0.router.keyring.watch() } }
+        loop.post { self.assumeIsolated { $0.desks.keyring.watch() } }
+    }
+
+    // MARK: Connections
+
+    private func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
+        desks.clients.open(link, peer: peer, left: desks.questions.parked.program(of: peer.pid))
+    }
+
+    private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
+        guard let connection = desks.clients[id] else { return }
+        desks.fetches.change { $0.noteTime(desks.context.clock.sinceEpoch) }
+        let events = connection.received(bytes)
+        for (index, event) in events.enumerated() {
+            connection.isLastEvent = index == events.count - 1
+            handle(event, from: connection)
+        }
+        // It may be gone by now.
+        if desks.clients[id] != nil { desks.clients.noteUnfinishedMessage(of: connection) }
+    }
+
+    private func endInput(of id: ConnectionID) {
+        guard let connection = desks.clients[id] else { return }
+        connection.hasInputEnded = true
+        desks.questions.leave(connection, because: .disconnected)
+        connection.closeIfDone()
+    }
+
+    private func forget(_ id: ConnectionID) {
+        guard let connection = desks.clients.remove(id) else { return }
+        desks.fetches.cancel(connection.fetches.compactMap { desks.fetches[$0] })
+        desks.bodies.forget(connection)
+        desks.questions.forget(connection)
+        desks.fetches.change { $0.forgetClient(id.tag, connection.peer.subject) }
     }
 }
 
 extension Broker: ConnectionService {
     public nonisolated func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
-        assumeIsolated { $0.router.open(link, peer: peer) }
+        assumeIsolated { $0.open(link, peer: peer) }
     }
 
     public nonisolated func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID) {
         // `nonisolated(unsafe)`: the call stays on this thread, and is over before the bytes are.
         nonisolated(unsafe) let lent = bytes
-        assumeIsolated { $0.router.receive(lent, from: connection) }
+        assumeIsolated { $0.receive(lent, from: connection) }
     }
 
     public nonisolated func leftUnread(_ count: Int, _ connection: ConnectionID) {
-        assumeIsolated { $0.router.clients.noteUnread(count, of: connection) }
+        assumeIsolated { $0.desks.clients.noteUnread(count, of: connection) }
     }
 
     public nonisolated func inputEnded(_ connection: ConnectionID) {
-        assumeIsolated { $0.router.endInput(of: connection) }
+        assumeIsolated { $0.endInput(of: connection) }
     }
 
     public nonisolated func connectionClosed(_ connection: ConnectionID) {
-        assumeIsolated { $0.router.forget(connection) }
+        assumeIsolated { $0.forget(connection) }
     }
 }

@@ -8,16 +8,14 @@ internal import WatchwordProtocol
 final class BodyDesk {
     private let transfers: any TransferPort
     private let clients: ClientRegistry
-    private unowned let fetches: Router
+    private unowned let fetches: FetchRouter
     private let way: WayBack<BodyDesk>
     private var bodies: [ConnectionID: OpenBodies] = [:]
     /// Fetches in steps, by attach token.
     private var tokens: [String: StepReference] = [:]
 
-    init(
-        _ transfers: any TransferPort, _ clients: ClientRegistry, _ fetches: Router, _ way: WayBack<BodyDesk>
-    ) {
-        (self.transfers, self.clients, self.fetches, self.way) = (transfers, clients, fetches, way)
+    init(_ fetches: FetchRouter, _ way: WayBack<BodyDesk>) {
+        (transfers, clients, self.fetches, self.way) = (fetches.ports.transfers, fetches.clients, fetches, way)
     }
 
     /// Whether some wait for their readers.

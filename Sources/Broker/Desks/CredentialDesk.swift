@@ -11,18 +11,15 @@ final class CredentialDesk {
     let audit: AuditRecorder
     let clients: ClientRegistry
     let keyring: KeyringDesk
-    unowned let fetches: Router
+    unowned let fetches: FetchRouter
     let way: WayBack<CredentialDesk>
     private let trust: (any TrustPort)?
     private let grants: (any GrantPort)?
     private var passphraseLock = PassphraseLock()
 
-    init(
-        _ ports: BrokerPorts, _ context: DeskContext, _ audit: AuditRecorder, _ keyring: KeyringDesk,
-        _ fetches: Router, _ way: WayBack<CredentialDesk>
-    ) {
-        (trust, grants) = (ports.trust, ports.grants)
-        (self.context, self.audit, clients) = (context, audit, keyring.clients)
+    init(_ fetches: FetchRouter, _ keyring: KeyringDesk, _ way: WayBack<CredentialDesk>) {
+        (trust, grants) = (fetches.ports.trust, fetches.ports.grants)
+        (context, audit, clients) = (fetches.context, fetches.audit, fetches.clients)
         (self.keyring, self.fetches, self.way) = (keyring, fetches, way)
     }
 

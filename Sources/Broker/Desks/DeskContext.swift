@@ -6,6 +6,8 @@ final class DeskContext {
     let log: Logger
     /// Changed by `Broker.reconfigure` only.
     var options: BrokerOptions
+    /// The service ends: new requests are refused.
+    var isClosing = false
 
     init(_ clock: any BrokerClock, _ options: BrokerOptions, _ log: Logger) {
         (self.clock, self.options, self.log) = (clock, options, log)

@@ -8,7 +8,7 @@ internal import WatchwordProtocol
 final class KeyringDesk {
     let context: DeskContext
     let clients: ClientRegistry
-    unowned let fetches: Router
+    unowned let fetches: FetchRouter
     let way: WayBack<KeyringDesk>
     private let keyring: (any KeyringPort)?
     private let netrc: (any NetrcPort)?
@@ -18,12 +18,9 @@ final class KeyringDesk {
     /// That nobody waits for but the end of the service.
     private var openChanges = 0
 
-    init(
-        _ ports: BrokerPorts, _ context: DeskContext, _ clients: ClientRegistry, _ fetches: Router,
-        _ way: WayBack<KeyringDesk>
-    ) {
-        (keyring, netrc) = (ports.keyring, ports.netrc)
-        (self.context, self.clients, self.fetches, self.way) = (context, clients, fetches, way)
+    init(_ fetches: FetchRouter, _ way: WayBack<KeyringDesk>) {
+        (keyring, netrc) = (fetches.ports.keyring, fetches.ports.netrc)
+        (context, clients, self.fetches, self.way) = (fetches.context, fetches.clients, fetches, way)
     }
 
     /// `nil` where there is none, or none that the configuration lets be used.
@@ -85,7 +82,7 @@ final class KeyringDesk {
     func watch() { keyring?.observe(way.observer { $0.changedByOthers($1) }) }
 
     private func changedByOthers(_ change: KeyringChange) {
-        guard port != nil, !fetches.isClosing else { return }
+        guard port != nil, !context.isClosing else { return }
         switch change {
         case .stored(let item):
             guard let stored = StoredItem(item) else { return }

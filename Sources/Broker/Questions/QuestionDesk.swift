@@ -11,18 +11,15 @@ final class QuestionDesk {
     let clients: ClientRegistry
     let bodies: BodyDesk
     let prompts: PromptDesk
-    unowned let fetches: Router
+    unowned let fetches: FetchRouter
     let way: WayBack<QuestionDesk>
     private var pending: [String: PendingQuestion] = [:]
     private var asked: [ConnectionID: AskedClient] = [:]
     var parked = ParkedFetches()
 
-    init(
-        _ context: DeskContext, _ audit: AuditRecorder, _ clients: ClientRegistry, _ bodies: BodyDesk,
-        _ fetches: Router, _ way: WayBack<QuestionDesk>
-    ) {
-        (self.context, self.audit, self.clients, self.bodies) = (context, audit, clients, bodies)
-        (self.fetches, self.way) = (fetches, way)
+    init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ way: WayBack<QuestionDesk>) {
+        (context, audit, clients) = (fetches.context, fetches.audit, fetches.clients)
+        (self.bodies, self.fetches, self.way) = (bodies, fetches, way)
         prompts = PromptDesk(context, audit)
     }
 

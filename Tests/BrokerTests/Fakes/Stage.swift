@@ -123,13 +123,13 @@ extension Broker {
 
 /// Looked at between the turns of the loop, on the one thread of a test.
 extension Broker {
-    nonisolated var hasQuestions: Bool { assumeIsolated { !$0.router.questions.all { $0.challenge != nil }.isEmpty } }
+    nonisolated var hasQuestions: Bool { assumeIsolated { !$0.desks.questions.all { $0.challenge != nil }.isEmpty } }
 
-    nonisolated var hasFetches: Bool { assumeIsolated { !$0.router.fetches.isEmpty } }
+    nonisolated var hasFetches: Bool { assumeIsolated { !$0.desks.fetches.all.isEmpty } }
 
-    nonisolated var hasConfirmations: Bool { assumeIsolated { !$0.router.questions.all { $0.isConsent }.isEmpty } }
+    nonisolated var hasConfirmations: Bool { assumeIsolated { !$0.desks.questions.all { $0.isConsent }.isEmpty } }
 
-    nonisolated var sessionCount: Int { assumeIsolated { $0.router.table.sessionCount } }
+    nonisolated var sessionCount: Int { assumeIsolated { $0.desks.fetches.table.sessionCount } }
 
-    nonisolated var keepsCredentials: Bool { assumeIsolated { $0.router.table.keepsCredentials } }
+    nonisolated var keepsCredentials: Bool { assumeIsolated { $0.desks.fetches.table.keepsCredentials } }
 }

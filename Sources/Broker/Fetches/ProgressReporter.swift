@@ -7,15 +7,12 @@ final class ProgressReporter {
     private let transfers: any TransferPort
     private let clients: ClientRegistry
     private let bodies: BodyDesk
-    private unowned let fetches: Router
+    private unowned let fetches: FetchRouter
     private let way: WayBack<ProgressReporter>
     private var told: [FetchID: TransferProgress] = [:]
 
-    init(
-        _ transfers: any TransferPort, _ clients: ClientRegistry, _ bodies: BodyDesk, _ fetches: Router,
-        _ way: WayBack<ProgressReporter>
-    ) {
-        (self.transfers, self.clients, self.bodies) = (transfers, clients, bodies)
+    init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ way: WayBack<ProgressReporter>) {
+        (transfers, clients, self.bodies) = (fetches.ports.transfers, fetches.clients, bodies)
         (self.fetches, self.way) = (fetches, way)
     }
 

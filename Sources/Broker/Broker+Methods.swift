@@ -3,18 +3,20 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-extension Router {
+extension Broker {
     func handle(_ event: ConnectionMachine.Event, from connection: ClientConnection) {
         switch event {
         case .call(let call, let method, let params):
             dispatch(call, method, params, from: connection)
         case .notification(let method, _):
-            log.debug("unknown notification", metadata: ["method": "\(method.shortened)"])
+            desks.context.log.debug("unknown notification", metadata: ["method": "\(method.shortened)"])
         case .cancel(let call):
-            let fetch = connection.fetches.lazy.compactMap { self.fetches[$0] }.first { $0.owner?.call == call }
-            if let fetch { cancel(fetch) }
+            let fetch = connection.fetches.lazy.compactMap { [fetches = desks.fetches] in fetches[$0] }.first {
+                $0.owner?.call == call
+            }
+            if let fetch { desks.fetches.cancel(fetch) }
         case .reply(let request, let reply):
-            questions.receive(reply, to: request, from: connection)
+            desks.questions.receive(reply, to: request, from: connection)
         case .send(let bytes):
             connection.send(bytes)
         case .close:
@@ -26,7 +28,7 @@ extension Router {
         _ call: ConnectionMachine.CallID, _ method: String, _ params: JSON?, from connection: ClientConnection
     ) {
         do {
-            guard !isClosing else {
+            guard !desks.context.isClosing else {
                 throw RPCError(.shuttingDown, "The broker is closing. Connect again in a moment.")
             }
             guard let known = MethodName(rawValue: method) else {
@@ -45,14 +47,16 @@ extension Router {
                 connection.complete(call, .success(result))
             }
         } catch let error as RPCError {
-            if let kind = error.kind, [.locked, .denied].contains(kind) { audit.recordDenial(kind, connection.cause) }
+            if let kind = error.kind, [.locked, .denied].contains(kind) {
+                desks.audit.recordDenial(kind, connection.cause)
+            }
             connection.complete(call, .failure(error))
         } catch let error as InvalidParams {
             connection.complete(call, .failure(RPCError(.invalidParams, error.detail)))
         } catch let error as FetchFailure {
             connection.complete(call, .failure(RPCError(error.kind, error.text)))
         } catch {
-            log.error("unexpected error", metadata: ["method": "\(method.shortened)"])
+            desks.context.log.error("unexpected error", metadata: ["method": "\(method.shortened)"])
             connection.complete(call, .failure(RPCError(.internalError, "an error that the broker does not know")))
         }
     }
@@ -71,36 +75,36 @@ extension Router {
             return status()
         case .discover:
             _ = try Members(params)
-            return options.document()
+            return desks.context.options.document()
         case .fetchRun:
-            try runFetch(call, params, from: connection)
+            try desks.methods.run(call, params, from: connection)
             return nil
         case .fetchStart:
-            try startFetch(call, params, from: connection)
+            try desks.methods.start(call, params, from: connection)
             return nil
         case .fetchRead:
-            try bodies.read(FetchReadParams(params), call, of: connection)
+            try desks.bodies.read(FetchReadParams(params), call, of: connection)
             return nil
         case .fetchAttach:
-            try bodies.attach(FetchAttachParams(params), call, from: connection)
+            try desks.bodies.attach(FetchAttachParams(params), call, from: connection)
             return nil
-        case .fetchCancel: return try cancelFetch(FetchReference(params), of: connection)
+        case .fetchCancel: return try desks.methods.cancel(FetchReference(params), of: connection)
         case .fetchList:
             _ = try Members(params)
-            return listFetches(of: connection)
-        case .authSubscribe: return questions.subscribe(try AuthSubscribeParams(params), connection)
+            return desks.methods.list(of: connection)
+        case .authSubscribe: return desks.questions.subscribe(try AuthSubscribeParams(params), connection)
         case .authUnsubscribe:
             _ = try Members(params)
-            return questions.unsubscribe(connection)
-        case .eventsSubscribe: return audit.subscribe(try EventsSubscribeParams(params), connection)
-        case .authRespond: return try questions.respond(AuthRespondParams(params), of: connection)
+            return desks.questions.unsubscribe(connection)
+        case .eventsSubscribe: return desks.audit.subscribe(try EventsSubscribeParams(params), connection)
+        case .authRespond: return try desks.questions.respond(AuthRespondParams(params), of: connection)
         case .authListPending:
             _ = try Members(params)
-            return questions.listPending(connection)
-        case .agentRegister: return try clients.register(AgentRegisterParams(params), connection)
+            return desks.questions.listPending(connection)
+        case .agentRegister: return try desks.clients.register(AgentRegisterParams(params), connection)
         case .agentUnregister:
             _ = try Members(params)
-            return try questions.unregisterAgent(connection)
+            return try desks.questions.unregisterAgent(connection)
         case .cancelRequest:
             throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
         case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .credentialGet,
@@ -116,39 +120,40 @@ extension Router {
     ) throws -> JSON? {
         switch method {
         case .credentialList:
-            try credentials.list(CredentialListParams(params), call, from: connection)
+            try desks.credentials.list(CredentialListParams(params), call, from: connection)
             return nil
-        case .credentialStore: return try credentials.store(CredentialStoreParams(params), call, from: connection)
-        case .credentialForget: return try credentials.forget(CredentialForgetParams(params), call, from: connection)
+        case .credentialStore: return try desks.credentials.store(CredentialStoreParams(params), call, from: connection)
+        case .credentialForget:
+            return try desks.credentials.forget(CredentialForgetParams(params), call, from: connection)
         case .credentialSetDefault:
-            return try credentials.setDefault(CredentialReference(params), call, from: connection)
+            return try desks.credentials.setDefault(CredentialReference(params), call, from: connection)
         case .credentialGet:
-            try credentials.handOut(CredentialGetParams(params), call, to: connection)
+            try desks.credentials.handOut(CredentialGetParams(params), call, to: connection)
             return nil
-        case .sessionClear: return try credentials.clearSession(SessionClearParams(params), connection.cause)
-        case .brokerLock: return try credentials.lock(LockParams(params), connection.cause)
-        case .brokerUnlock: return try credentials.unlock(LockParams(params), connection.cause)
+        case .sessionClear: return try desks.credentials.clearSession(SessionClearParams(params), connection.cause)
+        case .brokerLock: return try desks.credentials.lock(LockParams(params), connection.cause)
+        case .brokerUnlock: return try desks.credentials.unlock(LockParams(params), connection.cause)
         case .grantList:
             _ = try Members(params)
-            return ["grants": .array(table.grants.map(\.json))]
-        case .grantRevoke: return try credentials.revokeGrants(GrantRevokeParams(params), call, from: connection)
+            return ["grants": .array(desks.fetches.table.grants.map(\.json))]
+        case .grantRevoke: return try desks.credentials.revokeGrants(GrantRevokeParams(params), call, from: connection)
         case .promptList:
             _ = try Members(params)
-            return questions.prompts.list
+            return desks.questions.prompts.list
         case .promptResume:
-            let programs = questions.prompts.resume(try PromptResumeParams(params).subject, connection.cause)
-            if !programs.isEmpty { change { $0.forgetSilences() } }
+            let programs = desks.questions.prompts.resume(try PromptResumeParams(params).subject, connection.cause)
+            if !programs.isEmpty { desks.fetches.change { $0.forgetSilences() } }
             return ["resumed": .integer(programs.count)]
         default: break
         }
         guard method == .keyringUnlock else {
             _ = try Members(params)
-            keyring.check(call, from: connection)
+            desks.keyring.check(call, from: connection)
             return nil
         }
         _ = try Members(params, only: [])
-        try credentials.refuseWhenLocked()
-        try keyring.unlock(call, from: connection)
+        try desks.credentials.refuseWhenLocked()
+        try desks.keyring.unlock(call, from: connection)
         return nil
     }
 
@@ -159,7 +164,7 @@ extension Router {
         connection.isInitialized = true
         connection.name = params.clientName.shortened
         connection.subscription = params.delivery.map { Subscription(delivery: $0) }
-        return InitializeResult.json(version: options.version)
+        return InitializeResult.json(version: desks.context.options.version)
     }
 }
 

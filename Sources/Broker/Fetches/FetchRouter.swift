@@ -1,0 +1,209 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Routes the commands of the fetch table to desks, and what comes of them back into the table. It owns the table, the running
+/// fetches, and the orders that are not carried out yet. What is decided, is decided in the table.
+final class FetchRouter {
+    /// The desks that commands go to.
+    struct Desks {
+        let session: SessionKeeper
+        let bodies: BodyDesk
+        let questions: QuestionDesk
+        let keyring: KeyringDesk
+    }
+
+    let ports: BrokerPorts
+    let context: DeskContext
+    let audit: AuditRecorder
+    let clients: ClientRegistry
+    let way: WayBack<FetchRouter>
+    /// Set once, when all desks are there; they know this router, and it does not live longer than they.
+    var desks: Desks!
+    private(set) var table: FetchTable
+    private var fetches: [FetchID: RunningFetch] = [:]
+    private var pendingOrders: [CausedOrder] = []
+    private var isPerforming = false
+
+    init(
+        _ table: FetchTable, _ ports: BrokerPorts, _ context: DeskContext, _ audit: AuditRecorder,
+        _ clients: ClientRegistry, _ way: WayBack<FetchRouter>
+    ) {
+        (self.table, self.ports, self.context) = (table, ports, context)
+        (self.audit, self.clients, self.way) = (audit, clients, way)
+    }
+
+    subscript(id: FetchID) -> RunningFetch? { fetches[id] }
+
+    var all: Dictionary<FetchID, RunningFetch>.Values { fetches.values }
+
+    func add(_ fetch: RunningFetch) { fetches[fetch.id] = fetch }
+
+    /// Returns whether it was running.
+    func remove(_ fetch: RunningFetch) -> Bool { fetches.removeValue(forKey: fetch.id) != nil }
+
+    /// Something has happened to a fetch, or to all: what follows from it is done.
+    /// - Parameter cause: of what comes up in no fetch.
+    func report(_ cause: Cause = .broker, _ event: (inout FetchTable, FetchEnvironment) -> [FetchTable.Order]) {
+        perform(event(&table, environment), cause)
+    }
+
+    /// Changes what the fetches share.
+    @discardableResult
+    func change<Result>(_ change: (inout FetchTable) -> Result) -> Result { change(&table) }
+
+    var environment: FetchEnvironment {
+        FetchEnvironment(
+            now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: context.options.proxy,
+            hosts: context.options.hosts,
+            schemes: context.options.schemes, usesNetrc: ports.netrc != nil && context.options.netrcFile != nil,
+            makeClientNonce: { RandomText.make128Bits() })
+    }
+
+    // MARK: Orders
+
+    /// Does what the table has decided, in its order; what comes of it returns as an event.
+    /// - Parameter cause: of what came up in no fetch.
+    func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
+        // Looked up now: by the time that its turn comes, the fetch may be over.
+        pendingOrders += orders.map { order in
+            CausedOrder(order: order, cause: order.cause.flatMap { fetches[$0]?.cause } ?? cause)
+        }
+        guard !isPerforming else { return }
+        isPerforming = true
+        while !pendingOrders.isEmpty {
+            let batch = pendingOrders
+            pendingOrders = []
+            for order in batch { perform(order) }
+        }
+        isPerforming = false
+        desks.session.tickIfNeeded()
+    }
+
+    private func perform(_ caused: CausedOrder) {
+        let (order, cause) = (caused.order, caused.cause)
+        guard let id = order.fetch else { return performAside(order.command, cause) }
+        guard let fetch = fetches[id] else { return }
+        if order.command.isNextStep { fetch.waitTimer = nil }
+        switch order.command {
+        case .transfer(let request): start(request, for: fetch)
+        case .ask(let challenge, let respondent): desks.questions.ask(challenge, respondent, for: fetch)
+        case .confirm(let request): desks.questions.confirm(request, for: fetch)
+        case .consult(let consultation): desks.questions.consult(consultation, for: fetch)
+        case .lookUp(let queries):
+            beginWait(of: fetch)
+            desks.keyring.lookUp(queries, for: fetch)
+        case .readNetrc(let query):
+            beginWait(of: fetch)
+            desks.keyring.readNetrc(query, for: fetch)
+        case .wait: beginWait(of: fetch)
+        case .needBody: desks.questions.askForBody(of: fetch)
+        case .tell(let event): tell(event, of: fetch)
+        case .finish(let response): complete(fetch, with: response)
+        case .fail(let failure): complete(fetch, with: failure)
+        case .note(let note): audit.record(note, of: fetch)
+        case .judge(let verdict): clients.judge(verdict, of: fetch)
+        case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: performAside(order.command, cause)
+        }
+    }
+
+    private func performAside(_ command: FetchTable.Command, _ cause: Cause) {
+        switch command {
+        case .store(let credential, let pattern): desks.keyring.keep(credential, for: pattern, cause)
+        case .remove(let item, let credential): desks.keyring.discard(item, ifStill: credential, cause)
+        case .announce(let change): clients.announce(change, cause)
+        case .closeConnections(let identity): ports.transfers.forget(identity)
+        case .keepTrust(let keys): ports.trust?.keep(keys)
+        case .keepGrants(let standing): ports.grants?.keep(standing)
+        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody, .tell, .finish, .fail, .note,
+            .judge:
+            // These are for a fetch.
+            break
+        }
+    }
+
+    // MARK: Transfers
+
+    private func start(_ request: TransferRequest, for fetch: RunningFetch) {
+        desks.bodies.dropOpenBody(of: fetch)
+        let id = fetch.id
+        var request = request
+        let holdings = fetch.owner.flatMap { clients[$0.connection]?.holdings }
+        (request.allowance, request.disk) = (holdings?.responses, holdings?.disk)
+        let transfer = ports.transfers.start(request) { [broker = way.broker] outcome in
+            broker.assumeIsolated { $0.desks.fetches.transferEnded(outcome, of: id) }
+        }
+        fetch.transfer = transfer
+    }
+
+    /// The fetch may be over by now: then nobody wants to know any more.
+    private func transferEnded(_ outcome: TransferPort.Outcome, of id: FetchID) {
+        guard let fetch = fetches[id] else {
+            if case .success(let response) = outcome, let body = response.openBody {
+                ports.transfers.cancel(body.transfer)
+            }
+            return
+        }
+        fetch.transfer = nil
+        switch outcome {
+        case .success(let response):
+            fetch.openBody = response.openBody
+            perform(table.received(response, for: id, environment))
+        case .failure(let failure): perform(table.failed(failure, for: id, environment))
+        }
+    }
+
+    // MARK: Waiting
+
+    /// For another fetch, or for a look-up.
+    func beginWait(of fetch: RunningFetch) {
+        let shortest = Duration.milliseconds(10)
+        let id = fetch.id
+        fetch.waitTimer = table.deadline(of: id).map { deadline in
+            way.after(max(shortest, deadline - context.now)) { $0.waitIsOver(id) }
+        }
+    }
+
+    private func waitIsOver(_ id: FetchID) {
+        perform(table.expire(id, environment))
+        // The deadline may have moved.
+        if let fetch = fetches[id], fetch.waitTimer != nil, table.wait(of: id) != nil { beginWait(of: fetch) }
+    }
+
+    // MARK: Cancelling
+
+    /// The fetch ends with `failure`, -32800 if nothing else is said. What it waits for is withdrawn first.
+    func cancel(
+        _ fetch: RunningFetch, _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
+    ) {
+        cancel([fetch], failure)
+    }
+
+    /// Ends these together, so that none of them asks or sends what another one has waited for.
+    func cancel(
+        _ fetches: [RunningFetch], _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
+    ) {
+        for fetch in fetches {
+            desks.questions.withdraw(of: fetch)
+            if let transfer = fetch.transfer { ports.transfers.cancel(transfer) }
+        }
+        perform(table.abort(fetches.map(\.id), failure, environment))
+    }
+}
+
+/// An order of the table, and on whose behalf it came up.
+struct CausedOrder {
+    let order: FetchTable.Order
+    let cause: Cause
+}
+
+extension FetchTable.Command {
+    /// Whether a fetch is at something else from now on.
+    fileprivate var isNextStep: Bool {
+        switch self {
+        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody, .finish, .fail: true
+        case .tell, .note, .judge, .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: false
+        }
+    }
+}
