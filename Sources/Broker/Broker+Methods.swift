@@ -11,10 +11,9 @@ extension Broker {
         case .notification(let method, _):
             desks.context.log.debug("unknown notification", metadata: ["method": "\(method.shortened)"])
         case .cancel(let call):
-            let fetch = connection.fetches.lazy.compactMap { [fetches = desks.fetches] in fetches[$0] }.first {
-                $0.owner?.call == call
-            }
-            if let fetch { desks.fetches.cancel(fetch) }
+            let fetches = desks.fetches
+            let fetch = connection.fetches.lazy.compactMap { fetches[$0] }.first { $0.owner?.call == call }
+            if let fetch { fetches.cancel(fetch) }
         case .reply(let request, let reply):
             desks.questions.receive(reply, to: request, from: connection)
         case .send(let bytes):
@@ -65,110 +64,79 @@ extension Broker {
     private func run(
         _ method: MethodName, _ params: JSON?, _ call: ConnectionMachine.CallID, from connection: ClientConnection
     ) throws -> JSON? {
+        if method.hasNoParams { _ = try Members(params) }
         switch method {
         case .initialize: return try initialize(connection, InitializeParams(params))
-        case .ping:
-            _ = try Members(params)
-            return [:]
-        case .serverStatus:
-            _ = try Members(params)
-            return status()
-        case .discover:
-            _ = try Members(params)
-            return desks.context.options.document()
-        case .fetchRun:
-            try desks.methods.run(call, params, from: connection)
-            return nil
-        case .fetchStart:
-            try desks.methods.start(call, params, from: connection)
-            return nil
-        case .fetchRead:
-            try desks.bodies.read(FetchReadParams(params), call, of: connection)
-            return nil
-        case .fetchAttach:
-            try desks.bodies.attach(FetchAttachParams(params), call, from: connection)
-            return nil
-        case .fetchCancel: return try desks.methods.cancel(FetchReference(params), of: connection)
-        case .fetchList:
-            _ = try Members(params)
-            return desks.methods.list(of: connection)
-        case .authSubscribe: return desks.questions.subscribe(try AuthSubscribeParams(params), connection)
-        case .authUnsubscribe:
-            _ = try Members(params)
-            return desks.questions.unsubscribe(connection)
-        case .eventsSubscribe: return desks.audit.subscribe(try EventsSubscribeParams(params), connection)
-        case .authRespond: return try desks.questions.respond(AuthRespondParams(params), of: connection)
-        case .authListPending:
-            _ = try Members(params)
-            return desks.questions.listPending(connection)
-        case .agentRegister: return try desks.clients.register(AgentRegisterParams(params), connection)
-        case .agentUnregister:
-            _ = try Members(params)
-            return try desks.questions.unregisterAgent(connection)
+        case .ping: return [:]
+        case .serverStatus: return status()
+        case .discover: return desks.context.options.document()
         case .cancelRequest:
             throw RPCError(.methodNotFound, "$/cancelRequest is a notification: it has no id")
-        case .credentialList, .credentialStore, .credentialForget, .credentialSetDefault, .credentialGet,
-            .sessionClear, .keyringStatus, .keyringUnlock, .brokerLock, .brokerUnlock, .grantList, .grantRevoke,
-            .promptList, .promptResume:
-            return try runOnStorage(method, params, call, from: connection)
-        }
-    }
 
-    /// The methods about what is kept.
-    private func runOnStorage(
-        _ method: MethodName, _ params: JSON?, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws -> JSON? {
-        switch method {
-        case .credentialList:
-            try desks.credentials.list(CredentialListParams(params), call, from: connection)
-            return nil
-        case .credentialStore: return try desks.credentials.store(CredentialStoreParams(params), call, from: connection)
-        case .credentialForget:
-            return try desks.credentials.forget(CredentialForgetParams(params), call, from: connection)
-        case .credentialSetDefault:
-            return try desks.credentials.setDefault(CredentialReference(params), call, from: connection)
-        case .credentialGet:
-            try desks.credentials.handOut(CredentialGetParams(params), call, to: connection)
-            return nil
-        case .sessionClear: return try desks.credentials.clearSession(SessionClearParams(params), connection.cause)
-        case .brokerLock: return try desks.credentials.lock(LockParams(params), connection.cause)
-        case .brokerUnlock: return try desks.credentials.unlock(LockParams(params), connection.cause)
-        case .grantList:
-            _ = try Members(params)
-            return ["grants": .array(desks.fetches.table.grants.map(\.json))]
-        case .grantRevoke: return try desks.credentials.revokeGrants(GrantRevokeParams(params), call, from: connection)
-        case .promptList:
-            _ = try Members(params)
-            return desks.questions.prompts.list
+        case .fetchRun: try desks.methods.run(call, params, from: connection)
+        case .fetchStart: try desks.methods.start(call, params, from: connection)
+        case .fetchRead: try desks.bodies.read(FetchReadParams(params), call, of: connection)
+        case .fetchAttach: try desks.bodies.attach(FetchAttachParams(params), call, from: connection)
+        case .fetchCancel: return try desks.methods.cancel(FetchReference(params), of: connection)
+        case .fetchList: return desks.methods.list(of: connection)
+
+        case .authSubscribe: return desks.questions.subscribe(try AuthSubscribeParams(params), connection)
+        case .authUnsubscribe: return desks.questions.unsubscribe(connection)
+        case .authRespond: return desks.questions.respond(try AuthRespondParams(params), of: connection)
+        case .authListPending: return desks.questions.listPending(connection)
+        case .agentRegister: return try desks.clients.register(AgentRegisterParams(params), connection)
+        case .agentUnregister: return try desks.questions.unregisterAgent(connection)
+        case .eventsSubscribe: return desks.audit.subscribe(try EventsSubscribeParams(params), connection)
+        case .promptList: return desks.questions.prompts.list
         case .promptResume:
             let programs = desks.questions.prompts.resume(try PromptResumeParams(params).subject, connection.cause)
             if !programs.isEmpty { desks.fetches.change { $0.forgetSilences() } }
             return ["resumed": .integer(programs.count)]
-        default: break
+
+        case .credentialList: try desks.credentials.list(CredentialListParams(params), call, from: connection)
+        case .credentialStore:
+            return try desks.credentials.store(CredentialStoreParams(params), call, from: connection)
+        case .credentialForget:
+            return try desks.credentials.forget(CredentialForgetParams(params), call, from: connection)
+        case .credentialSetDefault:
+            return try desks.credentials.setDefault(CredentialReference(params), call, from: connection)
+        case .credentialGet: try desks.credentials.handOut(CredentialGetParams(params), call, to: connection)
+        case .sessionClear: return try desks.credentials.clearSession(SessionClearParams(params), connection.cause)
+        case .brokerLock: return try desks.credentials.lock(LockParams(params), connection.cause)
+        case .brokerUnlock: return try desks.credentials.unlock(LockParams(params), connection.cause)
+        case .grantList: return ["grants": .array(desks.fetches.table.grants.map(\.json))]
+        case .grantRevoke:
+            return try desks.credentials.revokeGrants(GrantRevokeParams(params), call, from: connection)
+        case .keyringStatus: desks.keyring.check(call, from: connection)
+        case .keyringUnlock:
+            _ = try Members(params, only: [])
+            try desks.credentials.refuseWhenLocked()
+            try desks.keyring.unlock(call, from: connection)
         }
-        guard method == .keyringUnlock else {
-            _ = try Members(params)
-            desks.keyring.check(call, from: connection)
-            return nil
-        }
-        _ = try Members(params, only: [])
-        try desks.credentials.refuseWhenLocked()
-        try desks.keyring.unlock(call, from: connection)
         return nil
     }
 
     private func initialize(_ connection: ClientConnection, _ params: InitializeParams) throws -> JSON {
-        guard !connection.isInitialized else {
+        guard !connection.profile.isInitialized else {
             throw RPCError(.invalidRequest, "this connection was initialized before")
         }
-        connection.isInitialized = true
-        connection.name = params.clientName.shortened
-        connection.subscription = params.delivery.map { Subscription(delivery: $0) }
+        connection.profile.isInitialized = true
+        connection.profile.name = params.clientName.shortened
+        connection.profile.subscription = params.delivery.map { Subscription(delivery: $0) }
         return InitializeResult.json(version: desks.context.options.version)
     }
 }
 
 extension MethodName {
+    fileprivate var hasNoParams: Bool {
+        switch self {
+        case .ping, .serverStatus, .discover, .fetchList, .authUnsubscribe, .authListPending, .agentUnregister,
+            .grantList, .promptList, .keyringStatus:
+            true
+        default: false
+        }
+    }
+
     /// Whether it is offered on the restricted socket, and in sandboxes, as well: what concerns a client's own fetches, and nothing else.
     fileprivate var isForEverybody: Bool {
         switch self {

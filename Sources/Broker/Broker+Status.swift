@@ -67,7 +67,7 @@ extension Broker {
     }
 
     private func agents() -> [JSON] {
-        desks.clients.all.compactMap(\.agent).sorted { $0.number < $1.number }.map { agent in
+        desks.clients.all.compactMap(\.profile.agent).sorted { $0.number < $1.number }.map { agent in
             [
                 "agentId": .string("a\(agent.number)"), "name": .string(agent.name),
                 "locale": agent.locale.map { .string($0) }, "priority": .integer(agent.priority),

@@ -48,7 +48,7 @@ public actor Broker {
         context.isClosing = true
         context.log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(desks.fetches.all.count)"])
         let params: JSON = ["reason": .string(reason), "graceMs": .integer(grace.wholeMilliseconds)]
-        for connection in desks.clients.all where connection.isInitialized {
+        for connection in desks.clients.all where connection.profile.isInitialized {
             connection.notify(.serverClosing, params)
         }
         finish(by: context.now + grace, completion)
@@ -79,43 +79,24 @@ public actor Broker {
         loop.post { self.assumeIsolated { $0.desks.keyring.watch() } }
     }
 
-    // MARK: Connections
-
-    private func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
-        desks.clients.open(link, peer: peer, left: desks.questions.parked.program(of: peer.pid))
-    }
-
     private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
         guard let connection = desks.clients[id] else { return }
         desks.fetches.change { $0.noteTime(desks.context.clock.sinceEpoch) }
         let events = connection.received(bytes)
         for (index, event) in events.enumerated() {
-            connection.isLastEvent = index == events.count - 1
+            connection.backlog.isLastEvent = index == events.count - 1
             handle(event, from: connection)
         }
         // It may be gone by now.
         if desks.clients[id] != nil { desks.clients.noteUnfinishedMessage(of: connection) }
     }
-
-    private func endInput(of id: ConnectionID) {
-        guard let connection = desks.clients[id] else { return }
-        connection.hasInputEnded = true
-        desks.questions.leave(connection, because: .disconnected)
-        connection.closeIfDone()
-    }
-
-    private func forget(_ id: ConnectionID) {
-        guard let connection = desks.clients.remove(id) else { return }
-        desks.fetches.cancel(connection.fetches.compactMap { desks.fetches[$0] })
-        desks.bodies.forget(connection)
-        desks.questions.forget(connection)
-        desks.fetches.change { $0.forgetClient(id.tag, connection.peer.subject) }
-    }
 }
 
 extension Broker: ConnectionService {
     public nonisolated func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
-        assumeIsolated { $0.open(link, peer: peer) }
+        assumeIsolated { broker in
+            broker.desks.clients.open(link, peer: peer, left: broker.desks.questions.parked.program(of: peer.pid))
+        }
     }
 
     public nonisolated func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID) {
@@ -129,10 +110,22 @@ extension Broker: ConnectionService {
     }
 
     public nonisolated func inputEnded(_ connection: ConnectionID) {
-        assumeIsolated { $0.endInput(of: connection) }
+        assumeIsolated { broker in
+            guard let connection = broker.desks.clients[connection] else { return }
+            connection.hasInputEnded = true
+            broker.desks.questions.leave(connection, because: .disconnected)
+            connection.closeIfDone()
+        }
     }
 
     public nonisolated func connectionClosed(_ connection: ConnectionID) {
-        assumeIsolated { $0.forget(connection) }
+        assumeIsolated { broker in
+            let desks = broker.desks
+            guard let connection = desks.clients.remove(connection) else { return }
+            desks.fetches.cancel(connection.fetches.compactMap { desks.fetches[$0] })
+            desks.bodies.forget(connection)
+            desks.questions.forget(connection)
+            desks.fetches.change { $0.forgetClient(connection.id.tag, connection.peer.subject) }
+        }
     }
 }

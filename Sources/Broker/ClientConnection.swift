@@ -9,13 +9,8 @@ final class ClientConnection {
     private let link: any ClientLink
     private var machine = ConnectionMachine()
 
-    /// What it calls itself.
-    var name: String?
-    var isInitialized = false
-    /// How it wants to be asked about its own fetches; `nil` when it does not.
-    var subscription: Subscription?
-    /// Set while it asks people for others too.
-    var agent: AgentRegistration?
+    /// What it has said of itself.
+    var profile = ClientProfile()
     /// It has shut down its writing side: it cannot answer any more.
     var hasInputEnded = false
     /// Its fetches that are not answered yet.
@@ -23,14 +18,7 @@ final class ClientConnection {
     let program: ClientProgram
     /// What it holds of the broker.
     let holdings: Holdings
-    var unfinished: UnfinishedMessage?
-    private var unfinishedHeld = Held()
-    private var unreadHeld = Held()
-    /// Of what was sent, as far as is known.
-    private var waitingBytes = 0
-    private var isAbandoned = false
-    /// Nothing came behind what is being handled.
-    var isLastEvent = true
+    var backlog = ConnectionBacklog()
 
     init(
         id: ConnectionID, peer: PeerIdentity, link: any ClientLink, program: ClientProgram, _ limits: HoldingLimits
@@ -44,13 +32,13 @@ final class ClientConnection {
 
     /// Whether it can be asked about its own fetches. What is asked by a result needs no answer on this connection.
     var isSubscribed: Bool {
-        guard let delivery = subscription?.delivery, delivery != .none else { return false }
+        guard let delivery = profile.subscription?.delivery, delivery != .none else { return false }
         return delivery == .result || !hasInputEnded
     }
 
     var requester: Requester {
         Requester(
-            name: name, pid: Int(peer.pid), subject: peer.subject,
+            name: profile.name, pid: Int(peer.pid), subject: peer.subject,
             isRestricted: peer.entrance == .restricted)
     }
 
@@ -78,7 +66,7 @@ final class ClientConnection {
         if let bytes = machine.complete(call, result) {
             link.send(bytes)
             // Others are not to take it for room until the link has said how much of it waits.
-            if bytes.count > Self.smallBody { waitingBytes += bytes.count }
+            if bytes.count > Self.smallBody { backlog.waitingBytes += bytes.count }
         }
         countReplies()
         closeIfDone()
@@ -95,22 +83,22 @@ final class ClientConnection {
 
     /// So much of what was sent to it waits to be read.
     func noteUnread(_ count: Int) {
-        waitingBytes = count
+        backlog.waitingBytes = count
         countReplies()
     }
 
     private func countReplies() {
-        guard !isAbandoned else { return }
-        unreadHeld.change(to: waitingBytes + machine.heldReplyBytes, in: holdings.replies)
+        guard !backlog.isAbandoned else { return }
+        backlog.unreadHeld.change(to: backlog.waitingBytes + machine.heldReplyBytes, in: holdings.replies)
     }
 
     /// Counts what has come of a message that is not complete.
-    func noteUnfinishedBytes() { unfinishedHeld.change(to: machine.unreadCount, in: holdings.messages) }
+    func noteUnfinishedBytes() { backlog.unfinishedHeld.change(to: machine.unreadCount, in: holdings.messages) }
 
     /// It leaves unread what others need room for.
     func abandon() {
-        isAbandoned = true
-        unreadHeld.change(to: 0, in: holdings.replies)
+        backlog.isAbandoned = true
+        backlog.unreadHeld.change(to: 0, in: holdings.replies)
         link.abandon()
     }
 
@@ -141,7 +129,7 @@ final class ClientConnection {
 
     /// Whether it can become a stream of bytes: it owes nothing, and has sent nothing that was not read.
     var mayBeHandedOver: Bool {
-        isLastEvent && machine.openCallCount == 1 && machine.unreadCount == 0 && !hasFetches
+        backlog.isLastEvent && machine.openCallCount == 1 && machine.unreadCount == 0 && !hasFetches
     }
 
     /// Answers `call` with an empty object, and gives the socket away behind that.
@@ -154,6 +142,28 @@ final class ClientConnection {
     func closeIfDone() {
         if hasInputEnded && !hasOpenCalls && !hasFetches { link.close() }
     }
+}
+
+struct ClientProfile {
+    /// What it calls itself.
+    var name: String?
+    var isInitialized = false
+    /// How it wants to be asked about its own fetches; `nil` when it does not.
+    var subscription: Subscription?
+    /// Set while it asks people for others too.
+    var agent: AgentRegistration?
+}
+
+/// What waits on a connection, on its way in or out.
+struct ConnectionBacklog {
+    var unfinished: UnfinishedMessage?
+    var unfinishedHeld = Held()
+    var unreadHeld = Held()
+    /// Of what was sent, as far as is known.
+    var waitingBytes = 0
+    var isAbandoned = false
+    /// Nothing came behind what is being handled.
+    var isLastEvent = true
 }
 
 /// What an agent has said of itself.

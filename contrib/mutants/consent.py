@@ -32,7 +32,7 @@ CONSENT = [
      "        if origin == nil && since == nil { context.grants.endSession() }\n", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-not-its-own", "Sources/Broker/Broker+Consent.swift",
      "        if origin == nil && since == nil { memory.grants.endSession() }\n", "", "WatchwordCoreTests.ConsentTests"),
-    ("consent-not-its-own", "Sources/Broker/Questions/QuestionDesk+Requests.swift",
+    ("consent-not-its-own", "Sources/Broker/Desks/ClientRegistry.swift",
      " && $0.peer.pid != asker", " && asker != 0", "BrokerTests.BrokerConsentTests"),
     ("consent-another-program-now", "Sources/Broker/Fetches/FetchMethods.swift",
      "guard first.strength == .none || first.mayBeStill(now) else {", "guard first.strength == .none || now.text != \"\" else {",

@@ -161,7 +161,8 @@ final class AuditRecorder {
 extension ClientConnection {
     var auditClient: AuditEvent.Client {
         AuditEvent.Client(
-            name: name ?? agent?.name, pid: Int(peer.pid), uid: Int(peer.uid), executable: peer.executable)
+            name: profile.name ?? profile.agent?.name, pid: Int(peer.pid), uid: Int(peer.uid),
+            executable: peer.executable)
     }
 
     /// Of what it does by hand.

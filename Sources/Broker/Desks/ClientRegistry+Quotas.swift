@@ -20,11 +20,11 @@ extension ClientRegistry {
             greatest.noteUnfinishedBytes()
         }
         guard connection.unfinishedCount != nil else {
-            connection.unfinished = nil
+            connection.backlog.unfinished = nil
             return
         }
-        guard connection.unfinished?.number != connection.messageCount else { return }
-        connection.unfinished = UnfinishedMessage(number: connection.messageCount, since: context.now)
+        guard connection.backlog.unfinished?.number != connection.messageCount else { return }
+        connection.backlog.unfinished = UnfinishedMessage(number: connection.messageCount, since: context.now)
         watchSenders()
     }
 
@@ -33,18 +33,18 @@ extension ClientRegistry {
         isWatchingSenders = true
         way.eventually(after: Self.senderInterval) { registry in
             registry.isWatchingSenders = false
-            for connection in registry.connections.values where connection.unfinished != nil {
+            for connection in registry.connections.values where connection.backlog.unfinished != nil {
                 registry.checkSender(connection)
             }
-            if registry.connections.values.contains(where: { $0.unfinished != nil }) { registry.watchSenders() }
+            if registry.connections.values.contains(where: { $0.backlog.unfinished != nil }) { registry.watchSenders() }
         }
     }
 
     private func checkSender(_ connection: ClientConnection) {
-        guard let unfinished = connection.unfinished, let count = connection.unfinishedCount else { return }
+        guard let unfinished = connection.backlog.unfinished, let count = connection.unfinishedCount else { return }
         let limit = Limits.messageTime + .seconds(count / Limits.messageBytesPerSecond)
         guard context.now - unfinished.since > limit else { return }
-        connection.unfinished = nil
+        connection.backlog.unfinished = nil
         context.log.warning("a client does not finish its message", metadata: ["pid": "\(connection.peer.pid)"])
         connection.breakOff(
             "a message was begun and is not complete after \(limit.components.seconds) seconds, in which \(count) bytes of it came"

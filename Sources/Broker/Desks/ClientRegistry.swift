@@ -58,8 +58,6 @@ final class ClientRegistry {
         connections[id]?.complete(call, result)
     }
 
-    func requester(of fetch: RunningFetch) -> Requester? { owner(of: fetch)?.requester }
-
     /// The client that gets the reply.
     func owner(of fetch: RunningFetch) -> ClientConnection? { fetch.owner.flatMap { connections[$0.connection] } }
 
@@ -77,7 +75,7 @@ final class ClientRegistry {
             "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
             "user": change.user?.json, "protectionSpace": change.space?.json,
         ]
-        for connection in connections.values where connection.isInitialized && !connection.isConfined {
+        for connection in connections.values where connection.profile.isInitialized && !connection.isConfined {
             connection.notify(.credentialChanged, params)
         }
     }
@@ -85,14 +83,14 @@ final class ClientRegistry {
     // MARK: Agents
 
     func register(_ params: AgentRegisterParams, _ connection: ClientConnection) throws -> JSON {
-        guard connection.agent == nil else {
+        guard connection.profile.agent == nil else {
             throw RPCError(.invalidRequest, "this connection is an agent already")
         }
-        guard connections.values.count(where: { $0.agent != nil }) < Limits.agents else {
+        guard connections.values.count(where: { $0.profile.agent != nil }) < Limits.agents else {
             throw RPCError(.busy, "There are \(Limits.agents) agents already.")
         }
         lastAgent += 1
-        connection.agent = AgentRegistration(
+        connection.profile.agent = AgentRegistration(
             number: lastAgent, name: params.name.shortened, locale: params.locale?.shortened,
             priority: params.priority, methods: params.methods, maxPending: params.maxPending,
             asksConfirm: params.asksConfirm)
@@ -100,14 +98,25 @@ final class ClientRegistry {
         return ["agentId": .string("a\(lastAgent)")]
     }
 
+    func agent(for challenge: Challenge, after passed: Set<ConnectionID>) -> ClientConnection? {
+        agents(after: passed).first { $0.profile.agent?.covers(challenge.protectionSpace) ?? false }
+    }
+
+    /// Nobody consents to what its own process wants.
+    func confirmer(for fetch: RunningFetch, after passed: Set<ConnectionID>) -> ClientConnection? {
+        let asker = owner(of: fetch)?.peer.pid
+        return agents(after: passed).first { $0.profile.agent?.asksConfirm == true && $0.peer.pid != asker }
+    }
+
+    /// The one that has the question.
+    func agent(of question: PendingQuestion) -> ClientConnection? {
+        if case .agent(let id) = question.place { connections[id] } else { nil }
+    }
+
     /// Those that can be asked, the first one first.
-    func agents(after passed: Set<ConnectionID>) -> [ClientConnection] {
-        let candidates = connections.values.filter { connection in
-            connection.agent != nil && !connection.hasInputEnded && !passed.contains(connection.id)
-        }
-        return candidates.sorted { left, right in
-            (left.agent?.order ?? (0, 0)) < (right.agent?.order ?? (0, 0))
-        }
+    private func agents(after passed: Set<ConnectionID>) -> [ClientConnection] {
+        connections.values.filter { $0.profile.agent != nil && !$0.hasInputEnded && !passed.contains($0.id) }
+            .sorted { ($0.profile.agent?.order ?? (0, 0)) < ($1.profile.agent?.order ?? (0, 0)) }
     }
 }
 

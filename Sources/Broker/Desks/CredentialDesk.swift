@@ -29,7 +29,7 @@ final class CredentialDesk {
         try refuseWhenLocked()
         let id = connection.id
         // When an item expires stands in its secret.
-        let list: @Sendable (Result<[StoredItem], KeyringFailure>) -> Void = way.direct { desk, result in
+        let list: KeyringCompletion<[StoredItem]> = way.direct { desk, result in
             desk.clients.complete(call, of: id, .success(desk.listing(params.pattern, of: id, result)))
         }
         keyring.search(params.pattern, withSecrets: true, completion: list)
@@ -76,7 +76,7 @@ final class CredentialDesk {
             return ["id": .string(CredentialID.session(number).text)]
         }
         let id = connection.id
-        let finish: @Sendable (Result<String, KeyringFailure>) -> Void = way.direct { desk, result in
+        let finish: KeyringCompletion<String> = way.direct { desk, result in
             if case .success = result {
                 desk.fetches.change { $0.noteStored(params.credential, for: params.pattern, of: id.tag) }
             }
@@ -123,7 +123,7 @@ final class CredentialDesk {
             let finish: @Sendable (Result<Int, RPCError>) -> Void = way.direct { desk, result in
                 desk.clients.complete(call, of: id, result.map { ["removed": .integer($0)] })
             }
-            let remove: @Sendable (Result<[StoredItem], KeyringFailure>) -> Void = way.direct { desk, result in
+            let remove: KeyringCompletion<[StoredItem]> = way.direct { desk, result in
                 let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
                 desk.keyring.remove(items.map(\.id), of: pattern, after: count, cause, completion: finish)
             }

@@ -58,7 +58,7 @@ extension KeyringDesk {
     /// All items with these attributes.
     func find(
         _ queries: [[ExactText: ExactText]], withSecrets: Bool,
-        completion: @escaping @Sendable (Result<[KeyringItem], KeyringFailure>) -> Void
+        completion: @escaping KeyringCompletion<[KeyringItem]>
     ) {
         guard mayBeAsked, let port else { return completion(.failure(.notConfigured)) }
         port.search(
@@ -72,7 +72,7 @@ extension KeyringDesk {
     /// All items of the network schema, or those of one server, that say where they belong.
     func search(
         _ pattern: SpacePattern?, withSecrets: Bool = false,
-        completion: @escaping @Sendable (Result<[StoredItem], KeyringFailure>) -> Void
+        completion: @escaping KeyringCompletion<[StoredItem]>
     ) {
         let query = pattern.map(KeyringAttributes.searchQuery) ?? KeyringAttributes.everything
         find([query], withSecrets: withSecrets) { completion($0.map { $0.compactMap { StoredItem($0) } }) }
@@ -87,7 +87,7 @@ extension KeyringDesk {
         completion: @escaping @Sendable (Result<Int, RPCError>) -> Void
     ) {
         guard let name = names.first, let port else { return completion(.success(count)) }
-        let finish: @Sendable (Result<Bool, KeyringFailure>) -> Void = way.callback { desk, result in
+        let finish: KeyringCompletion<Bool> = way.callback { desk, result in
             switch result {
             case .failure(let failure): completion(.failure(RPCError(.keyringUnavailable, failure.text)))
             case .success(let isRemoved):
@@ -107,7 +107,7 @@ extension KeyringDesk {
     func markDefault(
         _ name: String, _ cause: Cause, completion: @escaping @Sendable (Result<JSON, RPCError>) -> Void
     ) {
-        let mark: @Sendable (Result<[StoredItem], KeyringFailure>) -> Void = way.direct { desk, result in
+        let mark: KeyringCompletion<[StoredItem]> = way.direct { desk, result in
             guard let items = try? result.get(), let chosen = items.first(where: { $0.id == name }) else {
                 return completion(.failure(.unknownCredential(.keyring(name))))
             }
@@ -124,7 +124,7 @@ extension KeyringDesk {
     ) {
         guard let change = changes.first, let port else { return completion(.success([:])) }
         let rest = Array(changes.dropFirst())
-        let finish: @Sendable (Result<Void, KeyringFailure>) -> Void = way.callback { desk, result in
+        let finish: KeyringCompletion<Void> = way.callback { desk, result in
             if case .failure(let failure) = result {
                 return completion(.failure(RPCError(.keyringUnavailable, failure.text)))
             }

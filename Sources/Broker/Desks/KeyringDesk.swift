@@ -3,6 +3,8 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
+typealias KeyringCompletion<Value> = @Sendable (Result<Value, KeyringFailure>) -> Void
+
 /// The desk of the stored credentials: look-ups in the keyring and the netrc file for fetches, and what is written into the
 /// keyring. It owns the calls that are under way; nobody but the fetch or client that asked waits for one.
 final class KeyringDesk {
@@ -34,8 +36,7 @@ final class KeyringDesk {
     func lookUp(_ queries: [[ExactText: ExactText]], for fetch: RunningFetch) {
         let number = addLookUp(of: fetch)
         guard let keyring else { return lookUpEnded(.failure(.notConfigured), number) }
-        let finish: @Sendable (Result<[KeyringItem], KeyringFailure>) -> Void =
-            way.callback { $0.lookUpEnded($1, number) }
+        let finish: KeyringCompletion<[KeyringItem]> = way.callback { $0.lookUpEnded($1, number) }
         keyring.search(queries, withSecrets: true) { result in
             guard case .success([]) = result else { return finish(result) }
             // A search that finds nothing does not say whether anything could be kept.
@@ -127,7 +128,7 @@ final class KeyringDesk {
     /// - Parameter completion: called on the broker's executor, with the name of the item.
     func save(
         _ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause,
-        completion: @escaping @Sendable (Result<String, KeyringFailure>) -> Void
+        completion: @escaping KeyringCompletion<String>
     ) {
         guard let keyring = port else { return completion(.failure(.notConfigured)) }
         openChanges += 1

@@ -53,7 +53,7 @@ final class FetchMethods {
         _ json: JSON?, of connection: ClientConnection, inSteps: Bool
     ) throws -> RunningFetch {
         let params = try FetchRunParams(json)
-        let subscription = connection.isSubscribed ? connection.subscription : nil
+        let subscription = connection.isSubscribed ? connection.profile.subscription : nil
         try clients.checkRoom(for: params.heldBytes, of: connection)
         var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
         guard inSteps || params.attachedBody == nil else {
@@ -72,7 +72,7 @@ final class FetchMethods {
             throw error
         }
         session.noteSuspension()
-        plan.givesBodyAgain = connection.subscription?.asksNeedBody ?? false
+        plan.givesBodyAgain = connection.profile.subscription?.asksNeedBody ?? false
         let stream = params.attachedBody.map { bodies.makeStream($0, keepsCopy: !plan.givesBodyAgain, for: connection) }
         if let stream { plan.body = .stream(stream) }
         let (program, subject) = (connection.program.tag, subjectNow(of: connection))

@@ -82,43 +82,36 @@ final class FetchRouter {
     }
 
     private func perform(_ caused: CausedOrder) {
-        let (order, cause) = (caused.order, caused.cause)
-        guard let id = order.fetch else { return performAside(order.command, cause) }
-        guard let fetch = fetches[id] else { return }
-        if order.command.isNextStep { fetch.waitTimer = nil }
-        switch order.command {
-        case .transfer(let request): start(request, for: fetch)
-        case .ask(let challenge, let respondent): desks.questions.ask(challenge, respondent, for: fetch)
-        case .confirm(let request): desks.questions.confirm(request, for: fetch)
-        case .consult(let consultation): desks.questions.consult(consultation, for: fetch)
-        case .lookUp(let queries):
+        let order = caused.order
+        switch (order.command, order.fetch.flatMap { fetches[$0] }) {
+        case (.transfer(let request), let fetch?): start(request, for: fetch)
+        case (.ask(let challenge, let respondent), let fetch?): desks.questions.ask(challenge, respondent, for: fetch)
+        case (.confirm(let request), let fetch?): desks.questions.confirm(request, for: fetch)
+        case (.consult(let consultation), let fetch?): desks.questions.consult(consultation, for: fetch)
+        case (.needBody, let fetch?): desks.questions.askForBody(of: fetch)
+        case (.wait, let fetch?): beginWait(of: fetch)
+        case (.lookUp(let queries), let fetch?):
             beginWait(of: fetch)
             desks.keyring.lookUp(queries, for: fetch)
-        case .readNetrc(let query):
+        case (.readNetrc(let query), let fetch?):
             beginWait(of: fetch)
             desks.keyring.readNetrc(query, for: fetch)
-        case .wait: beginWait(of: fetch)
-        case .needBody: desks.questions.askForBody(of: fetch)
-        case .tell(let event): tell(event, of: fetch)
-        case .finish(let response): complete(fetch, with: response)
-        case .fail(let failure): complete(fetch, with: failure)
-        case .note(let note): audit.record(note, of: fetch)
-        case .judge(let verdict): clients.judge(verdict, of: fetch)
-        case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: performAside(order.command, cause)
-        }
-    }
+        case (.tell(let event), let fetch?): tell(event, of: fetch)
+        case (.finish(let response), let fetch?): complete(fetch, with: response)
+        case (.fail(let failure), let fetch?): complete(fetch, with: failure)
+        case (.note(let note), let fetch?): audit.record(note, of: fetch)
+        case (.judge(let verdict), let fetch?): clients.judge(verdict, of: fetch)
 
-    private func performAside(_ command: FetchTable.Command, _ cause: Cause) {
-        switch command {
-        case .store(let credential, let pattern): desks.keyring.keep(credential, for: pattern, cause)
-        case .remove(let item, let credential): desks.keyring.discard(item, ifStill: credential, cause)
-        case .announce(let change): clients.announce(change, cause)
-        case .closeConnections(let identity): ports.transfers.forget(identity)
-        case .keepTrust(let keys): ports.trust?.keep(keys)
-        case .keepGrants(let standing): ports.grants?.keep(standing)
-        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody, .tell, .finish, .fail, .note,
-            .judge:
-            // These are for a fetch.
+        case (.store(let credential, let pattern), _): desks.keyring.keep(credential, for: pattern, caused.cause)
+        case (.remove(let item, let credential), _): desks.keyring.discard(item, ifStill: credential, caused.cause)
+        case (.announce(let change), _): clients.announce(change, caused.cause)
+        case (.closeConnections(let identity), _): ports.transfers.forget(identity)
+        case (.keepTrust(let keys), _): ports.trust?.keep(keys)
+        case (.keepGrants(let standing), _): ports.grants?.keep(standing)
+
+        case (.transfer, nil), (.ask, nil), (.confirm, nil), (.consult, nil), (.needBody, nil), (.wait, nil),
+            (.lookUp, nil), (.readNetrc, nil), (.tell, nil), (.finish, nil), (.fail, nil), (.note, nil), (.judge, nil):
+            // The fetch is over.
             break
         }
     }
@@ -134,7 +127,7 @@ final class FetchRouter {
         let transfer = ports.transfers.start(request) { [broker = way.broker] outcome in
             broker.assumeIsolated { $0.desks.fetches.transferEnded(outcome, of: id) }
         }
-        fetch.transfer = transfer
+        (fetch.transfer, fetch.waitTimer) = (transfer, nil)
     }
 
     /// The fetch may be over by now: then nobody wants to know any more.
@@ -196,14 +189,4 @@ final class FetchRouter {
 struct CausedOrder {
     let order: FetchTable.Order
     let cause: Cause
-}
-
-extension FetchTable.Command {
-    /// Whether a fetch is at something else from now on.
-    fileprivate var isNextStep: Bool {
-        switch self {
-        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody, .finish, .fail: true
-        case .tell, .note, .judge, .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: false
-        }
-    }
 }

@@ -32,7 +32,7 @@ struct OpenAnswer {
     func isAbout(_ verdict: LoginVerdict) -> Bool { isProxy == (verdict.space.proxyType != nil) }
 }
 
-/// Telling whoever answered what became of it.
+/// Telling how questions ended: whoever answered, and the other agents.
 extension ClientRegistry {
     /// The server, or the proxy, has looked at a login.
     func judge(_ verdict: LoginVerdict, of fetch: RunningFetch) {
@@ -50,5 +50,18 @@ extension ClientRegistry {
                 "challengeId": .string(answer.challengeID), "action": "credential", "by": .string(answer.by),
                 "outcome": .string(outcome.rawValue), "user": user?.json,
             ])
+    }
+
+    /// Other agents can close their windows about the same question.
+    /// - Parameter action: `nil` where nobody has answered.
+    func announceResolution(of question: PendingQuestion, action: String?, by name: String) {
+        guard case .agent(let answerer) = question.place else { return }
+        let params: JSON = [
+            "challengeId": .string(question.id), "action": .string(action ?? "none"), "by": .string(name),
+            "outcome": action == nil ? .string(OpenAnswer.Outcome.abandoned.rawValue) : nil,
+        ]
+        for connection in all where connection.profile.agent != nil && connection.id != answerer {
+            connection.notify(.authResolved, params)
+        }
     }
 }

@@ -1,3 +1,4 @@
+internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
@@ -55,6 +56,13 @@ struct PendingQuestion {
         guard case .client = place else { return .request }
         return challenge.isForHandler ? fetch.params.handler?.delivery ?? .request : fetch.delivery
     }
+
+    func tellCancelled(_ reason: WithdrawalReason, _ connection: ClientConnection) {
+        let params: JSON = [
+            "challengeId": .string(id), "fetchId": .string("\(fetch)"), "reason": .string(reason.rawValue),
+        ]
+        connection.notify(.authCancelled, params)
+    }
 }
 
 extension ConnectionID {
@@ -74,4 +82,22 @@ final class AskedClient {
     var queue = QuestionQueue()
     /// Other questions that it has not answered, by the number of their request.
     var requests: [Int: String] = [:]
+}
+
+/// Why a respondent has no answer to a question.
+enum NoAnswer: String {
+    /// It said `default`: as though it had not been asked.
+    case declined
+    case deadline
+    /// It has ended its connection, or its writing side.
+    case disconnected
+    /// It takes no more questions (`auth/unsubscribe`, `agent/unregister`).
+    case unregistered
+    /// It replied with an error.
+    case failed
+    /// The fetch of the question has ended first.
+    case cancelled
+
+    /// Whether it never answered. Then nothing that is stored is sent (security rule X1).
+    var isSilence: Bool { self != .declined }
 }

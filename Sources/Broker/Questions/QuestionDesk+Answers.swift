@@ -73,7 +73,7 @@ extension QuestionDesk {
         let (answer, program) = (given.answer, fetches[question.fetch]?.program ?? "")
         if given.stopsAsking { stopAsking(for: program, at: connection, answered: id) }
         audit.counters.challengesAnswered += 1
-        if answer == .cancel { notifyCancelled(question, .cancelled, to: connection) }
+        if answer == .cancel { question.tellCancelled(.cancelled, connection) }
         if answer == .useDefault, question.isForAgent { return passOn(id, because: .declined) }
         resolve(id, with: answer, by: question.place.word)
         guard question.isForAgent else { return }
@@ -84,24 +84,11 @@ extension QuestionDesk {
     /// The question is answered.
     func resolve(_ id: String, with answer: ChallengeAnswer, by name: String) {
         guard let question = close(id), let challenge = question.challenge else { return }
-        announceResolution(question, action: answer.action, by: name)
+        clients.announceResolution(of: question, action: answer.action, by: name)
         guard let fetch = fetches[question.fetch] else { return }
-        audit.recordAnswer(answer, to: challenge, for: fetch, by: name, agent(of: question))
+        audit.recordAnswer(answer, to: challenge, for: fetch, by: name, clients.agent(of: question))
         fetch.openAnswer = OpenAnswer(question, challenge, answer)
         fetches.report { $0.answered(answer, for: fetch.id, $1) }
-    }
-
-    /// Other agents can close their windows about the same question.
-    /// - Parameter action: `nil` where nobody has answered.
-    func announceResolution(_ question: PendingQuestion, action: String?, by name: String) {
-        guard case .agent(let answerer) = question.place else { return }
-        let params: JSON = [
-            "challengeId": .string(question.id), "action": .string(action ?? "none"), "by": .string(name),
-            "outcome": action == nil ? .string(OpenAnswer.Outcome.abandoned.rawValue) : nil,
-        ]
-        for connection in clients.all where connection.agent != nil && connection.id != answerer {
-            connection.notify(.authResolved, params)
-        }
     }
 
     // MARK: What an answer says of other questions
@@ -128,7 +115,7 @@ extension QuestionDesk {
             if let challenge = question.challenge {
                 takeBack(question, because: .cancelled)
                 _ = close(question.id)
-                announceResolution(question, action: nil, by: "agent")
+                clients.announceResolution(of: question, action: nil, by: "agent")
                 leaveUnasked(challenge, of: fetch)
             } else {
                 prompts.noteUnasked(program)

@@ -23,17 +23,17 @@ extension QuestionDesk {
     }
 
     private func askAgents(_ challenge: Challenge, for fetch: RunningFetch) {
-        guard let agent = nextAgent(for: challenge, after: []) else {
+        guard let agent = clients.agent(for: challenge, after: []) else {
             return fetches.report { $0.notAsked(fetch.id, because: .noAgent, $1) }
         }
         guard !prompts.isStopped(fetch.program) else { return leaveUnasked(challenge, of: fetch) }
-        guard !isJustCancelled(challenge, for: fetch), mayPrompt(about: challenge, for: fetch), mayAsk(for: fetch)
-        else { return }
+        guard !prompts.isJustCancelled(challenge) else {
+            context.log.info("cancelled as another fetch was a moment ago", metadata: ["fetch": "\(fetch.id)"])
+            audit.recordDenial(.challengeCancelled, fetch.cause, origin: fetch.origin)
+            return fetches.report { $0.answered(.cancel, for: fetch.id, $1) }
+        }
+        guard mayPrompt(about: challenge, for: fetch), mayAsk(for: fetch) else { return }
         put(open(challenge, for: fetch, at: .agent(agent.id)), to: agent)
-    }
-
-    private func nextAgent(for challenge: Challenge, after passed: Set<ConnectionID>) -> ClientConnection? {
-        clients.agents(after: passed).first { $0.agent?.covers(challenge.protectionSpace) ?? false }
     }
 
     private func open(
@@ -85,15 +85,6 @@ extension QuestionDesk {
         return false
     }
 
-    /// Whether the person has cancelled this very question a moment ago. The fetch is then cancelled as well.
-    private func isJustCancelled(_ challenge: Challenge, for fetch: RunningFetch) -> Bool {
-        guard prompts.isJustCancelled(challenge) else { return false }
-        context.log.info("cancelled as another fetch was a moment ago", metadata: ["fetch": "\(fetch.id)"])
-        audit.recordDenial(.challengeCancelled, fetch.cause, origin: fetch.origin)
-        fetches.report { $0.answered(.cancel, for: fetch.id, $1) }
-        return true
-    }
-
     /// Whether an agent may be asked again for this program. The fetch fails otherwise.
     func mayPrompt(about challenge: Challenge, for fetch: RunningFetch) -> Bool {
         guard let wait = prompts.wait(of: fetch.program, before: challenge) else { return true }
@@ -128,14 +119,15 @@ extension QuestionDesk {
             return fetches.cancel(
                 fetch, FetchFailure(.challengeTimedOut, "Nobody came back with the answer to the challenge in time."))
         case .agent(let id):
-            if let next = nextAgent(for: challenge, after: question.passedOn.union([id])) {
+            if let next = clients.agent(for: challenge, after: question.passedOn.union([id])) {
                 return move(question, to: next)
             }
         case .client: break
         }
         guard reason.isSilence else { return resolve(question.id, with: .useDefault, by: question.place.word) }
         guard close(question.id) != nil else { return }
-        announceResolution(question, action: nil, by: reason == .deadline ? "deadline" : question.place.word)
+        clients.announceResolution(
+            of: question, action: nil, by: reason == .deadline ? "deadline" : question.place.word)
         fetches.report { $0.unanswered(fetch.id, $1) }
     }
 
@@ -149,26 +141,13 @@ extension QuestionDesk {
             ? respondent.challenges.settle(question.id) : respondent.challenges.withdraw(question.id)
         guard let pending else { return }
         if let request = pending.request { connection.withdraw(request: request) }
-        if reason == .cancelled || pending.request == nil { notifyCancelled(question, reason, to: connection) }
-    }
-
-    func notifyCancelled(_ question: PendingQuestion, _ reason: WithdrawalReason, to connection: ClientConnection) {
-        connection.notify(
-            .authCancelled,
-            [
-                "challengeId": .string(question.id), "fetchId": .string("\(question.fetch)"),
-                "reason": .string(reason.rawValue),
-            ])
+        if reason == .cancelled || pending.request == nil { question.tellCancelled(reason, connection) }
     }
 
     func recordSilence(
         _ challenge: Challenge, _ question: PendingQuestion, _ fetch: RunningFetch, _ reason: NoAnswer
     ) {
         audit.recordSilence(
-            reason.rawValue, after: challenge, for: fetch, at: question.place.word, agent(of: question))
-    }
-
-    func agent(of question: PendingQuestion) -> ClientConnection? {
-        if case .agent(let id) = question.place { clients[id] } else { nil }
+            reason.rawValue, after: challenge, for: fetch, at: question.place.word, clients.agent(of: question))
     }
 }

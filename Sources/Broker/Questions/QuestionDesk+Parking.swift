@@ -48,22 +48,24 @@ extension QuestionDesk {
     // MARK: Who wants to be asked
 
     func subscribe(_ params: AuthSubscribeParams, _ connection: ClientConnection) -> JSON {
-        connection.subscription = params.subscription(after: connection.subscription?.delivery)
+        connection.profile.subscription = params.subscription(after: connection.profile.subscription?.delivery)
         noteRoom(at: connection.id)
         return [:]
     }
 
     /// Fetches that were started before go on without asking here.
     func unsubscribe(_ connection: ClientConnection) -> JSON {
-        connection.subscription = nil
+        connection.profile.subscription = nil
         leave(connection, because: .unregistered, where: \.isForSubscriber)
         return [:]
     }
 
     /// What an agent was asked is asked elsewhere.
     func unregisterAgent(_ connection: ClientConnection) throws -> JSON {
-        guard let agent = connection.agent else { throw RPCError(.invalidRequest, "this connection is no agent") }
-        connection.agent = nil
+        guard let agent = connection.profile.agent else {
+            throw RPCError(.invalidRequest, "this connection is no agent")
+        }
+        connection.profile.agent = nil
         context.log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
         leave(connection, because: .unregistered, where: \.isForAgent)
         return [:]

@@ -59,5 +59,7 @@ extension QuestionDesk {
 
 extension ClientConnection {
     /// How many questions it takes at once; `nil` without a limit.
-    fileprivate var maxPending: Int? { [subscription?.maxPending, agent?.maxPending].compactMap(\.self).min() }
+    fileprivate var maxPending: Int? {
+        [profile.subscription?.maxPending, profile.agent?.maxPending].compactMap(\.self).min()
+    }
 }

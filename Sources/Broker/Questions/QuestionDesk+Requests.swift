@@ -10,7 +10,7 @@ extension QuestionDesk {
 
     /// Asks an agent whether a program may use a stored credential.
     func confirm(_ request: ConsentRequest, for fetch: RunningFetch) {
-        let agent = nextConfirmer(of: fetch, after: [])
+        let agent = clients.confirmer(for: fetch, after: [])
         if agent == nil {
             context.log.notice(
                 "nobody can be asked for consent: no agent answers auth/confirm", metadata: ["fetch": "\(fetch.id)"])
@@ -22,12 +22,6 @@ extension QuestionDesk {
         let id = RandomText.make128Bits()
         open(.consent(request), id, for: fetch, at: .agent(agent.id))
         put(id, to: agent)
-    }
-
-    /// Nobody consents to what its own process wants.
-    private func nextConfirmer(of fetch: RunningFetch, after passed: Set<ConnectionID>) -> ClientConnection? {
-        let asker = clients.owner(of: fetch)?.peer.pid
-        return clients.agents(after: passed).first { $0.agent?.asksConfirm == true && $0.peer.pid != asker }
     }
 
     func send(_ request: ConsentRequest, _ id: String, of fetch: RunningFetch, to agent: ClientConnection) {
@@ -42,7 +36,7 @@ extension QuestionDesk {
     /// The next agent gets it, with time of its own.
     func passOnConsent(_ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer) {
         let passed = question.place.connection.map { question.passedOn.union([$0]) } ?? question.passedOn
-        guard let next = nextConfirmer(of: fetch, after: passed) else {
+        guard let next = clients.confirmer(for: fetch, after: passed) else {
             return settleConsent(question.id, nil, by: reason == .deadline ? "deadline" : "nobody")
         }
         move(question, to: next)
@@ -53,7 +47,7 @@ extension QuestionDesk {
         guard let question = close(id), case .consent(let request) = question.content,
             let fetch = fetches[question.fetch]
         else { return }
-        audit.recordConsent(consent, request, fetch, by: name, agent(of: question))
+        audit.recordConsent(consent, request, fetch, by: name, clients.agent(of: question))
         if let consent { prompts.note(consent, to: request, of: fetch.program) }
         context.log.info(
             "consent", metadata: ["fetch": "\(fetch.id)", "answer": "\(consent?.rawValue ?? "none")"])

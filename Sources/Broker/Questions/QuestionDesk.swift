@@ -44,7 +44,7 @@ final class QuestionDesk {
     func open(
         _ content: PendingQuestion.Content, _ id: String, for fetch: RunningFetch, at place: PendingQuestion.Place
     ) {
-        fetch.question = id
+        (fetch.question, fetch.waitTimer) = (id, nil)
         pending[id] = PendingQuestion(id: id, fetch: fetch.id, content: content, since: context.now, place: place)
     }
 
@@ -134,7 +134,7 @@ final class QuestionDesk {
         if let challenge = question.challenge {
             takeBack(question, because: .cancelled)
             recordSilence(challenge, question, fetch, .cancelled)
-            for id in question.passedOn { clients[id].map { notifyCancelled(question, .cancelled, to: $0) } }
+            for id in question.passedOn { clients[id].map { question.tellCancelled(.cancelled, $0) } }
         }
         _ = close(question.id)
     }
