@@ -23,9 +23,7 @@ extension Broker {
         }
     }
 
-    private func dispatch(
-        _ call: ConnectionMachine.CallID, _ method: String, _ params: JSON?, from connection: ClientConnection
-    ) {
+    private func dispatch(_ call: CallID, _ method: String, _ params: JSON?, from connection: ClientConnection) {
         do {
             guard !desks.context.isClosing else {
                 throw RPCError(.shuttingDown, "The broker is closing. Connect again in a moment.")
@@ -62,7 +60,7 @@ extension Broker {
 
     /// The result, or `nil` when it comes later.
     private func run(
-        _ method: MethodName, _ params: JSON?, _ call: ConnectionMachine.CallID, from connection: ClientConnection
+        _ method: MethodName, _ params: JSON?, _ call: CallID, from connection: ClientConnection
     ) throws -> JSON? {
         if method.hasNoParams { _ = try Members(params) }
         switch method {

@@ -34,8 +34,7 @@ public actor Broker {
         if let grants { table.restoreGrants(grants.standingGrants()) }
         let suspended = clock.suspended
         makeDesks = { [table] broker in
-            Desks(
-                ports, DeskContext(clock, options, log), table, suspendedBefore: suspended, of: broker)
+            Desks(ports, DeskContext(clock, options, log), table, suspendedBefore: suspended, of: broker)
         }
     }
 

@@ -2,6 +2,8 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
+typealias CallID = ConnectionMachine.CallID
+
 /// One client: its JSON-RPC state, what it said of itself, and what it is waiting for. Belongs to the broker's actor.
 final class ClientConnection {
     let id: ConnectionID
@@ -20,9 +22,7 @@ final class ClientConnection {
     let holdings: Holdings
     var backlog = ConnectionBacklog()
 
-    init(
-        id: ConnectionID, peer: PeerIdentity, link: any ClientLink, program: ClientProgram, _ limits: HoldingLimits
-    ) {
+    init(id: ConnectionID, peer: PeerIdentity, link: any ClientLink, program: ClientProgram, _ limits: HoldingLimits) {
         self.program = program
         holdings = Holdings(of: .connection, limits, within: program.holdings)
         self.id = id
@@ -58,11 +58,11 @@ final class ClientConnection {
 
     var messageCount: Int { machine.messageCount }
 
-    func requestID(of call: ConnectionMachine.CallID) -> RequestID { machine.requestID(of: call) }
+    func requestID(of call: CallID) -> RequestID { machine.requestID(of: call) }
 
     func send(_ bytes: [UInt8]) { link.send(bytes) }
 
-    func complete(_ call: ConnectionMachine.CallID, _ result: Result<JSON, RPCError>) {
+    func complete(_ call: CallID, _ result: Result<JSON, RPCError>) {
         if let bytes = machine.complete(call, result) {
             link.send(bytes)
             // Others are not to take it for room until the link has said how much of it waits.
@@ -133,7 +133,7 @@ final class ClientConnection {
     }
 
     /// Answers `call` with an empty object, and gives the socket away behind that.
-    func handOver(_ call: ConnectionMachine.CallID, to taker: @escaping @Sendable (Int32) -> Void) {
+    func handOver(_ call: CallID, to taker: @escaping @Sendable (Int32) -> Void) {
         guard let bytes = machine.complete(call, .success([:])) else { return }
         link.handOver(after: bytes, to: taker)
     }

@@ -93,12 +93,7 @@ final class AuditRecorder {
 
     /// - Parameter asked: the connection that has the question.
     func recordQuestion(_ challenge: Challenge, for fetch: RunningFetch, to asked: ClientConnection, at place: String) {
-        record(.challengeAsked, fetch.cause, after: challenge.previousFailureCount) { event in
-            event.origin = fetch.origin.text
-            event.space = SpacePattern(challenge.protectionSpace)
-            event.by = place
-            if place == "agent" { event.agent = asked.auditClient }
-        }
+        record(.challengeAsked, challenge, fetch, by: place, place == "agent" ? asked : nil)
     }
 
     /// - Parameter agent: that has answered; `nil` for a client.
@@ -106,13 +101,7 @@ final class AuditRecorder {
         _ answer: ChallengeAnswer, to challenge: Challenge, for fetch: RunningFetch, by name: String,
         _ agent: ClientConnection?
     ) {
-        record(.challengeAnswered, fetch.cause, after: challenge.previousFailureCount) { event in
-            event.origin = fetch.origin.text
-            event.space = SpacePattern(challenge.protectionSpace)
-            event.action = answer.action
-            event.by = name
-            event.agent = agent?.auditClient
-        }
+        record(.challengeAnswered, challenge, fetch, by: name, agent) { $0.action = answer.action }
     }
 
     /// Somebody was asked, and never answered.
@@ -121,12 +110,19 @@ final class AuditRecorder {
         _ reason: String, after challenge: Challenge, for fetch: RunningFetch, at place: String? = nil,
         _ agent: ClientConnection? = nil
     ) {
-        record(.challengeUnanswered, fetch.cause, after: challenge.previousFailureCount) { event in
+        record(.challengeUnanswered, challenge, fetch, by: place, agent) { $0.reason = reason }
+    }
+
+    private func record(
+        _ kind: AuditEvent.Kind, _ challenge: Challenge, _ fetch: RunningFetch, by name: String?,
+        _ agent: ClientConnection?, _ change: (inout AuditEvent) -> Void = { _ in }
+    ) {
+        record(kind, fetch.cause, after: challenge.previousFailureCount) { event in
             event.origin = fetch.origin.text
             event.space = SpacePattern(challenge.protectionSpace)
-            event.reason = reason
-            event.by = place
+            event.by = name
             event.agent = agent?.auditClient
+            change(&event)
         }
     }
 

@@ -68,7 +68,7 @@ final class BodyDesk {
 
     // MARK: Reading
 
-    func read(_ params: FetchReadParams, _ call: ConnectionMachine.CallID, of connection: ClientConnection) throws {
+    func read(_ params: FetchReadParams, _ call: CallID, of connection: ClientConnection) throws {
         if let entry = bodies[connection.id]?[params.fetchID] {
             guard !entry.isBeingRead else { throw RPCError.beingRead }
             return read(params.fetchID, entry.transfer, params.maxBytes, call, of: connection)
@@ -78,14 +78,12 @@ final class BodyDesk {
         else {
             throw noBody(params.fetchID)
         }
-        guard fetch.steps?.read == nil, fetch.steps?.socket == nil else {
-            throw RPCError.beingRead
-        }
+        guard fetch.steps?.read == nil, fetch.steps?.socket == nil else { throw RPCError.beingRead }
         fetch.steps?.read = (call, params.maxBytes)
     }
 
     private func read(
-        _ name: String, _ transfer: TransferID, _ maxBytes: Int, _ call: ConnectionMachine.CallID,
+        _ name: String, _ transfer: TransferID, _ maxBytes: Int, _ call: CallID,
         of connection: ClientConnection
     ) {
         let id = connection.id
@@ -94,7 +92,7 @@ final class BodyDesk {
     }
 
     private func hasRead(
-        _ name: String, _ result: Result<BodyPart, TransferFailure>, _ call: ConnectionMachine.CallID,
+        _ name: String, _ result: Result<BodyPart, TransferFailure>, _ call: CallID,
         of id: ConnectionID
     ) {
         guard let connection = clients[id] else { return }
@@ -132,9 +130,7 @@ final class BodyDesk {
     }
 
     /// From the reply on the connection carries bytes of a body, and nothing else.
-    func attach(
-        _ params: FetchAttachParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws {
+    func attach(_ params: FetchAttachParams, _ call: CallID, from connection: ClientConnection) throws {
         guard let reference = tokens[params.token], let owner = clients[reference.connection],
             TokenScope(owner).admits(connection)
         else {
@@ -188,8 +184,7 @@ final class BodyDesk {
     // MARK: The body of a request
 
     func makeStream(_ body: AttachedBody, keepsCopy: Bool, for connection: ClientConnection) -> RequestStream {
-        let source = transfers.makeSource(
-            size: body.sizeBytes, keepsCopy: keepsCopy, disk: connection.holdings.disk)
+        let source = transfers.makeSource(size: body.sizeBytes, keepsCopy: keepsCopy, disk: connection.holdings.disk)
         return RequestStream(source: source, size: body.sizeBytes)
     }
 

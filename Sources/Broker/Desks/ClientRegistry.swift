@@ -27,9 +27,7 @@ final class ClientRegistry {
     var all: Dictionary<ConnectionID, ClientConnection>.Values { connections.values }
 
     /// - Parameter left: the program of this process, where it has no connection and still uses something.
-    func open(
-        _ link: any ClientLink, peer: PeerIdentity, left: @autoclosure () -> ClientProgram?
-    ) -> ConnectionID {
+    func open(_ link: any ClientLink, peer: PeerIdentity, left: @autoclosure () -> ClientProgram?) -> ConnectionID {
         lastConnection += 1
         let id = ConnectionID(value: lastConnection)
         let tag = ProgramTag(value: lastConnection)
@@ -54,7 +52,7 @@ final class ClientRegistry {
     }
 
     /// Answers a call of a connection that may have ended meanwhile.
-    func complete(_ call: ConnectionMachine.CallID, of id: ConnectionID, _ result: Result<JSON, RPCError>) {
+    func complete(_ call: CallID, of id: ConnectionID, _ result: Result<JSON, RPCError>) {
         connections[id]?.complete(call, result)
     }
 

@@ -5,18 +5,14 @@ internal import WatchwordProtocol
 
 /// `credential/get`: for programs that log in by themselves, where the configuration says so.
 extension CredentialDesk {
-    func handOut(
-        _ params: CredentialGetParams, _ call: ConnectionMachine.CallID, to connection: ClientConnection
-    ) throws {
+    func handOut(_ params: CredentialGetParams, _ call: CallID, to connection: ClientConnection) throws {
         try refuseWhenLocked()
         try checkHandOut(of: params.pattern, to: connection)
         let id = connection.id
         if let credential = fetches.table.sessionCredential(for: params, of: id.tag, now: context.now) {
             return finishHandOut(credential, from: .session, params, call, to: id)
         }
-        guard keyring.mayBeAsked else {
-            return finishHandOut(nil, from: .keyring, params, call, to: id)
-        }
+        guard keyring.mayBeAsked else { return finishHandOut(nil, from: .keyring, params, call, to: id) }
         let mark = fetches.table.forgetMark
         keyring.find(
             fetches.table.keyringQueries(for: params.pattern), withSecrets: true,
@@ -27,7 +23,7 @@ extension CredentialDesk {
     /// process may have become another program.
     private func handOut(
         _ result: Result<[KeyringItem], KeyringFailure>, since mark: ForgetMark, _ params: CredentialGetParams,
-        _ call: ConnectionMachine.CallID, to id: ConnectionID
+        _ call: CallID, to id: ConnectionID
     ) {
         guard let connection = clients[id] else { return }
         do {
@@ -75,7 +71,7 @@ extension CredentialDesk {
 
     private func finishHandOut(
         _ credential: LoginCredential?, from source: CredentialSource, _ params: CredentialGetParams,
-        _ call: ConnectionMachine.CallID, to id: ConnectionID
+        _ call: CallID, to id: ConnectionID
     ) {
         guard let connection = clients[id] else { return }
         guard let credential else {

@@ -23,9 +23,7 @@ final class CredentialDesk {
         (self.keyring, self.fetches, self.way) = (keyring, fetches, way)
     }
 
-    func list(
-        _ params: CredentialListParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws {
+    func list(_ params: CredentialListParams, _ call: CallID, from connection: ClientConnection) throws {
         try refuseWhenLocked()
         let id = connection.id
         // When an item expires stands in its secret.
@@ -58,9 +56,7 @@ final class CredentialDesk {
         return ["credentials": .array(all.map(\.json)), "keyring": keyring.status]
     }
 
-    func store(
-        _ params: CredentialStoreParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws -> JSON? {
+    func store(_ params: CredentialStoreParams, _ call: CallID, from connection: ClientConnection) throws -> JSON? {
         try refuseWhenLocked()
         guard params.credential.persistence == .permanent else {
             guard params.credential.secret.isLocked else {
@@ -87,9 +83,7 @@ final class CredentialDesk {
         return nil
     }
 
-    func forget(
-        _ params: CredentialForgetParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws -> JSON? {
+    func forget(_ params: CredentialForgetParams, _ call: CallID, from connection: ClientConnection) throws -> JSON? {
         try refuseWhenLocked()
         switch params {
         case .id(.session(let number)):
@@ -132,9 +126,7 @@ final class CredentialDesk {
         }
     }
 
-    func setDefault(
-        _ params: CredentialReference, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws -> JSON? {
+    func setDefault(_ params: CredentialReference, _ call: CallID, from connection: ClientConnection) throws -> JSON? {
         try refuseWhenLocked()
         switch params.id {
         case .session(let number):
@@ -201,9 +193,7 @@ final class CredentialDesk {
 
     // MARK: Grants
 
-    func revokeGrants(
-        _ params: GrantRevokeParams, _ call: ConnectionMachine.CallID, from connection: ClientConnection
-    ) throws -> JSON? {
+    func revokeGrants(_ params: GrantRevokeParams, _ call: CallID, from connection: ClientConnection) throws -> JSON? {
         let cause = connection.cause
         let (count, orders) = fetches.change { $0.revokeGrants(number: params.id, subject: params.subject) }
         context.log.notice("grants revoked", metadata: ["removed": "\(count)"])
@@ -215,7 +205,7 @@ final class CredentialDesk {
     /// What was taken away must not come back with the next broker: the reply waits until that is written.
     /// - Returns: `result`, where nothing is written.
     func answer(
-        _ call: ConnectionMachine.CallID, _ result: JSON, of connection: ClientConnection,
+        _ call: CallID, _ result: JSON, of connection: ClientConnection,
         whenKeptBy port: (any LastingPort)?
     ) -> JSON? {
         guard let port else { return result }

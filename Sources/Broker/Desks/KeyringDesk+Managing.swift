@@ -20,7 +20,7 @@ extension KeyringDesk {
     }
 
     /// `keyring/status`: asks the keyring how it is, and tells what it said.
-    func check(_ call: ConnectionMachine.CallID, from connection: ClientConnection) {
+    func check(_ call: CallID, from connection: ClientConnection) {
         guard let port else { return connection.complete(call, .success(status)) }
         let id = connection.id
         port.check(
@@ -31,7 +31,7 @@ extension KeyringDesk {
     }
 
     /// `keyring/unlock`. The keyring may show a window of its own: there is time for a person.
-    func unlock(_ call: ConnectionMachine.CallID, from connection: ClientConnection) throws {
+    func unlock(_ call: CallID, from connection: ClientConnection) throws {
         guard let port else { throw RPCError(.keyringUnavailable, KeyringFailure.notConfigured.text) }
         let id = connection.id
         port.unlock(
@@ -104,9 +104,7 @@ extension KeyringDesk {
     }
 
     /// Takes the mark from the others of the same space, and gives it to this one.
-    func markDefault(
-        _ name: String, _ cause: Cause, completion: @escaping @Sendable (Result<JSON, RPCError>) -> Void
-    ) {
+    func markDefault(_ name: String, _ cause: Cause, completion: @escaping @Sendable (Result<JSON, RPCError>) -> Void) {
         let mark: KeyringCompletion<[StoredItem]> = way.direct { desk, result in
             guard let items = try? result.get(), let chosen = items.first(where: { $0.id == name }) else {
                 return completion(.failure(.unknownCredential(.keyring(name))))

@@ -119,8 +119,7 @@ final class KeyringDesk {
             clients.announce(CredentialChange(.forgotten, nil, user: user, source: .keyring), cause)
         case .success(false): break
         case .failure(let failure):
-            context.log.warning(
-                "a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
+            context.log.warning("a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
         }
     }
 

@@ -56,7 +56,7 @@ struct FetchSteps {
     /// A second connection that waits for the body; the descriptor is the broker's.
     var socket: Int32?
     /// A `fetch/read` that waits for it.
-    var read: (call: ConnectionMachine.CallID, maxBytes: Int)?
+    var read: (call: CallID, maxBytes: Int)?
 }
 
 /// The fetch that an attach token stands for.

@@ -15,9 +15,7 @@ struct WayBack<Desk: AnyObject>: Sendable {
     }
 
     /// A function for a port to call from any thread; `action` runs in a later turn.
-    func callback<Value: Sendable>(
-        _ action: @escaping @Sendable (Desk, Value) -> Void
-    ) -> @Sendable (Value) -> Void {
+    func callback<Value: Sendable>(_ action: @escaping @Sendable (Desk, Value) -> Void) -> @Sendable (Value) -> Void {
         { [broker, desk] value in broker.loop.post { broker.assumeIsolated { action(desk($0), value) } } }
     }
 
@@ -27,9 +25,7 @@ struct WayBack<Desk: AnyObject>: Sendable {
     }
 
     /// As `callback`, for a port that keeps the function for good, but does nothing once the broker is gone.
-    func observer<Value: Sendable>(
-        _ action: @escaping @Sendable (Desk, Value) -> Void
-    ) -> @Sendable (Value) -> Void {
+    func observer<Value: Sendable>(_ action: @escaping @Sendable (Desk, Value) -> Void) -> @Sendable (Value) -> Void {
         { [weak broker, desk] value in
             guard let broker else { return }
             broker.loop.post { broker.assumeIsolated { action(desk($0), value) } }
@@ -45,4 +41,17 @@ struct WayBack<Desk: AnyObject>: Sendable {
     func eventually(after duration: Duration, _ action: @escaping @Sendable (Desk) -> Void) {
         _ = clock.schedule(after: duration) { [broker, desk] in broker.assumeIsolated { action(desk($0)) } }
     }
+}
+
+/// Does something once, after a while, unless it is cancelled or dropped before.
+final class DeadlineTimer {
+    private let action: any ScheduledAction
+
+    init(after duration: Duration, _ clock: any BrokerClock, _ action: @escaping @Sendable () -> Void) {
+        self.action = clock.schedule(after: duration, action)
+    }
+
+    deinit { action.cancel() }
+
+    func cancel() { action.cancel() }
 }

@@ -21,9 +21,7 @@ final class FetchMethods {
     }
 
     /// `fetch/run`: the reply comes with the response.
-    func run(
-        _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
-    ) throws {
+    func run(_ call: CallID, _ json: JSON?, from connection: ClientConnection) throws {
         if let resume = try FetchResumeParams(json) { return try questions.resume(call, resume, from: connection) }
         let fetch = try makeFetch(json, of: connection, inSteps: false)
         fetch.owner = RunningFetch.Owner(
@@ -33,9 +31,7 @@ final class FetchMethods {
     }
 
     /// `fetch/start`: the reply comes at once, and notifications follow.
-    func start(
-        _ call: ConnectionMachine.CallID, _ json: JSON?, from connection: ClientConnection
-    ) throws {
+    func start(_ call: CallID, _ json: JSON?, from connection: ClientConnection) throws {
         guard connection.holdings.bodies.heldCount + connection.fetches.count < Limits.openBodies else {
             throw RPCError(.busy, "This connection has \(Limits.openBodies) fetches in steps. Finish some first.")
         }
@@ -49,9 +45,7 @@ final class FetchMethods {
         fetches.report { $0.start(fetch.id, $1) }
     }
 
-    private func makeFetch(
-        _ json: JSON?, of connection: ClientConnection, inSteps: Bool
-    ) throws -> RunningFetch {
+    private func makeFetch(_ json: JSON?, of connection: ClientConnection, inSteps: Bool) throws -> RunningFetch {
         let params = try FetchRunParams(json)
         let subscription = connection.isSubscribed ? connection.profile.subscription : nil
         try clients.checkRoom(for: params.heldBytes, of: connection)

@@ -77,8 +77,7 @@ extension FetchRouter {
     func tell(_ event: FetchEvent, of fetch: RunningFetch) {
         switch event {
         case .redirected(let status, let from, let to) where fetch.params.notify.contains(.redirect):
-            notify(
-                .fetchRedirect, ["status": .integer(status), "from": .string(from), "to": .string(to)], of: fetch)
+            notify(.fetchRedirect, ["status": .integer(status), "from": .string(from), "to": .string(to)], of: fetch)
         case .responded(let status, let headers) where fetch.params.notify.contains(.headers) && fetch.steps == nil:
             notify(.fetchHeaders, ["status": .integer(status), "headers": headers.json], of: fetch)
         case .waiting(let wait) where fetch.params.notify.contains(.waiting):

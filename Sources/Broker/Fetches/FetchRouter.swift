@@ -167,9 +167,7 @@ final class FetchRouter {
     // MARK: Cancelling
 
     /// The fetch ends with `failure`, -32800 if nothing else is said. What it waits for is withdrawn first.
-    func cancel(
-        _ fetch: RunningFetch, _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
-    ) {
+    func cancel(_ fetch: RunningFetch, _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")) {
         cancel([fetch], failure)
     }
 

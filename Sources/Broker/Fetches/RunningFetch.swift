@@ -7,7 +7,7 @@ final class RunningFetch {
     struct Owner {
         let connection: ConnectionID
         /// `nil` for a fetch in steps: its call was answered at once.
-        let call: ConnectionMachine.CallID?
+        let call: CallID?
         let requestID: RequestID
     }
 
@@ -46,9 +46,7 @@ final class RunningFetch {
     /// Of what happens for it.
     var cause: Cause { Cause(client: client, fetchID: "\(id)") }
 
-    init(
-        id: FetchID, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration
-    ) {
+    init(id: FetchID, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration) {
         self.id = id
         self.params = params
         heldBytes = params.heldBytes

@@ -36,9 +36,7 @@ extension QuestionDesk {
         put(open(challenge, for: fetch, at: .agent(agent.id)), to: agent)
     }
 
-    private func open(
-        _ challenge: Challenge, for fetch: RunningFetch, at place: PendingQuestion.Place
-    ) -> String {
+    private func open(_ challenge: Challenge, for fetch: RunningFetch, at place: PendingQuestion.Place) -> String {
         clients.tellOutcome(.superseded, of: fetch)
         audit.counters.challengesAsked += 1
         context.log.info(
@@ -106,9 +104,7 @@ extension QuestionDesk {
 
     // MARK: Taking challenges back
 
-    func passOn(
-        _ challenge: Challenge, _ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer
-    ) {
+    func passOn(_ challenge: Challenge, _ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer) {
         if reason.isSilence {
             takeBack(question, because: .deadline)
             recordSilence(challenge, question, fetch, reason)
@@ -144,9 +140,7 @@ extension QuestionDesk {
         if reason == .cancelled || pending.request == nil { question.tellCancelled(reason, connection) }
     }
 
-    func recordSilence(
-        _ challenge: Challenge, _ question: PendingQuestion, _ fetch: RunningFetch, _ reason: NoAnswer
-    ) {
+    func recordSilence(_ challenge: Challenge, _ question: PendingQuestion, _ fetch: RunningFetch, _ reason: NoAnswer) {
         audit.recordSilence(
             reason.rawValue, after: challenge, for: fetch, at: question.place.word, clients.agent(of: question))
     }

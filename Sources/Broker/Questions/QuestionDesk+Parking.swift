@@ -21,9 +21,7 @@ extension QuestionDesk {
     }
 
     /// The second half: whoever brings it gets the result.
-    func resume(
-        _ call: ConnectionMachine.CallID, _ params: FetchResumeParams, from connection: ClientConnection
-    ) throws {
+    func resume(_ call: CallID, _ params: FetchResumeParams, from connection: ClientConnection) throws {
         guard let entry = parked[params.resume], entry.isFor(connection),
             let question = self[entry.params.challengeID], let fetch = fetches[question.fetch]
         else {

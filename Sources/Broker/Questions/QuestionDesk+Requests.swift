@@ -49,8 +49,7 @@ extension QuestionDesk {
         else { return }
         audit.recordConsent(consent, request, fetch, by: name, clients.agent(of: question))
         if let consent { prompts.note(consent, to: request, of: fetch.program) }
-        context.log.info(
-            "consent", metadata: ["fetch": "\(fetch.id)", "answer": "\(consent?.rawValue ?? "none")"])
+        context.log.info("consent", metadata: ["fetch": "\(fetch.id)", "answer": "\(consent?.rawValue ?? "none")"])
         fetches.report { $0.confirmed(consent, for: fetch.id, $1) }
     }
 
@@ -146,9 +145,7 @@ extension QuestionDesk {
         passOn(question.id, because: .failed)
     }
 
-    private func answer(
-        _ reply: ConnectionMachine.Reply, to consultation: Consultation, _ id: FetchID
-    ) -> Bool? {
+    private func answer(_ reply: ConnectionMachine.Reply, to consultation: Consultation, _ id: FetchID) -> Bool? {
         switch reply {
         case .result(let json):
             let member = if case .approveRedirect = consultation { "approve" } else { "answer" }
