@@ -55,23 +55,23 @@ import WatchwordProtocol
     @Test func aCancelIsRememberedForAMoment() {
         var cancels = RecentCancels()
         let challenge = Challenge.about("r")
-        #expect(!cancels.covers(challenge, now: .zero))
+        #expect(!cancels.covers(challenge, of: "exe:/a", now: .zero))
         cancels.note(challenge, now: .zero)
-        #expect(cancels.covers(challenge, now: Limits.cancelMemory - .milliseconds(1)))
-        #expect(!cancels.covers(challenge, now: Limits.cancelMemory))
-        #expect(!cancels.covers(.about("other"), now: .zero))
+        #expect(cancels.covers(challenge, of: "exe:/a", now: Limits.cancelMemory - .milliseconds(1)))
+        #expect(!cancels.covers(challenge, of: "exe:/a", now: Limits.cancelMemory))
+        #expect(!cancels.covers(.about("other"), of: "exe:/a", now: .zero))
     }
 
     @Test func whatIsRememberedIsBounded() {
         var cancels = RecentCancels()
         for number in 0...Limits.recentCancels { cancels.note(.about("\(number)"), now: .zero) }
-        #expect(!cancels.covers(.about("0"), now: .zero))
-        #expect(cancels.covers(.about("\(Limits.recentCancels)"), now: .zero))
+        #expect(!cancels.covers(.about("0"), of: "exe:/a", now: .zero))
+        #expect(cancels.covers(.about("\(Limits.recentCancels)"), of: "exe:/a", now: .zero))
     }
 }
 
 extension Challenge {
-    fileprivate static func about(_ realm: ExactText) -> Challenge {
+    static func about(_ realm: ExactText) -> Challenge {
         Challenge(
             protectionSpace: here.space(realm: realm, .httpBasic), offers: [], proposedCredential: nil,
             previousFailureCount: 0, persistenceAllowed: [.none], failureResponse: nil, error: nil, url: "http://h/",

@@ -31,6 +31,23 @@ import WatchwordProtocol
         #expect(stopped.listing(now: .zero).count == Limits.stoppedPrograms)
     }
 
+    @Test func takingItBackEndsTheCancelsForThisProgramAlone() {
+        var rules = PromptRules()
+        let challenge = Challenge.about("r")
+        rules.cancels.note(challenge, now: .zero)
+        _ = rules.stopped.stop("exe:/a", now: .zero)
+        _ = rules.stopped.stop("exe:/b", now: .zero)
+        #expect(rules.resume("exe:/a") == ["exe:/a"])
+        #expect(!rules.cancels.covers(challenge, of: "exe:/a", now: .zero))
+        #expect(rules.cancels.covers(challenge, of: "exe:/b", now: .zero))
+        // One that comes later counts for both again.
+        rules.cancels.note(challenge, now: .zero)
+        #expect(rules.cancels.covers(challenge, of: "exe:/a", now: .zero))
+        #expect(rules.resume(nil) == ["exe:/b"])
+        #expect(!rules.cancels.covers(challenge, of: "exe:/b", now: .zero))
+        #expect(rules.cancels.covers(challenge, of: "exe:/a", now: .zero))
+    }
+
     @Test func takingItBackEndsTheDelaysThatLedToIt() {
         var rules = PromptRules()
         let site = PromptLimiter.Site(here.space(realm: "r", .httpBasic))

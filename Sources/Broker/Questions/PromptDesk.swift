@@ -15,7 +15,9 @@ final class PromptDesk {
     /// Whether a person wants to be asked nothing for this program.
     func isStopped(_ program: String) -> Bool { rules.stopped.contains(program) }
 
-    func isJustCancelled(_ challenge: Challenge) -> Bool { rules.cancels.covers(challenge, now: context.now) }
+    func isJustCancelled(_ challenge: Challenge, for program: String) -> Bool {
+        rules.cancels.covers(challenge, of: program, now: context.now)
+    }
 
     /// How long the program has to wait before it may ask; `nil` where it may.
     func wait(of program: String, before challenge: Challenge) -> Duration? {

@@ -27,7 +27,7 @@ extension QuestionDesk {
             return fetches.report { $0.notAsked(fetch.id, because: .noAgent, $1) }
         }
         guard !prompts.isStopped(fetch.program) else { return leaveUnasked(challenge, of: fetch) }
-        guard !prompts.isJustCancelled(challenge) else {
+        guard !prompts.isJustCancelled(challenge, for: fetch.program) else {
             context.log.info("cancelled as another fetch was a moment ago", metadata: ["fetch": "\(fetch.id)"])
             audit.recordDenial(.challengeCancelled, fetch.cause, origin: fetch.origin)
             return fetches.report { $0.answered(.cancel, for: fetch.id, $1) }

@@ -21,18 +21,30 @@ public struct RecentCancels: Sendable {
         }
     }
 
-    private var ends: [Subject: Duration] = [:]
+    private struct Cancel {
+        let end: Duration
+        /// The programs that were let ask again since.
+        var resumed: Set<String> = []
+    }
+
+    private var cancels: [Subject: Cancel] = [:]
 
     public init() {}
 
     public mutating func note(_ challenge: Challenge, now: Duration) {
-        ends = ends.filter { $0.value > now }
+        cancels = cancels.filter { $0.value.end > now }
         // Rather asked once more than kept without a limit.
-        if ends.count >= Limits.recentCancels { ends = [:] }
-        ends[Subject(challenge)] = now + Limits.cancelMemory
+        if cancels.count >= Limits.recentCancels { cancels = [:] }
+        cancels[Subject(challenge)] = Cancel(end: now + Limits.cancelMemory)
     }
 
-    public func covers(_ challenge: Challenge, now: Duration) -> Bool {
-        ends[Subject(challenge)].map { now < $0 } ?? false
+    /// - Parameter program: as `WatchwordProtocol.Subject.text` has it.
+    public func covers(_ challenge: Challenge, of program: String, now: Duration) -> Bool {
+        cancels[Subject(challenge)].map { now < $0.end && !$0.resumed.contains(program) } ?? false
+    }
+
+    /// What was cancelled until now counts for the other programs only.
+    public mutating func resume(_ program: String) {
+        for subject in cancels.keys { cancels[subject]?.resumed.insert(program) }
     }
 }

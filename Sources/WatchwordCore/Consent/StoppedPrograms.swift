@@ -54,15 +54,14 @@ public struct PromptRules: Sendable {
     public init() {}
 
     /// Takes back that a program, or all where it is `nil`, is asked nothing any more, with the delays and cancels that led to
-    /// that.
-    /// Returns those for which it was said.
+    /// that. For other programs these stay. Returns those for which it was said.
     public mutating func resume(_ program: String?) -> [String] {
         let resumed = stopped.resume(program)
         for program in resumed {
             challenges.forget(program)
             consents.forget(program)
+            cancels.resume(program)
         }
-        if !resumed.isEmpty { cancels = RecentCancels() }
         return resumed
     }
 }
