@@ -93,6 +93,31 @@ import WatchwordProtocol
         #expect(run.authorizations == [basic("bob", "own")] && run.challenges[0].previousFailureCount == 1)
     }
 
+    @Test func whatIsRefusedInSeveralRealmsIsSentInNone() throws {
+        let realms = ("WWW-Authenticate", "Basic realm=\"a\", Basic realm=\"b\"")
+        var run = try run("https://h/")
+        run.respond(401, realms)
+        #expect(run.challenges[0].previousFailureCount == 1)
+        run.answer(.reject)
+        #expect(run.challenges.count == 2 && run.authorizations == [basic("bob", "own")])
+
+        var many = TableRun()
+        let ids = try (0..<3).map { number in
+            try many.fetch("https://h/\(number)", client: number) {
+                $0.credential = login("bob", "wrong")
+                $0.preemption = .always
+                $0.interaction = .none
+            }
+        }
+        for _ in 0..<9 {
+            for id in ids where many.results[id] == nil && many.request(id) != nil {
+                let isFirst = many.results.isEmpty && many.sent.count == 1
+                many.respond(id, 401, isFirst ? realms : ("WWW-Authenticate", "Basic realm=\"b\""))
+            }
+        }
+        #expect(many.sent == [basic("bob", "wrong")])
+    }
+
     @Test func anotherSchemeGetsItAfterAll() throws {
         var run = try run("https://h/")
         run.challengeDigest(nonce: "n")

@@ -84,6 +84,17 @@ extension Attempt {
         attempt.space = named.protectionSpace(at: challenger)
         return attempt
     }
+
+    /// The same for the other realms of a server that asks for this very scheme in several: it was refused for each of them.
+    func inOtherRealms(of offers: OfferList) -> [Attempt] {
+        guard isUnasked else { return [] }
+        return offers.answerable.filter { $0.scheme == challenge.scheme && $0.realm != challenge.realm }.map { other in
+            var attempt = self
+            attempt.challenge = other
+            attempt.space = other.protectionSpace(at: challenger)
+            return attempt
+        }
+    }
 }
 
 extension Attempt {

@@ -15,7 +15,12 @@ extension LoginResolution {
             return context.turns.endTrial(by: intent.id, in: sent)
         }
         context.turns.endTrial(by: intent.id, in: sent, .refused)
-        search.situation[challenger].noteRefusal(of: attempt)
+        let others = attempt.inOtherRealms(of: offers)
+        search.situation[challenger].noteRefusal(of: attempt, andOf: others)
+        for other in others {
+            context.refusals.note(
+                attempt.credential, attempt.source, in: search.situation.turnKey(for: other.space, .own, context))
+        }
         search.situation.note(.credentialRefused, attempt, &context)
         search.situation.judge(attempt.space, attempt.credential.shownUser, isAccepted: false, &context)
         let login = ConnectionMarks.Login(attempt)

@@ -53,9 +53,10 @@ struct TargetRecord: Sendable, Equatable {
 
     var lastRefused: Attempt? { refused.last }
 
-    mutating func noteRefusal(of attempt: Attempt) {
+    /// - Parameter others: the same one, where it was refused in several realms at once.
+    mutating func noteRefusal(of attempt: Attempt, andOf others: [Attempt] = []) {
         failures += 1
-        refused.append(attempt)
+        refused += others + [attempt]
     }
 
     /// An answer that was refused before it was sent (semantics rule 9).
