@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import requests
 
 from rig.client_sites import BINARY, LARGE
 from rig.clients import CLIENTS, run, site  # noqa: F401
+from rig.languages import built
 from rig.scripted import response
 from rig.tls import TlsServer
 
@@ -25,6 +27,8 @@ from watchword.httpx_transport import AsyncWatchwordTransport, InsecureRedirect,
 from watchword.keyring_backend import PasswordNotHandedOut, WatchwordKeyring  # noqa: E402
 from watchword.requests_adapter import WatchwordAdapter  # noqa: E402
 from watchword import requests_adapter  # noqa: E402
+
+PROGRAMS = pathlib.Path(__file__).with_name("programs")
 
 
 def mounted(site, answer=None, **params):
@@ -181,6 +185,57 @@ def test_no_redirect_leads_from_https_to_http_after_a_login(stage, site, certifi
     with httpx.Client(transport=WatchwordTransport(site.log_in, site.broker_path, tls=tls), follow_redirects=True) as client:
         with pytest.raises(InsecureRedirect, match="other than https"):
             client.get(server.url)
+    assert site.seen == []
+
+
+@pytest.fixture
+def detour(stage, site, certificates):
+    """A server over https whose login leads to a page of its own, and that one to plain http."""
+    def answer(request):
+        if request.target == "/next":
+            return response(302, b"", f"Location: {site.url}/open")
+        if request.authorization:
+            return response(302, b"", "Location: /next")
+        return response(401, b"", 'WWW-Authenticate: Basic realm="Staff"')
+
+    server = stage.server(TlsServer(certificates, "self-signed", handler=answer))
+    stage.allow(site.password, server)
+    return server
+
+
+def test_go_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(site, detour, tmp_path, tmp_path_factory):
+    language = built("go", tmp_path_factory)
+    (language.folder / "redirects").mkdir()
+    shutil.copy(PROGRAMS / "redirects.go", language.folder / "redirects" / "main.go")
+    language.tool("go", "build", "-o", "redirects/built", "./redirects")
+    login = tmp_path / "login"
+    login.touch(mode=0o600)
+    login.write_text(f"bob\n{site.password}\n")
+    pin = pinned(detour, site)["pin"]["spkiSha256"]
+    done = language.run(detour.url, site.broker_path, login, ["redirects/built", pin])
+    assert done.stdout.decode().split("\n") == ["http 200", "refused", ""], done.stderr.decode()
+    assert len(site.seen) == 1
+
+
+def test_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(site, detour):
+    server, tls = detour, pinned(detour, site)
+    with mounted(site, site.log_in, tls=tls) as session:
+        # Without a login on the way it is followed.
+        assert session.get(f"{server.url}/next").ok and site.seen
+        site.seen.clear()
+        with pytest.raises(requests_adapter.InsecureRedirect, match="other than https"):
+            session.get(f"{server.url}/staff/page", headers={"X-Private": "1"})
+    with httpx.Client(transport=WatchwordTransport(site.log_in, site.broker_path, tls=tls), follow_redirects=True) as client:
+        with pytest.raises(InsecureRedirect, match="other than https"):
+            client.get(f"{server.url}/staff/page")
+
+    async def fetch():
+        transport = AsyncWatchwordTransport(site.log_in, site.broker_path, tls=tls)
+        async with httpx.AsyncClient(transport=transport, follow_redirects=True) as client:
+            await client.get(f"{server.url}/staff/page")
+
+    with pytest.raises(InsecureRedirect, match="other than https"):
+        asyncio.run(fetch())
     assert site.seen == []
 
 

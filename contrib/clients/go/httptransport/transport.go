@@ -5,6 +5,7 @@ package httptransport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,20 +63,32 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response := made(request, stream)
-	if !isInsecure(request, response) {
+	location, err := response.Location()
+	if err != nil || request.URL.Scheme != "https" || response.StatusCode/100 != 3 {
 		return response, nil
 	}
 	// Whether there was a log-in is known at the end.
 	defer stream.Body.Close()
 	rest, err := io.ReadAll(stream.Body)
-	if err == nil && stream.Completed().Auth != nil {
-		err = ErrInsecureRedirect
-	}
 	if err != nil {
 		return nil, err
 	}
+	if stream.Completed().Auth != nil || followsLogin(request) {
+		if location.Scheme != "https" {
+			return nil, ErrInsecureRedirect
+		}
+		response.Request = request.WithContext(context.WithValue(request.Context(), loggedIn{}, true))
+	}
 	response.Body = io.NopCloser(bytes.NewReader(rest))
 	return response, nil
+}
+
+// loggedIn marks the request of a redirect at or before which there was a log-in: the broker sees each request of a chain by itself.
+type loggedIn struct{}
+
+func followsLogin(request *http.Request) bool {
+	previous := request.Response
+	return previous != nil && previous.Request != nil && previous.Request.Context().Value(loggedIn{}) != nil
 }
 
 func credential(request *http.Request) (*watchword.Credential, error) {
@@ -119,11 +132,6 @@ func made(request *http.Request, stream *watchword.Stream) *http.Response {
 		response.ContentLength = *stream.BodyBytes
 	}
 	return response
-}
-
-func isInsecure(request *http.Request, response *http.Response) bool {
-	location, err := response.Location()
-	return err == nil && request.URL.Scheme == "https" && location.Scheme == "http" && response.StatusCode/100 == 3
 }
 
 var _ http.RoundTripper = (*Transport)(nil)

@@ -5,7 +5,7 @@ import math
 import os
 import re
 import threading
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, MutableMapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from . import _wire
@@ -17,6 +17,8 @@ from .client import Stream, Watchword
 _OF_THE_BROKER = {
     "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade"}
+#: In what a library hands from a request to the one that a redirect leads to: there was a login on the way.
+_LOGGED_IN = "watchword.loggedIn"
 TIMEOUTS = {"timedOut", "challengeTimedOut"}
 
 
@@ -71,38 +73,45 @@ def tls(cert: Any) -> Dict[str, Any]:
 
 
 def insecure_target(url: str, status: int, headers: Iterable[Tuple[str, str]]) -> Optional[str]:
-    """The `Location` of a response that may lead from https to anything else. Whether that is refused depends on a login: see
-    `refuse`.
+    """The `Location` of a response that may lead from https to anything else. Whether that is refused depends on a login.
 
     The libraries that follow it strip and decode characters before they parse it (`ht%74p:`), so only what keeps to https
     however it is read passes: the scheme itself, or a reference without a scheme (RFC 3986 sections 4.1 and 4.2).
     """
-    locations = [value for name, value in headers if _wire.ascii_lower(name) == "location"]
-    if not locations or not 300 <= status < 400 or urlsplit(url).scheme != "https":
+    locations = _locations(url, status, headers)
+    if not locations:
         return None
     start = re.split("[/?#]", locations[0], maxsplit=1)[0]
     stays = len(locations) == 1 and (_wire.ascii_lower(start) == "https:" or ":" not in start)
     return None if stays else ", ".join(locations)
 
 
-def refuse(url: str, target: str, head: Any) -> None:
-    """`head` is what is known at the end of the fetch."""
-    if head.get("auth"):
-        raise InsecureRedirect(url, target)
+def _locations(url: str, status: int, headers: Iterable[Tuple[str, str]]) -> List[str]:
+    """Of a redirect by https."""
+    if not 300 <= status < 400 or urlsplit(url).scheme != "https":
+        return []
+    return [value for name, value in headers if _wire.ascii_lower(name) == "location"]
 
 
-def check_redirect(opened: Stream) -> None:
+def _judge(opened: Any, trail: MutableMapping[str, Any]) -> None:
+    """What is known at the end of a redirect. The broker sees each request of a chain by itself: `trail` goes from one to the next."""
+    if opened.head.get("auth"):
+        trail[_LOGGED_IN] = True
     target = insecure_target(opened.url, opened.status, opened.headers)
-    if target is not None:
+    if target is not None and trail.get(_LOGGED_IN):
+        raise InsecureRedirect(opened.url, target)
+
+
+def check_redirect(opened: Stream, trail: MutableMapping[str, Any]) -> None:
+    if _locations(opened.url, opened.status, opened.headers):
         opened.buffer()
-        refuse(opened.url, target, opened.head)
+        _judge(opened, trail)
 
 
-async def check_redirect_async(opened: AsyncStream) -> None:
-    target = insecure_target(opened.url, opened.status, opened.headers)
-    if target is not None:
+async def check_redirect_async(opened: AsyncStream, trail: MutableMapping[str, Any]) -> None:
+    if _locations(opened.url, opened.status, opened.headers):
         await opened.buffer()
-        refuse(opened.url, target, opened.head)
+        _judge(opened, trail)
 
 
 class Pool:

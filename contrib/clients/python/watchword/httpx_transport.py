@@ -45,7 +45,7 @@ class WatchwordTransport(httpx.BaseTransport):
             opened = None
             try:
                 opened = broker.open(str(request.url), *_data_of(request), **params)
-                _adapting.check_redirect(opened)
+                _adapting.check_redirect(opened, request.extensions)
             except BaseException as error:
                 if opened:
                     opened.close()
@@ -77,7 +77,7 @@ class AsyncWatchwordTransport(httpx.AsyncBaseTransport):
                 broker = await self._connected()
                 params = {**_params_of(request), **self._params}
                 opened = await broker.open(str(request.url), *_data_of(request), **params)
-                await _adapting.check_redirect_async(opened)
+                await _adapting.check_redirect_async(opened, request.extensions)
         except BaseException:
             self._room.release()
             if opened:

@@ -60,7 +60,8 @@ class WatchwordAdapter(HTTPAdapter):
             opened = None
             try:
                 opened = broker.open(request.url or "", request.body, _length(request), **inline, **params)
-                _adapting.check_redirect(opened)
+                # The hooks are what a request shares with those that its redirects lead to.
+                _adapting.check_redirect(opened, request.hooks)
             except BaseException as error:
                 if opened:
                     opened.close()
