@@ -30,8 +30,6 @@ CONSENT = [
      " && file == other.file\n", "\n", "WatchwordCoreTests.ConsentTests"),
     ("consent-ends-with-the-session", FETCH + "FetchTable+Credentials.swift",
      "        if origin == nil && since == nil { context.grants.endSession() }\n", "", "WatchwordCoreTests.ConsentTests"),
-    ("consent-not-its-own", "Sources/Broker/Broker+Consent.swift",
-     "        if origin == nil && since == nil { memory.grants.endSession() }\n", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-not-its-own", "Sources/Broker/Desks/ClientRegistry.swift",
      " && $0.peer.pid != asker", " && asker != 0", "BrokerTests.BrokerConsentTests"),
     ("consent-another-program-now", "Sources/Broker/Fetches/FetchMethods.swift",
@@ -67,8 +65,8 @@ CONSENT = [
 
 HANDING_OUT = [
     # Behind a first look at the name that the kernel gives now.
-    ("hand-out-file", DAEMON_BROKER + "Desks/CredentialDesk+HandingOut.swift", "guard connection.peer.runsFile(program) else {",
+    ("hand-out-file", "Sources/Broker/Desks/CredentialDesk+HandingOut.swift", "guard connection.peer.runsFile(program) else {",
      "guard connection.peer.runsFile(program) || !program.isEmpty else {", "Tests/EndToEnd/test_handing_out.py"),
-    ("hand-out-hosts", DAEMON_BROKER + "Desks/CredentialDesk+HandingOut.swift", "contains(where: { $0.covers(program, pattern) })",
+    ("hand-out-hosts", "Sources/Broker/Desks/CredentialDesk+HandingOut.swift", "contains(where: { $0.covers(program, pattern) })",
      "contains(where: { $0.program == program })", "Tests/EndToEnd/test_handing_out.py"),
 ]

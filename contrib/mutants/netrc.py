@@ -39,8 +39,6 @@ NETRC = [
     ("netrc-behind-a-failed-keyring", FETCH + "CredentialSearch+Netrc.swift", "            context.keyring.state == .disabled || isKeyringKnown(at: .server(origin), context),\n", "", UNIT),
     ("netrc-behind-a-locked-item", FETCH + "TargetRecord.swift", "result?.allSatisfy { !$0.isLocked } ?? false", "result != nil", UNIT),
     ("netrc-changed", CORE + "Session/ForgetLog.swift", "        netrcMark = mark\n", "", UNIT),
-    ("netrc-changed-by-reload", "Sources/Broker/Broker+Life.swift", "if options.netrcFile != netrcFile {", "if options.netrcFile == nil, netrcFile == \"\" {",
-    ("netrc-changed", FETCH + "CredentialMemory.swift", "        netrcMark = forgets.mark\n", "", UNIT),
     ("netrc-changed-by-reload", "Sources/Broker/Desks/SessionKeeper.swift", "if options.netrcFile != before.netrcFile {", "if options.netrcFile == nil, before.netrcFile == \"\" {",
      WIRE),
 ]
