@@ -137,9 +137,9 @@ import WatchwordProtocol
         _ = table.found(.success([]), for: id, environment)
         let answer = ChallengeAnswer.credential(.login(LoginCredential(user: "bob", password: secret("pw"))))
         let sent = table.answered(answer, for: id, environment)
-        #expect(sent.map(\.command.name) == ["note", "transfer"])
+        #expect(sent.map(\.name) == ["note", "transfer"])
         let orders = table.received(TransferResponse(status: 200, headers: []), for: id, environment)
-        #expect(orders.map(\.command.name) == ["judge", "tell", "finish", "announce"])
-        #expect(orders.last?.fetch == nil && orders.last?.cause == id)
+        #expect(orders.map(\.name) == ["judge", "tell", "finish", "announce"])
+        guard case .effect(.announce, of: id) = orders.last else { return #expect(Bool(false)) }
     }
 }

@@ -66,7 +66,7 @@ import WatchwordProtocol
         _ = machine.handle(.started, &context)
         let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
         let step = try #require(machine.handle(.received(TransferResponse(status: 401, headers: [field])), &context))
-        guard case .transfer(let request) = step.action else { return #expect(Bool(false)) }
+        guard case .transfer(let request) = step.command else { return #expect(Bool(false)) }
         #expect(try #require(request.authorization).revealed.contains("\(uri), "))
         #expect(machine.logins.outgoing.server?.digestExchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
     }

@@ -11,10 +11,10 @@ struct MachineRun {
     private(set) var respondents: [Respondent] = []
     private(set) var consultations: [Consultation] = []
     private(set) var events: [FetchEvent] = []
-    private(set) var effects: [FetchTable.Command] = []
+    private(set) var effects: [FetchEffect] = []
     private(set) var notes: [AuditNote] = []
     private(set) var verdicts: [LoginVerdict] = []
-    private(set) var last: FetchTable.Command?
+    private(set) var last: FetchCommand?
     /// What the keyring holds: it answers every look-up at once. `nil` when it must not be asked.
     var keyring: [KeyringItem]?
     private(set) var lookUps = 0
@@ -91,31 +91,37 @@ struct MachineRun {
 
     private mutating func take(_ orders: [FetchTable.Order]) {
         for order in orders {
-            switch order.command {
-            case .tell(let event): events.append(event)
-            case .store, .remove, .announce, .closeConnections, .keepTrust, .keepGrants: effects.append(order.command)
-            case .lookUp:
-                lookUps += 1
-                take(table.found(.success(keyring ?? []), for: id, environment))
-            case .readNetrc(let query):
-                netrcReadings += 1
-                let logins = (netrc ?? []).filter { query.includes(machine: $0.machine) }
-                take(table.foundInNetrc(logins, for: id, environment))
-            case .transfer(let request): requests.append(request)
-            case .ask(let challenge, .client), .ask(let challenge, .handler):
-                challenges.append(challenge)
-                respondents.append(challenge.isForHandler ? .handler : .client)
-            case .ask(let challenge, .agents):
-                respondents.append(.agents)
-                guard asksAgents else { return take(table.notAsked(id, because: .noAgent, environment)) }
-                challenges.append(challenge)
-            case .consult(let consultation): consultations.append(consultation)
-            case .note(let note): notes.append(note)
-            case .judge(let verdict): verdicts.append(verdict)
-            case .wait, .needBody, .confirm, .finish, .fail: break
+            switch order {
+            case .effect(.tell(let event), _): events.append(event)
+            case .effect(.note(let note), _): notes.append(note)
+            case .effect(.judge(let verdict), _): verdicts.append(verdict)
+            case .effect(let effect, _): effects.append(effect)
+            case .command(let command, _): take(command)
             }
-            if order.fetch == id, !order.command.isAside { last = order.command }
         }
+    }
+
+    private mutating func take(_ command: FetchCommand) {
+        switch command {
+        case .lookUp:
+            lookUps += 1
+            take(table.found(.success(keyring ?? []), for: id, environment))
+        case .readNetrc(let query):
+            netrcReadings += 1
+            let logins = (netrc ?? []).filter { query.includes(machine: $0.machine) }
+            take(table.foundInNetrc(logins, for: id, environment))
+        case .transfer(let request): requests.append(request)
+        case .ask(let challenge, .client), .ask(let challenge, .handler):
+            challenges.append(challenge)
+            respondents.append(challenge.isForHandler ? .handler : .client)
+        case .ask(let challenge, .agents):
+            respondents.append(.agents)
+            guard asksAgents else { return take(table.notAsked(id, because: .noAgent, environment)) }
+            challenges.append(challenge)
+        case .consult(let consultation): consultations.append(consultation)
+        case .wait, .needBody, .confirm, .finish, .fail: break
+        }
+        if !command.isAside { last = command }
     }
 
     /// Without it there is no agent: whoever asks for one hears so at once.
@@ -137,11 +143,11 @@ struct MachineRun {
     }
 }
 
-extension FetchTable.Command {
-    /// Not the next thing that the fetch does, or already over when it is seen.
+extension FetchCommand {
+    /// Already over when it is seen.
     var isAside: Bool {
         switch self {
-        case .tell, .store, .remove, .announce, .lookUp, .readNetrc, .note, .judge: true
+        case .lookUp, .readNetrc: true
         default: false
         }
     }

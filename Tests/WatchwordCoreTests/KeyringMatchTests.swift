@@ -180,7 +180,7 @@ import WatchwordProtocol
             run.start()
             run.challengeBasic()
             run.challengeBasic()
-            let removal = FetchTable.Command.remove(
+            let removal = FetchEffect.remove(
                 item: "/items/1",
                 LoginCredential(user: "bob", password: secret("stale"), persistence: .permanent))
             #expect(run.effects.contains(removal) == isRemoved)

@@ -46,7 +46,7 @@ struct RandomWalk {
     var random: SeededGenerator
     var now = Duration.zero
     var fetches: [FetchID: Fetch] = [:]
-    var pending: [FetchID: FetchTable.Command] = [:]
+    var pending: [FetchID: FetchCommand] = [:]
     /// When each request was sent.
     var sentAt: [FetchID: Duration] = [:]
     /// Those whose credential the server had just accepted when it was sent.

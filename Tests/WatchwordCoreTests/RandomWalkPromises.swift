@@ -60,7 +60,7 @@ extension RandomWalk {
             let client = fetches[id]?.client
             for other in fetches.keys where fetches[other]?.client == client { fetches[other]?.sharesStorage = false }
         }
-        for case .transfer(let request) in orders.filter({ $0.fetch == id }).map(\.command) {
+        for case .transfer(let request) in orders.compactMap({ $0.command(of: id) }) {
             guard case .ask(let challenge, _)? = pending[id],
                 challenge.protectionSpace.authenticationMethod == .clientCertificate, request.shownCertificate == nil
             else {
@@ -78,12 +78,11 @@ extension RandomWalk {
         if let id { pending[id] = nil }
         var left: [Fetch] = []
         for order in orders {
-            reached.insert(order.command.name)
-            switch order.command {
-            case .tell, .judge: continue
-            case .note(let note):
-                checkConsent(to: note)
-                continue
+            reached.insert(order.name)
+            guard case .effect(let effect, _) = order else { continue }
+            switch effect {
+            case .tell, .judge: break
+            case .note(let note): checkConsent(to: note)
             case .closeConnections(.number(let number)): closed.insert(number)
             case .store(_, let pattern): checkStored(pattern, after: before)
             case .announce(let change) where change.kind == .stored:
@@ -92,27 +91,28 @@ extension RandomWalk {
                 for key in keys where remembered["https://\(key.origin.host)"]?.contains(key.spkiSha256[0]) != true {
                     problem = "nobody trusts \(key.origin.text) for good"
                 }
-            default: break
+            case .announce, .remove, .closeConnections, .keepGrants: break
             }
-            guard let fetch = order.fetch else { continue }
+        }
+        for case .command(let command, let fetch) in orders {
             guard let known = fetches[fetch] else {
-                problem = "\(fetch) is over, and got \(order.command.name)"
+                problem = "\(fetch) is over, and got \(command.name)"
                 return
             }
-            if let before = pending[fetch], before != .wait, order.command.name != "fail" {
-                problem = "\(fetch) waits for \(before.name), and got \(order.command.name)"
+            if let before = pending[fetch], before != .wait, command.name != "fail" {
+                problem = "\(fetch) waits for \(before.name), and got \(command.name)"
                 return
             }
             sentAt[fetch] = nil
-            switch order.command {
+            switch command {
             case .finish, .fail:
                 pending[fetch] = nil
                 fetches[fetch] = nil
                 left.append(known)
                 ended += 1
             default:
-                pending[fetch] = order.command
-                guard case .transfer(let request) = order.command else { continue }
+                pending[fetch] = command
+                guard case .transfer(let request) = command else { continue }
                 sentAt[fetch] = now
                 let last = request.trial.flatMap { accepted[$0] }
                 if let last, now - last < Limits.acceptanceAge {
@@ -142,7 +142,7 @@ extension RandomWalk {
     }
 
     /// - Parameter command: what the fetch had done whose event that was.
-    private mutating func checkStored(_ pattern: SpacePattern, after command: FetchTable.Command?) {
+    private mutating func checkStored(_ pattern: SpacePattern, after command: FetchCommand?) {
         guard case .transfer(let request)? = command else { return }
         let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
         // The exception itself is kept, where somebody has said so.

@@ -56,7 +56,7 @@ extension FetchPlan {
     }
 }
 
-extension FetchTable.Command {
+extension FetchCommand {
     var name: String {
         switch self {
         case .transfer: "transfer"
@@ -65,21 +65,41 @@ extension FetchTable.Command {
         case .ask(_, .agents): "ask the agents"
         case .consult: "consult"
         case .confirm: "confirm"
-        case .keepGrants: "keepGrants"
         case .lookUp: "lookUp"
         case .readNetrc: "readNetrc"
         case .wait: "wait"
         case .needBody: "needBody"
-        case .tell: "tell"
         case .finish: "finish"
         case .fail: "fail"
+        }
+    }
+}
+
+extension FetchEffect {
+    var name: String {
+        switch self {
+        case .tell: "tell"
+        case .note: "note"
+        case .judge: "judge"
         case .store: "store"
         case .remove: "remove"
         case .announce: "announce"
         case .closeConnections: "closeConnections"
         case .keepTrust: "keepTrust"
-        case .note: "note"
-        case .judge: "judge"
+        case .keepGrants: "keepGrants"
         }
+    }
+}
+
+extension FetchTable.Order {
+    var name: String {
+        switch self {
+        case .command(let command, _): command.name
+        case .effect(let effect, _): effect.name
+        }
+    }
+
+    func command(of id: FetchID) -> FetchCommand? {
+        if case .command(let command, id) = self { command } else { nil }
     }
 }

@@ -7,7 +7,7 @@ struct TableRun {
     var table: FetchTable
     var now = Duration.zero
     /// What each fetch waits for now.
-    private(set) var pending: [FetchID: FetchTable.Command] = [:]
+    private(set) var pending: [FetchID: FetchCommand] = [:]
     private(set) var results: [FetchID: FetchResponse] = [:]
     private(set) var failures: [FetchID: FetchFailure] = [:]
     /// The value of every `Authorization` field that was sent, in order.
@@ -15,7 +15,7 @@ struct TableRun {
     private(set) var challenges: [(fetch: FetchID, challenge: Challenge, respondent: Respondent)] = []
     /// What each fetch was told that it waits for, in order.
     private(set) var waits: [FetchID: [FetchWait]] = [:]
-    private(set) var effects: [FetchTable.Command] = []
+    private(set) var effects: [FetchEffect] = []
     private(set) var notes: [AuditNote] = []
     private(set) var lookUps = 0
     /// Every request of each fetch, in order.
@@ -168,21 +168,20 @@ struct TableRun {
 
     mutating func take(_ orders: [FetchTable.Order]) {
         for order in orders {
-            switch order.command {
-            case .tell(.waiting(let wait)):
-                if let id = order.fetch { waits[id, default: []].append(wait) }
-            case .tell, .judge: break
-            case .note(let note): notes.append(note)
-            case .store, .remove, .announce: effects.append(order.command)
-            case .closeConnections(let identity): closed.append(identity)
-            case .keepTrust(let keys): kept.append(keys)
-            case .keepGrants(let grants): keptGrants.append(grants)
-            default: order.fetch.map { take(order.command, for: $0) }
+            switch order {
+            case .effect(.tell(.waiting(let wait)), let id?): waits[id, default: []].append(wait)
+            case .effect(.tell, _), .effect(.judge, _): break
+            case .effect(.note(let note), _): notes.append(note)
+            case .effect(.closeConnections(let identity), _): closed.append(identity)
+            case .effect(.keepTrust(let keys), _): kept.append(keys)
+            case .effect(.keepGrants(let grants), _): keptGrants.append(grants)
+            case .effect(let effect, _): effects.append(effect)
+            case .command(let command, let id): take(command, for: id)
             }
         }
     }
 
-    private mutating func take(_ command: FetchTable.Command, for id: FetchID) {
+    private mutating func take(_ command: FetchCommand, for id: FetchID) {
         pending[id] = command
         switch command {
         case .transfer(let request):

@@ -75,7 +75,7 @@ LOGINS = [
      "            lines[key]?.waiters.removeAll { !$0.waitsForPeople }\n", "",
      "WatchwordCoreTests.WaitingForOthersTests"),
     ("wait-is-told", FETCH + "FetchTable.swift",
-     "        if step.action == .wait { tellWait(of: id, to: &orders) }\n", "",
+     "        if step.command == .wait { tellWait(of: id, to: &orders) }\n", "",
      "WatchwordCoreTests.WaitingForOthersTests"),
     ("wait-timeout", FETCH + "TimeBudget.swift",
      "return boundsWaiting ? min(end, since + left) : end", "return boundsWaiting ? max(end, since + left) : end",

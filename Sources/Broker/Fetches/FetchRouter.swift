@@ -23,7 +23,8 @@ final class FetchRouter {
     var desks: Desks!
     private(set) var table: FetchTable
     private var fetches: [FetchID: RunningFetch] = [:]
-    private var pendingOrders: [CausedOrder] = []
+    /// Each with on whose behalf it came up.
+    private var pendingOrders: [(FetchTable.Order, Cause)] = []
     private var isPerforming = false
 
     init(
@@ -66,53 +67,57 @@ final class FetchRouter {
     /// Does what the table has decided, in its order; what comes of it returns as an event.
     /// - Parameter cause: of what came up in no fetch.
     func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
-        // Looked up now: by the time that its turn comes, the fetch may be over.
-        pendingOrders += orders.map { order in
-            CausedOrder(order: order, cause: order.cause.flatMap { fetches[$0]?.cause } ?? cause)
+        for order in orders {
+            switch order {
+            case .command: pendingOrders.append((order, cause))
+            // Looked up now: by the time that its turn comes, the fetch may be over.
+            case .effect(_, let id): pendingOrders.append((order, id.flatMap { fetches[$0]?.cause } ?? cause))
+            }
         }
         guard !isPerforming else { return }
         isPerforming = true
         while !pendingOrders.isEmpty {
             let batch = pendingOrders
             pendingOrders = []
-            for order in batch { perform(order) }
+            for (order, cause) in batch { perform(order, cause) }
         }
         isPerforming = false
         desks.session.tickIfNeeded()
     }
 
-    private func perform(_ caused: CausedOrder) {
-        let order = caused.order
-        switch (order.command, order.fetch.flatMap { fetches[$0] }) {
-        case (.transfer(let request), let fetch?): start(request, for: fetch)
-        case (.ask(let challenge, let respondent), let fetch?): desks.questions.ask(challenge, respondent, for: fetch)
-        case (.confirm(let request), let fetch?): desks.questions.confirm(request, for: fetch)
-        case (.consult(let consultation), let fetch?): desks.questions.consult(consultation, for: fetch)
-        case (.needBody, let fetch?): desks.questions.askForBody(of: fetch)
-        case (.wait, let fetch?): beginWait(of: fetch)
-        case (.lookUp(let queries), let fetch?):
+    private func perform(_ order: FetchTable.Order, _ cause: Cause) {
+        switch order {
+        case .command(let command, let id):
+            // It may be over by now.
+            if let fetch = fetches[id] { perform(command, for: fetch) }
+        case .effect(.tell(let event), let id): id.flatMap { fetches[$0] }.map { tell(event, of: $0) }
+        case .effect(.note(let note), let id): id.flatMap { fetches[$0] }.map { audit.record(note, of: $0) }
+        case .effect(.judge(let verdict), let id): id.flatMap { fetches[$0] }.map { clients.judge(verdict, of: $0) }
+        case .effect(.store(let credential, let pattern), _): desks.keyring.keep(credential, for: pattern, cause)
+        case .effect(.remove(let item, let credential), _): desks.keyring.discard(item, ifStill: credential, cause)
+        case .effect(.announce(let change), _): clients.announce(change, cause)
+        case .effect(.closeConnections(let identity), _): ports.transfers.forget(identity)
+        case .effect(.keepTrust(let keys), _): ports.trust?.keep(keys)
+        case .effect(.keepGrants(let standing), _): ports.grants?.keep(standing)
+        }
+    }
+
+    private func perform(_ command: FetchCommand, for fetch: RunningFetch) {
+        switch command {
+        case .transfer(let request): start(request, for: fetch)
+        case .ask(let challenge, let respondent): desks.questions.ask(challenge, respondent, for: fetch)
+        case .confirm(let request): desks.questions.confirm(request, for: fetch)
+        case .consult(let consultation): desks.questions.consult(consultation, for: fetch)
+        case .needBody: desks.questions.askForBody(of: fetch)
+        case .wait: beginWait(of: fetch)
+        case .lookUp(let queries):
             beginWait(of: fetch)
             desks.keyring.lookUp(queries, for: fetch)
-        case (.readNetrc(let query), let fetch?):
+        case .readNetrc(let query):
             beginWait(of: fetch)
             desks.keyring.readNetrc(query, for: fetch)
-        case (.tell(let event), let fetch?): tell(event, of: fetch)
-        case (.finish(let response), let fetch?): complete(fetch, with: response)
-        case (.fail(let failure), let fetch?): complete(fetch, with: failure)
-        case (.note(let note), let fetch?): audit.record(note, of: fetch)
-        case (.judge(let verdict), let fetch?): clients.judge(verdict, of: fetch)
-
-        case (.store(let credential, let pattern), _): desks.keyring.keep(credential, for: pattern, caused.cause)
-        case (.remove(let item, let credential), _): desks.keyring.discard(item, ifStill: credential, caused.cause)
-        case (.announce(let change), _): clients.announce(change, caused.cause)
-        case (.closeConnections(let identity), _): ports.transfers.forget(identity)
-        case (.keepTrust(let keys), _): ports.trust?.keep(keys)
-        case (.keepGrants(let standing), _): ports.grants?.keep(standing)
-
-        case (.transfer, nil), (.ask, nil), (.confirm, nil), (.consult, nil), (.needBody, nil), (.wait, nil),
-            (.lookUp, nil), (.readNetrc, nil), (.tell, nil), (.finish, nil), (.fail, nil), (.note, nil), (.judge, nil):
-            // The fetch is over.
-            break
+        case .finish(let response): complete(fetch, with: response)
+        case .fail(let failure): complete(fetch, with: failure)
         }
     }
 
@@ -181,10 +186,4 @@ final class FetchRouter {
         }
         perform(table.abort(fetches.map(\.id), failure, environment))
     }
-}
-
-/// An order of the table, and on whose behalf it came up.
-struct CausedOrder {
-    let order: FetchTable.Order
-    let cause: Cause
 }

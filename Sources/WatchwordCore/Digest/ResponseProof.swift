@@ -71,7 +71,7 @@ extension FetchTable {
             if proof.finding.isWrong {
                 let isForgotten = context.session.forget(
                     attempt.credential, for: attempt.space, owner: attempt.home, at: attempt.challenger)
-                if isForgotten { context.add(.changed(CredentialChange(.forgotten, attempt, in: .session))) }
+                if isForgotten { context.add(.announce(CredentialChange(.forgotten, attempt, in: .session))) }
             } else if let nonce = proof.finding.nextNonce {
                 context.session.follow(proof.exchange.response, with: ExactText(nonce), attempt)
             }

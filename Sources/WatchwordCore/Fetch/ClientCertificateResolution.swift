@@ -196,7 +196,7 @@ struct ClientCertificateResolution: Sendable {
             let isNews = context.decisions.remember(
                 certificate, at: situation.chain.origin, owner: situation.intent.access.homeOfCertificates,
                 now: context.now)
-            if isNews { context.add(.changed(CredentialChange(.stored, space))) }
+            if isNews { context.add(.announce(CredentialChange(.stored, space))) }
         }
         situation.turns.release(
             isCurrent ? .accepted(.certificate(certificate, source)) : .passed(declined: []), .connection, &context)
@@ -215,7 +215,7 @@ struct ClientCertificateResolution: Sendable {
         let space = situation.space(.clientCertificate)
         situation.judge(space, nil, isAccepted: false, &context)
         if context.decisions.forget(certificate, at: situation.chain.origin) {
-            context.add(.changed(CredentialChange(.forgotten, space)))
+            context.add(.announce(CredentialChange(.forgotten, space)))
         }
         context.identities.forget { $0.certificate?.isSame(as: certificate) == true }
         // What the file holds now has not been refused.

@@ -67,7 +67,9 @@ struct ConsentResolution: Sendable {
         }
         let isCurrent = epoch == context.grants.epoch
         let known = consent == .no ? consent : isCurrent ? subject.most(upTo: consent) : .once
-        if context.grants.note(known, to: use, of: intent.access, now: context.now) { context.add(.keepGrants) }
+        if context.grants.note(known, to: use, of: intent.access, now: context.now) {
+            context.add(.keepGrants(context.grants.permanent))
+        }
         // What lasts longer is looked up each time: it may be revoked.
         if known == .once || known == .no { said[use] = known == .once }
     }

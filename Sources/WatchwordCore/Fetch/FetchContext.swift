@@ -27,9 +27,9 @@ struct FetchContext: Sendable {
 
     var now: Duration { environment.now }
 
-    mutating func add(_ effect: StoreEffect) { outbox.effects.append(effect) }
+    mutating func add(_ effect: FetchEffect) { outbox.effects.append(effect) }
 
-    mutating func takeEffects() -> [StoreEffect] {
+    mutating func takeEffects() -> [FetchEffect] {
         defer { outbox.effects = [] }
         return outbox.effects + identities.takeForgotten().map { .closeConnections($0) }
     }
@@ -37,7 +37,7 @@ struct FetchContext: Sendable {
 
 /// What came up in an event besides the next step of the fetch.
 struct FetchOutbox: Sendable {
-    var effects: [StoreEffect] = []
+    var effects: [FetchEffect] = []
     var notes: [AuditNote] = []
     var verdicts: [LoginVerdict] = []
 
@@ -50,19 +50,4 @@ struct FetchOutbox: Sendable {
         defer { verdicts = [] }
         return verdicts
     }
-}
-
-/// Something to be done about what is kept, that no fetch waits for.
-enum StoreEffect: Sendable, Equatable {
-    /// Into the keyring.
-    case store(LoginCredential, SpacePattern)
-    /// Out of the keyring, if it is still this value.
-    case remove(item: String, LoginCredential)
-    case changed(CredentialChange)
-    /// Close what is kept open under this.
-    case closeConnections(ConnectionIdentity)
-    /// These certificates are trusted for good now, and no others.
-    case keepTrust([TrustedKey])
-    /// What is granted for good has changed.
-    case keepGrants
 }

@@ -28,48 +28,6 @@ public struct Redirect: Sendable, Equatable, Hashable {
     public let method: String
 }
 
-/// What to do next for a fetch, and what to tell about it first.
-struct FetchStep: Sendable, Equatable {
-    indirect enum Action: Sendable, Equatable {
-        /// Make this exchange; then `received` or `failed`.
-        case transfer(TransferRequest)
-        /// Ask this; then `answered`.
-        case ask(Challenge, Respondent)
-        /// Ask whether this may be used; then `confirmed`.
-        case confirm(ConsentRequest)
-        /// Ask this; then `consulted`.
-        case consult(Consultation)
-        /// Look for items of the keyring with these attributes; then `found`.
-        case lookUp([[ExactText: ExactText]])
-        /// Look for these logins in the netrc file; then `foundInNetrc`.
-        case readNetrc(NetrcQuery)
-        /// Nothing, until news comes of another fetch; then `resumed`.
-        case wait
-        /// Ask the client for the request's body again; then `given`.
-        case needBody
-        case finish(FetchResponse)
-        case fail(FetchFailure)
-    }
-
-    var events: [FetchEvent]
-    var action: Action
-
-    init(_ action: Action, events: [FetchEvent] = []) {
-        self.events = events
-        self.action = action
-    }
-}
-
-extension FetchStep.Action {
-    /// Whether the fetch waits for what a person, or its client, says.
-    var asksPeople: Bool {
-        switch self {
-        case .ask, .confirm, .consult: true
-        case .transfer, .lookUp, .readNetrc, .wait, .needBody, .finish, .fail: false
-        }
-    }
-}
-
 /// What a client may want to know of its fetch on the way.
 public enum FetchEvent: Sendable, Equatable {
     /// A redirect is followed.

@@ -48,7 +48,7 @@ extension FetchTable {
         let (number, isNews) = context.session.give(credential, for: pattern, owner: owner(client), now: now)
         if isNews {
             forgetOlder(credential, for: pattern)
-            context.add(.changed(CredentialChange(.stored, pattern, user: credential.shownUser, source: .session)))
+            context.add(.announce(CredentialChange(.stored, pattern, user: credential.shownUser, source: .session)))
         }
         return (number, takeOrders())
     }
@@ -85,7 +85,7 @@ extension FetchTable {
         for listing in forgotten {
             context.forgets.note(.credentials(listing.space, user: listing.user))
             context.add(
-                .changed(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
+                .announce(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
         }
         return (count + decided, takeOrders())
     }
@@ -111,7 +111,7 @@ extension FetchTable {
         guard let listing, let isChange = context.session.prefer(number, now: now) else { return nil }
         if isChange {
             context.add(
-                .changed(CredentialChange(.defaultChanged, listing.space, user: listing.user, source: .session)))
+                .announce(CredentialChange(.defaultChanged, listing.space, user: listing.user, source: .session)))
         }
         return takeOrders()
     }
@@ -126,7 +126,7 @@ extension FetchTable {
         context.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
         context.keyring.forgetRefusals()
         if origin == nil && since == nil { context.grants.endSession() }
-        if count > 0 { context.add(.changed(CredentialChange(.cleared, nil, user: nil, source: .session))) }
+        if count > 0 { context.add(.announce(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
     }
 
@@ -167,7 +167,7 @@ extension FetchTable {
         let (count, isPermanent) = context.grants.revoke { grant in
             number.map { $0 == grant.number } ?? subject.map { $0 == grant.subject.text } ?? true
         }
-        if isPermanent { context.add(.keepGrants) }
+        if isPermanent { context.add(.keepGrants(context.grants.permanent)) }
         return (count, takeOrders())
     }
 

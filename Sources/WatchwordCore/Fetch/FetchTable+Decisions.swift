@@ -23,7 +23,7 @@ extension FetchTable {
             context.decisions.forget(decision)
             context.identities.forget(where: decision.isBehind)
             context.forgets.note(.credentials(decision.space, user: nil))
-            context.add(.changed(CredentialChange(.forgotten, decision.space, user: nil, source: .session)))
+            context.add(.announce(CredentialChange(.forgotten, decision.space, user: nil, source: .session)))
         }
         if meant.contains(where: \.isPermanent) { context.add(.keepTrust(context.decisions.permanentKeys)) }
         return meant.count

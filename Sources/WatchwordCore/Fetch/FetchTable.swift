@@ -5,53 +5,12 @@ public import WatchwordProtocol
 ///
 /// Without I/O: whoever runs it makes the transfers, asks the clients and the keyring, and reports what came of it.
 public struct FetchTable: Sendable {
-    public indirect enum Command: Sendable, Equatable {
-        /// Make this exchange; then `received` or `failed`.
-        case transfer(TransferRequest)
-        /// Ask this; then `answered`.
-        case ask(Challenge, Respondent)
-        /// Ask whether this may be used; then `confirmed`.
-        case confirm(ConsentRequest)
-        /// Ask this; then `consulted`.
-        case consult(Consultation)
-        /// Look for items of the keyring with these attributes; then `found`.
-        case lookUp([[ExactText: ExactText]])
-        /// Look for these logins in the netrc file; then `foundInNetrc`.
-        case readNetrc(NetrcQuery)
-        /// Nothing: another fetch has the turn.
-        case wait
-        /// Ask the client for the request's body again; then `given`.
-        case needBody
-        case tell(FetchEvent)
-        /// The fetch is over; nothing follows for it.
-        case finish(FetchResponse)
-        /// The fetch is over; nothing follows for it.
-        case fail(FetchFailure)
-        /// Put this into the keyring.
-        case store(LoginCredential, SpacePattern)
-        /// Take this out of the keyring, if the item still holds this value.
-        case remove(item: String, LoginCredential)
-        /// Say that what is stored has changed.
-        case announce(CredentialChange)
-        /// Close the connections of this identity.
-        case closeConnections(ConnectionIdentity)
-        /// Write down that these certificates are trusted for good, and no others.
-        case keepTrust([TrustedKey])
-        /// Write down that these grants last, and no others.
-        case keepGrants([StandingGrant])
-        /// Take this into the account of who used what.
-        case note(AuditNote)
-        /// Tell whoever supplied this login what became of it.
-        case judge(LoginVerdict)
-    }
-
-    /// What is to be done, and for which fetch.
-    public struct Order: Sendable, Equatable {
-        /// `nil` for what no single fetch waits for.
-        public var fetch: FetchID?
-        public var command: Command
-        /// The fetch that it came up in, for what none waits for.
-        public var cause: FetchID?
+    /// What is to be done.
+    public enum Order: Sendable, Equatable {
+        /// The fetch waits for what comes of it, or has ended.
+        case command(FetchCommand, for: FetchID)
+        /// `of` is the fetch in which it came up; `nil` where it was in none.
+        case effect(FetchEffect, of: FetchID?)
     }
 
     /// Who may use what is remembered for the session.
@@ -237,18 +196,7 @@ public struct FetchTable: Sendable {
 
     /// What came up besides the fetches, such as a credential that was forgotten by hand.
     mutating func takeOrders(of cause: FetchID? = nil) -> [Order] {
-        context.takeEffects().map { Order(fetch: nil, command: command(for: $0), cause: cause) }
-    }
-
-    private func command(for effect: StoreEffect) -> Command {
-        switch effect {
-        case .store(let credential, let pattern): .store(credential, pattern)
-        case .remove(let item, let credential): .remove(item: item, credential)
-        case .changed(let change): .announce(change)
-        case .closeConnections(let identity): .closeConnections(identity)
-        case .keepTrust(let keys): .keepTrust(keys)
-        case .keepGrants: .keepGrants(context.grants.permanent)
-        }
+        context.takeEffects().map { .effect($0, of: cause) }
     }
 
     private mutating func noteKeyring(_ result: Result<[KeyringItem], KeyringFailure>, _ now: Duration) {
@@ -268,7 +216,7 @@ public struct FetchTable: Sendable {
 
     private func tellWait(of id: FetchID, to orders: inout [Order]) {
         guard let wait = wait(of: id) else { return }
-        orders.append(Order(fetch: id, command: .tell(.waiting(wait))))
+        orders.append(.effect(.tell(.waiting(wait)), of: id))
     }
 
     /// Who waits for a turn of this fetch waits for a person, or does not any longer; and whoever waits for those, too.
@@ -310,33 +258,20 @@ public struct FetchTable: Sendable {
             wakes += context.turns.takeWakes()
         }
         // First, while everybody whom they are about is still there.
-        let notes = context.outbox.takeNotes().map { Order(fetch: $0.fetch, command: .note($0)) }
-        let verdicts = context.outbox.takeVerdicts().map { Order(fetch: $0.fetch, command: .judge($0)) }
+        let notes = context.outbox.takeNotes().map { Order.effect(.note($0), of: $0.fetch) }
+        let verdicts = context.outbox.takeVerdicts().map { Order.effect(.judge($0), of: $0.fetch) }
         return notes + verdicts + orders + effects
     }
 
     private mutating func append(_ step: FetchStep, of id: FetchID, _ now: Duration, to orders: inout [Order]) {
-        for event in step.events { orders.append(Order(fetch: id, command: .tell(event))) }
-        if step.action == .wait { tellWait(of: id, to: &orders) }
-        noteActivity(of: id, isAsking: step.action.asksPeople, now, to: &orders)
-        let command: Command
-        switch step.action {
-        case .transfer(let request): command = .transfer(request)
-        case .ask(let challenge, let respondent): command = .ask(challenge, respondent)
-        case .confirm(let request): command = .confirm(request)
-        case .consult(let consultation): command = .consult(consultation)
-        case .lookUp(let queries): command = .lookUp(queries)
-        case .readNetrc(let query): command = .readNetrc(query)
-        case .wait: command = .wait
-        case .needBody: command = .needBody
-        case .finish(let response):
-            machines[id] = nil
-            command = .finish(response)
-        case .fail(let failure):
-            machines[id] = nil
-            command = .fail(failure)
+        for event in step.events { orders.append(.effect(.tell(event), of: id)) }
+        if step.command == .wait { tellWait(of: id, to: &orders) }
+        noteActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
+        switch step.command {
+        case .finish, .fail: machines[id] = nil
+        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody: break
         }
-        orders.append(Order(fetch: id, command: command))
+        orders.append(.command(step.command, for: id))
         if machines.isEmpty { context.refusals.forget() }
     }
 }

@@ -46,7 +46,7 @@ extension LoginResolution {
             return context.session.doubt(attempt.credential, for: attempt.space, owner: attempt.home)
         }
         if context.session.forget(attempt.credential, for: attempt.space, owner: attempt.home, at: challenger) {
-            context.add(.changed(CredentialChange(.forgotten, attempt, in: .session)))
+            context.add(.announce(CredentialChange(.forgotten, attempt, in: .session)))
         }
         if [.keyring, .netrc].contains(attempt.source) {
             context.keyring.noteRefusal(
@@ -80,7 +80,7 @@ extension LoginResolution {
             by: attempt.source.isBrought ? intent.access.holder : nil,
             path: path, digest: attempt.challenge.digest, isProven: isProven, now: context.now)
         if isNews {
-            if !wasGiven { context.add(.changed(CredentialChange(.stored, attempt, in: .session))) }
+            if !wasGiven { context.add(.announce(CredentialChange(.stored, attempt, in: .session))) }
             context.keyring.forgetRefusals(in: attempt.space, accepting: credential)
             context.turns.credentialArrived(for: attempt.space, owner: attempt.home)
         }

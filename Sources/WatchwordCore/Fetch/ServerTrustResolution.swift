@@ -90,7 +90,7 @@ struct ServerTrustResolution: Sendable {
         _ question: Question, _ situation: inout FetchSituation, _ context: inout FetchContext
     ) -> Resolution {
         if context.decisions.forgetTrust(at: situation.chain.origin) {
-            context.add(.changed(CredentialChange(.forgotten, situation.space(.serverTrust))))
+            context.add(.announce(CredentialChange(.forgotten, situation.space(.serverTrust))))
             context.add(.keepTrust(context.decisions.permanentKeys))
         }
         return .send
@@ -197,7 +197,7 @@ struct ServerTrustResolution: Sendable {
         let known = context.decisions.trustedKey(at: key.origin, owner: situation.intent.access.home)
         if let known, known.spkiSha256 == key.spkiSha256, known.isPermanent || !isPermanent { return }
         context.decisions.trust(key, isPermanent: isPermanent, owner: situation.intent.access.home, now: context.now)
-        context.add(.changed(CredentialChange(.stored, situation.space(.serverTrust))))
+        context.add(.announce(CredentialChange(.stored, situation.space(.serverTrust))))
         if isPermanent || known?.isPermanent == true { context.add(.keepTrust(context.decisions.permanentKeys)) }
     }
 }
