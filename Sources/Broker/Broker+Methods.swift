@@ -44,9 +44,7 @@ extension Broker {
                 connection.complete(call, .success(result))
             }
         } catch let error as RPCError {
-            if let kind = error.kind, [.locked, .denied].contains(kind) {
-                desks.audit.recordDenial(kind, connection.cause)
-            }
+            desks.audit.recordDenial(error, connection.cause)
             connection.complete(call, .failure(error))
         } catch let error as InvalidParams {
             connection.complete(call, .failure(RPCError(.invalidParams, error.detail)))

@@ -145,6 +145,11 @@ final class AuditRecorder {
         }
     }
 
+    /// The same of a method that was refused; other errors are not recorded.
+    func recordDenial(_ error: RPCError, _ cause: Cause) {
+        if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, cause) }
+    }
+
     /// Something that a client wanted and did not get.
     func recordDenial(_ kind: ErrorKind, _ cause: Cause, origin: Origin? = nil) {
         record(.denied, cause) { event in

@@ -2,7 +2,7 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// What one client may hold of the registry, and for how long.
+/// What one client may hold of the broker, and for how long.
 extension ClientRegistry {
     /// How often messages that are not complete are looked at.
     private static let senderInterval = Duration.seconds(5)

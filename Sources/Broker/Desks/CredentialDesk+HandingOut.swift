@@ -26,18 +26,16 @@ extension CredentialDesk {
         _ call: CallID, to id: ConnectionID
     ) {
         guard let connection = clients[id] else { return }
-        do {
+        do throws(RPCError) {
             try refuseWhenLocked()
             try checkHandOut(of: params.pattern, to: connection)
             let items = try result.mapError { RPCError(.keyringUnavailable, $0.text) }.get()
             let isCurrent = fetches.table.isCurrent(mark, for: params.pattern)
             let credential = isCurrent ? fetches.table.keyringCredential(for: params, among: items) : nil
             finishHandOut(credential, from: .keyring, params, call, to: id)
-        } catch let error as RPCError {
-            if let kind = error.kind, [.locked, .denied].contains(kind) { audit.recordDenial(kind, connection.cause) }
-            connection.complete(call, .failure(error))
         } catch {
-            connection.complete(call, .failure(RPCError(.internalError, "an error that the broker does not know")))
+            audit.recordDenial(error, connection.cause)
+            connection.complete(call, .failure(error))
         }
     }
 

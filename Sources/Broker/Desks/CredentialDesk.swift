@@ -27,10 +27,11 @@ final class CredentialDesk {
         try refuseWhenLocked()
         let id = connection.id
         // When an item expires stands in its secret.
-        let list: KeyringCompletion<[StoredItem]> = way.direct { desk, result in
-            desk.clients.complete(call, of: id, .success(desk.listing(params.pattern, of: id, result)))
-        }
-        keyring.search(params.pattern, withSecrets: true, completion: list)
+        keyring.search(
+            params.pattern, withSecrets: true,
+            completion: way.direct {
+                $0.clients.complete(call, of: id, .success($0.listing(params.pattern, of: id, $1)))
+            })
     }
 
     private func listing(
@@ -95,12 +96,8 @@ final class CredentialDesk {
             let id = connection.id
             fetches.change { $0.noteForgotten(nil) }
             let finish: @Sendable (Result<Int, RPCError>) -> Void = way.direct { desk, result in
-                desk.clients.complete(
-                    call, of: id,
-                    result.flatMap { count in
-                        count > 0
-                            ? .success(["removed": .integer(count)]) : .failure(.unknownCredential(.keyring(name)))
-                    })
+                let isUnknown = (try? result.get()) == 0
+                desk.removed(isUnknown ? .failure(.unknownCredential(.keyring(name))) : result, call, of: id)
             }
             keyring.remove([name], of: nil, connection.cause, completion: finish)
             return nil
@@ -114,9 +111,7 @@ final class CredentialDesk {
             let cause = connection.cause
             fetches.perform(orders, cause)
             let id = connection.id
-            let finish: @Sendable (Result<Int, RPCError>) -> Void = way.direct { desk, result in
-                desk.clients.complete(call, of: id, result.map { ["removed": .integer($0)] })
-            }
+            let finish: @Sendable (Result<Int, RPCError>) -> Void = way.direct { $0.removed($1, call, of: id) }
             let remove: KeyringCompletion<[StoredItem]> = way.direct { desk, result in
                 let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
                 desk.keyring.remove(items.map(\.id), of: pattern, after: count, cause, completion: finish)
@@ -124,6 +119,10 @@ final class CredentialDesk {
             keyring.search(pattern, completion: remove)
             return nil
         }
+    }
+
+    private func removed(_ result: Result<Int, RPCError>, _ call: CallID, of id: ConnectionID) {
+        clients.complete(call, of: id, result.map { ["removed": .integer($0)] })
     }
 
     func setDefault(_ params: CredentialReference, _ call: CallID, from connection: ClientConnection) throws -> JSON? {
@@ -143,7 +142,7 @@ final class CredentialDesk {
         }
     }
 
-    func refuseWhenLocked() throws {
+    func refuseWhenLocked() throws(RPCError) {
         guard fetches.table.isLocked else { return }
         throw RPCError(.locked, "The broker is locked: it uses and keeps nothing. Unlock it with: watchword unlock")
     }

@@ -9,17 +9,17 @@ struct ParkedFetches {
 
     var all: Dictionary<String, ParkedFetch>.Values { fetches.values }
 
-    func count(at connection: ConnectionID) -> Int { all.count { $0.connection == connection } }
+    func count(at connection: ConnectionID) -> Int { all.count { $0.scope.connection == connection } }
 
     /// The program of a process that has left a fetch here.
-    func program(of pid: Int32) -> ClientProgram? { all.first { $0.peer.pid == pid }?.program }
+    func program(of pid: Int32) -> ClientProgram? { all.first { $0.scope.peer.pid == pid }?.scope.program }
 
     func checkRoom(for connection: ClientConnection) throws(FetchFailure) {
         guard fetches.count < Limits.parkedFetches else {
             throw FetchFailure(
                 .busy, "More than \(Limits.parkedFetches) fetches wait for an answer. Answer some first.")
         }
-        guard all.count(where: { $0.peer.pid == connection.peer.pid }) < Limits.parkedFetchesOfProgram else {
+        guard all.count(where: { $0.scope.peer.pid == connection.peer.pid }) < Limits.parkedFetchesOfProgram else {
             let text = "\(Limits.parkedFetchesOfProgram) fetches of this program wait for an answer. Answer some first."
             throw FetchFailure(.busy, text)
         }
@@ -41,17 +41,11 @@ struct ParkedFetch {
     /// Where its first half was.
     let scope: TokenScope
 
-    var connection: ConnectionID { scope.connection }
-    var peer: PeerIdentity { scope.peer }
-    var program: ClientProgram { scope.program }
-
     /// Whether this is the peer that may come back: any program of the user that has the token, but for those that are kept
     /// apart.
     func isFor(_ other: ClientConnection) -> Bool {
         guard scope.isSameEntrance(as: other) else { return false }
-        guard other.isConfined || peer.subject.isSandboxed else { return true }
-        return isOfProgram(of: other)
+        guard other.isConfined || scope.peer.subject.isSandboxed else { return true }
+        return scope.isOfProgram(of: other)
     }
-
-    func isOfProgram(of other: ClientConnection) -> Bool { scope.isOfProgram(of: other) }
 }

@@ -40,7 +40,7 @@ extension QuestionDesk {
     }
 
     func unpark(_ token: String) {
-        if let entry = parked.remove(token) { noteRoom(at: entry.connection) }
+        if let entry = parked.remove(token) { noteRoom(at: entry.scope.connection) }
     }
 
     // MARK: Who wants to be asked
@@ -73,7 +73,7 @@ extension QuestionDesk {
     /// programs are kept apart, of this program.
     func listPending(_ connection: ClientConnection) -> JSON {
         let isApart = context.options.sharing != .user
-        let own = parked.all.filter { $0.isFor(connection) && (!isApart || $0.isOfProgram(of: connection)) }
+        let own = parked.all.filter { $0.isFor(connection) && (!isApart || $0.scope.isOfProgram(of: connection)) }
         let halves = own.map(\.params)
         let all = asked(connection.id).challenges.all + halves.sorted { $0.challengeID < $1.challengeID }
         return ["challenges": .array(all.map(\.json))]
