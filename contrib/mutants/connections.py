@@ -104,7 +104,7 @@ CONNECTIONS = [
     ("pin-final-try", CORE + "Session/PINTries.swift",
      "        if flags.isFinalTry { return .finalTry }\n", "", "WatchwordCoreTests.PINTriesTests"),
     ("pin-tries-across-fetches", TRANSFERS + "TokenURI.swift",
-     "if !isLoggedIn { try Self.checkTries(of: meant, &tokens) }", "if meant.isEmpty { try Self.checkTries(of: meant, &tokens) }",
+     "if !isLoggedIn { try Self.checkTries(of: meant, &tokens) }", "if !isLoggedIn, meant.isEmpty { try Self.checkTries(of: meant, &tokens) }",
      "Tests/EndToEnd/test_client_certificates.py"),
     ("disk-quota", TRANSFERS + "BodyCopy.swift",
      "        if let shortage = disk?.shortage(for: growth) { return lose(.quota(shortage)) }\n", "",
