@@ -48,7 +48,7 @@ extension CredentialDesk {
         }
         // Not as it was when it connected: a process can become another program, and keep its connection.
         let program = connection.peer.executable == nil ? nil : connection.peer.executableNow()
-        guard let program, program == connection.peer.executable else {
+        guard let program, ExactText(program) == connection.peer.executable.map({ ExactText($0) }) else {
             throw RPCError(
                 .denied,
                 "Passwords are given to programs that the configuration names, and the kernel does not name this one.")
