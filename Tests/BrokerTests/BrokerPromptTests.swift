@@ -45,6 +45,19 @@ import WatchwordProtocol
         #expect(!stage.broker.hasQuestions)
     }
 
+    @Test func rule20ARejectionSettlesThoseThatShareNothingToo() {
+        let desk = agent()
+        let clients = (0..<3).map { _ in ask(more: #","auth":{"useStorage":false}"#) }
+        let asked = desk.hear().of("auth/challenge")
+        let heard = desk.answer(asked[1], #"{"action":"reject"}"#)
+        #expect(heard.of("$/cancelRequest").count == 2)
+        #expect(clients.flatMap { $0.hear() }.map(\.status) == [401, 401, 401])
+        #expect(!stage.broker.hasQuestions)
+        // It is not remembered, and not counted.
+        _ = ask()
+        #expect(desk.hear().of("auth/challenge").count == 1)
+    }
+
     @Test func aCancelIsRememberedForTenSeconds() {
         let desk = agent()
         let first = ask()

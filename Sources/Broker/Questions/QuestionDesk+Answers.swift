@@ -78,7 +78,12 @@ extension QuestionDesk {
         resolve(id, with: answer, by: question.place.word)
         guard question.isForAgent else { return }
         prompts.note(answer, to: challenge, of: program)
-        if answer == .cancel { cancelSame(as: challenge) }
+        switch answer {
+        case .cancel: settleTheSame(as: challenge, answer)
+        // Of several schemes that only a client knows the next one is asked about in the same words.
+        case .reject where challenge.protectionSpace.authenticationMethod != .other: settleTheSame(as: challenge, answer)
+        case .reject, .credential, .proceed, .useDefault: break
+        }
     }
 
     /// The question is answered.
@@ -93,13 +98,13 @@ extension QuestionDesk {
 
     // MARK: What an answer says of other questions
 
-    /// An agent has cancelled: that counts for all for whom agents are asked the same, whether or not they share a login.
-    private func cancelSame(as challenge: Challenge) {
+    /// A no at an agent counts for all for whom agents are asked the same, whether or not they share a login.
+    private func settleTheSame(as challenge: Challenge, _ answer: ChallengeAnswer) {
         let subject = RecentCancels.Subject(challenge)
         let same = all { $0.isForAgent && $0.challenge.map(RecentCancels.Subject.init) == subject }
         for other in same {
             takeBack(other, because: .cancelled)
-            resolve(other.id, with: .cancel, by: other.place.word)
+            resolve(other.id, with: answer, by: other.place.word)
         }
     }
 
