@@ -86,7 +86,11 @@ struct FileOptions: ParsableArguments {
             dup2(STDOUT_FILENO, STDERR_FILENO)
             return
         }
-        let descriptor = open(stderr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        let file = try ResponseOutput.target(of: stderr)
+        let isPipe = FoundFile.isPipe(stderr)
+        if !isPipe, access(file, W_OK) == 0, !ResponseOutput.isSpecial(stderr) { _ = try ReplacedFile(file) }
+        let descriptor =
+            isPipe ? try SpecialFile.open(stderr) : open(stderr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         // As with curl, what cannot be said there is said here.
         guard descriptor >= 0 else {
             return StandardError.note("cannot write to \(stderr): \(String(cString: strerror(errno)))")

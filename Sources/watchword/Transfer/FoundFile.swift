@@ -26,6 +26,11 @@ struct FoundFile: Equatable {
 
     // MARK: On disk
 
+    static func isPipe(_ path: String) -> Bool {
+        var facts = stat()
+        return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFIFO
+    }
+
     /// Opens what this user has left under `path`, without following a link or waiting for a pipe.
     /// - Returns: the descriptor and the size; `nil` where there is nothing, and nothing is to be created.
     /// - Throws: `ExitCode`, after a message, for a file that is not this user's own.
