@@ -103,7 +103,7 @@ CONNECTIONS = [
      "TransfersTests.PresentTokenTests"),
     ("pin-final-try", CORE + "Session/PINTries.swift",
      "        if flags.isFinalTry { return .finalTry }\n", "", "WatchwordCoreTests.PINTriesTests"),
-    ("pin-tries-across-fetches", TRANSFERS + "TokenURI.swift",
+    ("pin-tries-across-fetches", "Sources/Transfers/TokenURI.swift",
      "if !isLoggedIn { try Self.checkTries(of: meant, &tokens) }", "if !isLoggedIn, meant.isEmpty { try Self.checkTries(of: meant, &tokens) }",
      "Tests/EndToEnd/test_client_certificates.py"),
     ("disk-quota", TRANSFERS + "BodyCopy.swift",

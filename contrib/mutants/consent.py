@@ -69,4 +69,7 @@ HANDING_OUT = [
      "guard connection.peer.runsFile(program) || !program.isEmpty else {", "Tests/EndToEnd/test_handing_out.py"),
     ("hand-out-hosts", "Sources/Broker/Desks/CredentialDesk+HandingOut.swift", "contains(where: { $0.covers(program, pattern) })",
      "contains(where: { $0.program == program })", "Tests/EndToEnd/test_handing_out.py"),
+    ("hand-out-program-by-bytes", "Sources/Broker/Desks/CredentialDesk+HandingOut.swift",
+     "ExactText(program) == connection.peer.executable.map({ ExactText($0) }) else {", "program == connection.peer.executable else {",
+     "BrokerTests.BrokerHandingOutTests"),
 ]
