@@ -79,53 +79,61 @@ extension RandomWalk {
         var left: [Fetch] = []
         for order in orders {
             reached.insert(order.name)
-            guard case .effect(let effect, _) = order else { continue }
-            switch effect {
-            case .tell, .judge: break
-            case .note(let note): checkConsent(to: note)
-            case .closeConnections(.number(let number)): closed.insert(number)
-            case .store(_, let pattern): checkStored(pattern, after: before)
-            case .announce(let change) where change.kind == .stored:
-                if let pattern = change.space { checkStored(pattern, after: before) }
-            case .keepTrust(let keys):
-                for key in keys where remembered["https://\(key.origin.host)"]?.contains(key.spkiSha256[0]) != true {
-                    problem = "nobody trusts \(key.origin.text) for good"
-                }
-            case .announce, .remove, .closeConnections, .keepGrants: break
+            switch order {
+            case .effect(let effect, _): check(effect, after: before)
+            case .command(let command, let fetch): check(command, of: fetch, &left)
             }
-        }
-        for case .command(let command, let fetch) in orders {
-            guard let known = fetches[fetch] else {
-                problem = "\(fetch) is over, and got \(command.name)"
-                return
-            }
-            if let before = pending[fetch], before != .wait, command.name != "fail" {
-                problem = "\(fetch) waits for \(before.name), and got \(command.name)"
-                return
-            }
-            sentAt[fetch] = nil
-            switch command {
-            case .finish, .fail:
-                pending[fetch] = nil
-                fetches[fetch] = nil
-                left.append(known)
-                ended += 1
-            default:
-                pending[fetch] = command
-                guard case .transfer(let request) = command else { continue }
-                sentAt[fetch] = now
-                let last = request.trial.flatMap { accepted[$0] }
-                if let last, now - last < Limits.acceptanceAge {
-                    proven.insert(fetch)
-                } else {
-                    proven.remove(fetch)
-                }
-                check(request, of: fetch, known)
-            }
+            if problem != nil { return }
         }
         if let id, fetches[id] != nil, pending[id] == nil { problem = "\(id) waits for nothing" }
         if !left.allSatisfy({ closed.isSuperset(of: $0.identities) }) { problem = "an exception outlives its fetch" }
         checkOnce()
+    }
+
+    /// - Parameter command: what the fetch had done whose event that was.
+    private mutating func check(_ effect: FetchEffect, after command: FetchCommand?) {
+        switch effect {
+        case .note(let note): checkConsent(to: note)
+        case .closeConnections(.number(let number)): closed.insert(number)
+        case .store(_, let pattern): checkStored(pattern, after: command)
+        case .announce(let change) where change.kind == .stored:
+            if let pattern = change.space { checkStored(pattern, after: command) }
+        case .keepTrust(let keys):
+            for key in keys where remembered["https://\(key.origin.host)"]?.contains(key.spkiSha256[0]) != true {
+                problem = "nobody trusts \(key.origin.text) for good"
+            }
+        case .tell, .judge, .announce, .remove, .closeConnections, .keepGrants: break
+        }
+    }
+
+    private mutating func check(_ command: FetchCommand, of fetch: FetchID, _ left: inout [Fetch]) {
+        guard let known = fetches[fetch] else {
+            problem = "\(fetch) is over, and got \(command.name)"
+            return
+        }
+        if let before = pending[fetch], before != .wait, command.name != "fail" {
+            problem = "\(fetch) waits for \(before.name), and got \(command.name)"
+            return
+        }
+        sentAt[fetch] = nil
+        switch command {
+        case .finish, .fail:
+            pending[fetch] = nil
+            fetches[fetch] = nil
+            left.append(known)
+            ended += 1
+        case .transfer(let request):
+            pending[fetch] = command
+            sentAt[fetch] = now
+            let last = request.trial.flatMap { accepted[$0] }
+            if let last, now - last < Limits.acceptanceAge {
+                proven.insert(fetch)
+            } else {
+                proven.remove(fetch)
+            }
+            check(request, of: fetch, known)
+        default: pending[fetch] = command
+        }
     }
 
     /// What is kept for others is used by nobody whom nobody has let.
