@@ -16,9 +16,11 @@ struct HeaderLines {
             for field in request.headers { try append(field) }
             if let authorization = login ?? request.authorization { try append("Authorization", authorization) }
             // Without these two libcurl would wait for `100 Continue`, and call every body a form.
-            if !request.announcesBody || request.omittedHeaders.contains("expect") { try append(line: "Expect:") }
+            if !request.announcesBody || request.options.omittedHeaders.contains("expect") {
+                try append(line: "Expect:")
+            }
             let hasAccept = request.headers.firstValue(of: "Accept") != nil
-            if request.omittedHeaders.contains("accept") && !hasAccept { try append(line: "Accept:") }
+            if request.options.omittedHeaders.contains("accept") && !hasAccept { try append(line: "Accept:") }
             if hasBody && request.headers.firstValue(of: "Content-Type") == nil { try append(line: "Content-Type:") }
         } catch {
             free()

@@ -25,7 +25,7 @@ struct PoolTable {
     mutating func pool(for transfer: Transfer) throws(TransferFailure) -> ConnectionPool {
         let request = transfer.request
         if request.identity != .none { return try pool(of: request, certificate: transfer.certificate?.content) }
-        return request.delivery == .fromHeader ? try streamPool() : common
+        return request.options.delivery == .fromHeader ? try streamPool() : common
     }
 
     /// The pool of an identity; a new one when the marks of its connections have changed.

@@ -27,12 +27,12 @@ extension EasyHandle {
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
         // A client can have less time than everybody, and not more.
-        if let limit = request.connectTimeout {
+        if let limit = request.options.connectTimeout {
             try set(
                 CURLOPT_CONNECTTIMEOUT_MS, min(max(1, limit.wholeMilliseconds), EngineLimits.connectMilliseconds))
         }
         try pace(request)
-        if request.omittedHeaders.contains("user-agent") { try set(CURLOPT_USERAGENT, String?.none) }
+        if request.options.omittedHeaders.contains("user-agent") { try set(CURLOPT_USERAGENT, String?.none) }
         switch request.body {
         case .stream(let stream)? where hasBody: try setStreamedBody(size: stream.size)
         case .bytes(let bytes)? where hasBody: try setBody(bytes)
@@ -76,14 +76,16 @@ extension EasyHandle {
 
     /// How a body comes: in which coding, and how fast or slow.
     private func pace(_ request: TransferRequest) throws(TransferFailure) {
-        if request.decompresses { try set(CURLOPT_ACCEPT_ENCODING, ResponseHeaders.codings.joined(separator: ", ")) }
+        if request.options.decompresses {
+            try set(CURLOPT_ACCEPT_ENCODING, ResponseHeaders.codings.joined(separator: ", "))
+        }
         // For a body that libcurl has: see `Pace`.
-        if let limit = request.maxBytesPerSecond { try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit) }
-        if request.decompresses {
+        if let limit = request.options.maxBytesPerSecond { try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit) }
+        if request.options.decompresses {
             try set(CURLOPT_BUFFERSIZE, EngineLimits.compressedChunkBytes)
-        } else if let limit = request.maxBytesPerSecond {
+        } else if let limit = request.options.maxBytesPerSecond {
             try set(CURLOPT_BUFFERSIZE, min(max(limit / 16, EngineLimits.compressedChunkBytes), 16 << 10))
-        } else if request.delivery == .fromHeader {
+        } else if request.options.delivery == .fromHeader {
             try set(CURLOPT_BUFFERSIZE, EngineLimits.streamedChunkBytes)
         }
         guard let slow = request.slowest else { return }
@@ -110,7 +112,7 @@ extension EasyHandle {
         let isLogin = !request.handshakes.isEmpty
         // And a body that waits for its reader would hold up the others on its connection: libcurl reads on for all streams of
         // one, and keeps megabytes for the one that waits.
-        let isAlone = isLogin || request.delivery == .fromHeader || request.maxBytesPerSecond != nil
+        let isAlone = isLogin || request.options.delivery == .fromHeader || request.options.maxBytesPerSecond != nil
         if isAlone { try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
         // A resumed session shows no certificate.
         if request.identity != .none || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }

@@ -88,7 +88,7 @@ final class Transfer {
         self.completion = completion
         self.handOver = handOver
         share = request.allowance.map { Allowance.Share(of: $0) }
-        if let limit = request.maxBytesPerSecond {
+        if let limit = request.options.maxBytesPerSecond {
             let pace = Pace(bytesPerSecond: limit, now: start)
             self.pace = (pace, pace)
         }
@@ -180,15 +180,16 @@ final class Transfer {
 
     /// The body of a challenge or a redirect is not the one that was asked for.
     var largestBody: Int {
-        if flow != nil || isFinal { return request.maxBodyBytes }
+        if flow != nil || isFinal { return request.options.maxBodyBytes }
         let isInBetween = [401, 407].contains(headers.status) || (300...399).contains(headers.status)
-        return isInBetween ? EngineLimits.wholeBodyBytes : min(request.maxBodyBytes, EngineLimits.wholeBodyBytes)
+        return isInBetween
+            ? EngineLimits.wholeBodyBytes : min(request.options.maxBodyBytes, EngineLimits.wholeBodyBytes)
     }
 
     /// What is too large for memory is handed over on its way, or kept elsewhere.
     private func changePlace(for count: Int) {
         let limit: Int
-        switch request.delivery {
+        switch request.options.delivery {
         case .whole: return
         case .beyond(let bytes): limit = isFinal ? bytes : max(bytes, EngineLimits.bodyBufferBytes)
         case .fromHeader: limit = EngineLimits.bodyBufferBytes
@@ -208,7 +209,7 @@ final class Transfer {
     /// Nothing that asks for a log-in or leads elsewhere, or that refuses the announcement of a body: after that libcurl sends the
     /// request again without it.
     private var isFinal: Bool {
-        guard request.delivery != .whole, headers.isComplete, headers.status >= 200 else { return false }
+        guard request.options.delivery != .whole, headers.isComplete, headers.status >= 200 else { return false }
         let isOrigins = !request.isTunnelled || originTLS != nil
         return isOrigins && ![401, 407].contains(headers.status) && !(300...399).contains(headers.status)
             && !(headers.status == 417 && request.announcesBody)
@@ -292,11 +293,11 @@ final class Transfer {
             stopped = .malformedResponse
             return false
         }
-        if request.decompresses, hasBody, !headers.isModestlyCoded {
+        if request.options.decompresses, hasBody, !headers.isModestlyCoded {
             stopped = .malformedResponse
             return false
         }
-        if request.delivery == .fromHeader, flow == nil, isFinal { startFlow() }
+        if request.options.delivery == .fromHeader, flow == nil, isFinal { startFlow() }
         return true
     }
 }
@@ -309,7 +310,8 @@ final class HandOverList {
 extension TransferRequest {
     /// A body that is handed over on its way must not stand still for ever.
     var slowest: LowSpeed? {
-        lowSpeed ?? (delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil)
+        if let limit = options.lowSpeed { return limit }
+        return options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
     }
 
     /// RFC 9110 section 9.2.1.

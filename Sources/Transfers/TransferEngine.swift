@@ -158,7 +158,7 @@ public final class TransferEngine: TransferPort, @unchecked Sendable {
             }
             transfers[id] = transfer
             slot?.user = transfer
-            if request.maxBytesPerSecond != nil { pacedTransfers.insert(id) }
+            if request.options.maxBytesPerSecond != nil { pacedTransfers.insert(id) }
             counts.running += 1
         } catch {
             settle(completion, .failure(error))

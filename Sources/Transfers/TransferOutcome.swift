@@ -65,7 +65,7 @@ extension Transfer {
             cause: .serverProofWrong)
     }
 
-    private var isDecoded: Bool { request.decompresses && headers.isCoded }
+    private var isDecoded: Bool { request.options.decompresses && headers.isCoded }
 
     private func response(isFromProxy: Bool) -> TransferResponse {
         var response = TransferResponse(
@@ -85,7 +85,9 @@ extension Transfer {
 
     /// As the server has announced it, where that says what comes out.
     var announcedBytes: Int? {
-        guard !request.decompresses || headers.fields.firstValue(of: "Content-Encoding") == nil else { return nil }
+        guard !request.options.decompresses || headers.fields.firstValue(of: "Content-Encoding") == nil else {
+            return nil
+        }
         // RFC 9112 section 6.3: then the length means nothing.
         guard headers.fields.firstValue(of: "Transfer-Encoding") == nil else { return nil }
         return headers.fields.firstValue(of: "Content-Length").flatMap { Int($0) }

@@ -22,7 +22,7 @@ import WatchwordProtocol
     @Test func itTellsTheHeaderAndThenTheEnd() throws {
         let client = stage.connect()
         let (fetchID, _) = try start(client)
-        #expect(stage.transfers.requests[0].delivery == .fromHeader)
+        #expect(stage.transfers.requests[0].options.delivery == .fromHeader)
         stage.transfers.respond(200, [HeaderField("X", "y")], body: "body")
         let header = client.hear()
         #expect(header.map(\.method) == ["fetch/headers"])

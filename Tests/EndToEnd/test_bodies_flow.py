@@ -204,11 +204,21 @@ def test_a_bomb_for_a_slow_reader(stage):
 
 
 def test_a_bomb_for_a_slow_reader_is_too_large(stage):
-    server = stage.server(StreamServer(bomb))
+    attached = threading.Event()
+
+    def bomb_once_attached(request):
+        parts = bomb(request)
+        yield next(parts)
+        # It is soon too large, and then nobody can attach any more.
+        if request.target == "/warm" or attached.wait(30):
+            yield from parts
+
+    server = stage.server(StreamServer(bomb_once_attached))
     broker, client = warmed(stage, server)
     peak = broker.peak_kilobytes
     download = Download(client, server.url, decompress=True, maxBodyBytes=MEGABYTE)
     reader = SlowReader(download.attach(receive_buffer=4096), 1_000_000)
+    attached.set()
     assert download.failure() == "tooLarge"
     assert broker.peak_kilobytes - peak < 8192
     reader.join(10)

@@ -22,8 +22,8 @@ import WatchwordProtocol
 
     private func streamed(_ url: String, _ delivery: BodyDelivery = .fromHeader) -> TransferRequest {
         var request = request(url)
-        request.delivery = delivery
-        request.maxBodyBytes = .max
+        request.options.delivery = delivery
+        request.options.maxBodyBytes = .max
         return request
     }
 
@@ -288,7 +288,7 @@ import WatchwordProtocol
         defer { server.stop() }
         try await withEngine { engine in
             var request = streamed(server.url)
-            request.maxBodyBytes = 9
+            request.options.maxBodyBytes = 9
             #expect(await engine.exchange(request).failureKind == .bodyTooLarge)
         }
     }

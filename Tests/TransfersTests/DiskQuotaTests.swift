@@ -77,9 +77,9 @@ import WatchwordCore
         let disk = Allowance(2 << 20, of: .program)
         try await withEngine { engine in
             var request = request(server.url)
-            request.delivery = .beyond(1000)
+            request.options.delivery = .beyond(1000)
             request.disk = disk
-            request.maxBodyBytes = 64 << 20
+            request.options.maxBodyBytes = 64 << 20
             let failure = try #require(await engine.exchange(request).failure)
             #expect(failure.kind == .quotaExceeded)
             #expect(failure.detail.contains("this program, over all its connections, may keep 2097152 bytes"))

@@ -81,7 +81,8 @@ extension QuestionDesk {
         switch answer {
         case .cancel: settleTheSame(as: challenge, answer)
         // Of several schemes that only a client knows the next one is asked about in the same words.
-        case .reject where challenge.protectionSpace.authenticationMethod != .other: settleTheSame(as: challenge, answer)
+        case .reject where challenge.protectionSpace.authenticationMethod != .other:
+            settleTheSame(as: challenge, answer)
         case .reject, .credential, .proceed, .useDefault: break
         }
     }

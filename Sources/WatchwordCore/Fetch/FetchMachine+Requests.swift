@@ -82,14 +82,8 @@ extension FetchMachine {
         let hop = chain.hop
         var request = TransferRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
-            timeout: timeout, maxBodyBytes: intent.plan.maxBodyBytes)
-        request.omittedHeaders = intent.plan.omittedHeaders
-        request.connectTimeout = intent.plan.connectTimeout
+            timeout: timeout, intent.plan.options)
         request.deniedAddresses = context.environment.hosts.addresses
-        request.delivery = intent.plan.delivery
-        request.decompresses = intent.plan.decompresses
-        request.maxBytesPerSecond = intent.plan.maxBytesPerSecond
-        request.lowSpeed = intent.plan.lowSpeed
         request.proxy = proxyRequest(&context)
         // A proxy that forwards it rewrites the request line: the server sees the origin form, whatever the proxy is given.
         request.authorization = logins.outgoing.server?.authorization(
@@ -153,8 +147,8 @@ extension FetchMachine {
     mutating func finish(
         _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
     ) -> FetchStep {
-        if let bytes = response.unwantedBodyBytes, bytes > intent.plan.maxBodyBytes {
-            let text = "The response of \(chain.server.text) is larger than \(intent.plan.maxBodyBytes) bytes."
+        if let bytes = response.unwantedBodyBytes, bytes > intent.plan.options.maxBodyBytes {
+            let text = "The response of \(chain.server.text) is larger than \(intent.plan.options.maxBodyBytes) bytes."
             return fail(FetchFailure(.tooLarge, text), &context)
         }
         leave(&context)

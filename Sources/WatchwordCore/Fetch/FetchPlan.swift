@@ -12,8 +12,7 @@ public struct FetchPlan: Sendable, Equatable {
     public var url: FetchURL
     public var method: String
     public var headers: [HeaderField]
-    /// In lower case.
-    public var omittedHeaders: Set<String>
+    public var options: TransferOptions
     /// One that comes through a socket is put in by whoever has made its place.
     public var body: RequestBody?
     /// The client gives such a body again, should that be needed.
@@ -49,14 +48,8 @@ public struct FetchPlan: Sendable, Equatable {
     public var timeout: Duration
     /// The client has named the time.
     public var timeoutBoundsWaiting: Bool
-    public var maxBodyBytes: Int
-    public var delivery: BodyDelivery
-    public var decompresses: Bool
-    public var maxBytesPerSecond: Int?
-    public var lowSpeed: LowSpeed?
     public var maxRedirects: Int
     public var redirects: RedirectParams
-    public var connectTimeout: Duration?
     /// The client is told of every request and response.
     public var reportsExchanges: Bool
 
@@ -68,7 +61,7 @@ public struct FetchPlan: Sendable, Equatable {
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)
         headers = try HeaderPolicy.checked(params.headers)
-        omittedHeaders = try HeaderPolicy.checkedOmissions(params.omitHeaders)
+        options = try TransferOptions(params, inSteps: inSteps)
         body = params.body.map { .bytes($0) }
         credential = params.credential
         switch params.proxy {
@@ -91,14 +84,8 @@ public struct FetchPlan: Sendable, Equatable {
         let longest = inSteps ? Limits.fetchTimeout : Limits.defaultFetchTimeout
         timeoutBoundsWaiting = params.timeoutMs != nil
         timeout = params.timeoutMs.map { .milliseconds($0) } ?? longest
-        maxBodyBytes = params.maxBodyBytes ?? Limits.bodyBytes
-        delivery = inSteps ? .fromHeader : .beyond(params.maxInlineBodyBytes)
-        decompresses = params.decompress
-        maxBytesPerSecond = params.maxBytesPerSecond
-        lowSpeed = params.lowSpeed
         maxRedirects = params.maxRedirects
         redirects = params.redirects
-        connectTimeout = params.connectTimeoutMs.map { .milliseconds($0) }
         reportsExchanges = params.notify.contains(.exchanges)
     }
 

@@ -32,11 +32,12 @@ public struct SentRequest: Sendable, Equatable {
             fields.append(HeaderField("Proxy-Authorization", login))
         }
         func addsByItself(_ name: String) -> Bool {
-            !request.omittedHeaders.contains(name.asciiLowercased) && request.headers.firstValue(of: name) == nil
+            !request.options.omittedHeaders.contains(name.asciiLowercased)
+                && request.headers.firstValue(of: name) == nil
         }
         if addsByItself("User-Agent") { fields.append(HeaderField("User-Agent", "watchword")) }
         if addsByItself("Accept") { fields.append(HeaderField("Accept", "*/*")) }
-        if request.decompresses { fields.append(HeaderField("Accept-Encoding", "gzip, deflate")) }
+        if request.options.decompresses { fields.append(HeaderField("Accept-Encoding", "gzip, deflate")) }
         let length = request.sendsBody ? length(of: request.body) : nil
         if request.sendsBody && length == nil { fields.append(HeaderField("Transfer-Encoding", "chunked")) }
         fields += request.headers
@@ -44,7 +45,7 @@ public struct SentRequest: Sendable, Equatable {
             fields.append(HeaderField("Authorization", login))
         }
         if let length { fields.append(HeaderField("Content-Length", "\(length)")) }
-        if request.sendsBody && request.announcesBody && !request.omittedHeaders.contains("expect") {
+        if request.sendsBody && request.announcesBody && !request.options.omittedHeaders.contains("expect") {
             fields.append(HeaderField("Expect", "100-continue"))
         }
         return fields

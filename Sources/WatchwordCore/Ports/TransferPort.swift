@@ -7,8 +7,8 @@ public struct TransferRequest: Sendable, Equatable {
     public var method: String
     /// Checked against the grammar, and free of every field that the broker makes itself.
     public var headers: [HeaderField]
-    /// Names, in lower case, of the fields that are not added to `headers`.
-    public var omittedHeaders: Set<String> = []
+    /// What the client wants of the exchange.
+    public var options: TransferOptions
     /// The whole value of the `Authorization` field; `nil` sends none.
     public var authorization: Secret?
     public var body: RequestBody?
@@ -18,22 +18,11 @@ public struct TransferRequest: Sendable, Equatable {
     public var deniedAddresses = AddressRules()
     /// For the whole exchange, name resolution and connecting included.
     public var timeout: Duration
-    /// For the name and the connection; `nil` for the adapter's own limit.
-    public var connectTimeout: Duration?
-    /// A larger response, after decoding, ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
-    public var maxBodyBytes: Int
-    public var delivery = BodyDelivery.whole
     /// What is kept of the response in memory counts there. Where it has no room, a body goes on its way, or into a file, though
-    /// it is smaller than `delivery` says.
+    /// it is smaller than `options.delivery` says.
     public var allowance: Allowance?
     /// The quota for what is kept of the response in temporary files; `nil` for none.
     public var disk: Allowance?
-    /// Asks for a content coding, and undoes it (RFC 9110 section 8.4).
-    public var decompresses = false
-    /// Of either body; `nil` for no limit.
-    public var maxBytesPerSecond: Int?
-    /// Slower than that ends the exchange with `timedOut`; `nil` for no limit.
-    public var lowSpeed: LowSpeed?
     public var identity = ConnectionIdentity.none
     public var trust = TrustPolicy.verify
     /// Shown when the server asks; only together with an identity.
@@ -53,7 +42,7 @@ public struct TransferRequest: Sendable, Equatable {
 
     public init(
         url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil,
-        body: RequestBody? = nil, proxy: ProxyRequest? = nil, timeout: Duration, maxBodyBytes: Int
+        body: RequestBody? = nil, proxy: ProxyRequest? = nil, timeout: Duration, _ options: TransferOptions
     ) {
         self.url = url
         self.method = method
@@ -62,7 +51,7 @@ public struct TransferRequest: Sendable, Equatable {
         self.body = body
         self.proxy = proxy
         self.timeout = timeout
-        self.maxBodyBytes = maxBodyBytes
+        self.options = options
     }
 }
 
