@@ -133,7 +133,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "KeyringTests", dependencies: ["Keyring", "WatchwordCore", "WatchwordProtocol"],
+            name: "KeyringTests", dependencies: ["TestServers", "Keyring", "WatchwordCore", "WatchwordProtocol"],
             swiftSettings: strict),
         .testTarget(
             name: "BrokerTests",
@@ -145,7 +145,7 @@ let package = Package(
         .testTarget(
             name: "BrokerSocketTests",
             dependencies: [
-                "BrokerSocket", "Broker", "EventLoop", "WatchwordProtocol", "CPlatform",
+                "TestServers", "BrokerSocket", "Broker", "EventLoop", "WatchwordProtocol", "CPlatform",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -2,12 +2,13 @@ import Broker
 import Foundation
 import Glibc
 import Synchronization
+import TestServers
 import Testing
 import WatchwordProtocol
 
 @testable import BrokerSocket
 
-@Suite struct BrokerServerTests {
+@Suite(.timed) struct BrokerServerTests {
     @Test func bytesGoBothWaysInOrder() async throws {
         let service = RecordingService()
         try await withServer(service) { location, _ in

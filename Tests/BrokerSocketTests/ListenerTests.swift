@@ -1,11 +1,12 @@
 import Glibc
 import Synchronization
+import TestServers
 import Testing
 import WatchwordProtocol
 
 @testable import BrokerSocket
 
-@Suite struct ListenerTests {
+@Suite(.timed) struct ListenerTests {
     private let folder = PrivateFolder()
     private let service = RecordingService()
     private let failures = Failures()

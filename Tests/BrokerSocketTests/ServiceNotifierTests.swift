@@ -1,9 +1,10 @@
 import Glibc
+import TestServers
 import Testing
 
 @testable import BrokerSocket
 
-@Suite struct ServiceNotifierTests {
+@Suite(.timed) struct ServiceNotifierTests {
     private let folder = PrivateFolder()
 
     /// The manager's end, at `name`: a path, or bytes behind a zero.

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServers
 import Testing
 import WatchwordCore
 import WatchwordProtocol
@@ -7,7 +8,7 @@ import WatchwordProtocol
 @testable import Keyring
 
 /// The way to the bus, and the end of the keyring.
-@Suite struct BusTests {
+@Suite(.timed) struct BusTests {
     private static let query: [[ExactText: ExactText]] = [["server": "example.org"]]
 
     @Test func findsTheBusInTheEnvironment() throws {

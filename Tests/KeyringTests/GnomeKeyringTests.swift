@@ -1,10 +1,11 @@
 import Keyring
+import TestServers
 import Testing
 import WatchwordCore
 import WatchwordProtocol
 
 /// With the real gnome-keyring-daemon, and secret-tool as the other program.
-@Suite struct GnomeKeyringTests {
+@Suite(.timed) struct GnomeKeyringTests {
     private static let schema: ExactText = "xdg:schema"
     private static let attributes: [ExactText: ExactText] = [
         "server": "example.org", "protocol": "https", "port": "443", "user": "alice",

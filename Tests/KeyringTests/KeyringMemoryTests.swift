@@ -1,11 +1,12 @@
 import Foundation
 import Keyring
+import TestServers
 import Testing
 import WatchwordCore
 import WatchwordProtocol
 
 /// What secrets leave in memory, libsecret and GLib included.
-@Suite struct KeyringMemoryTests {
+@Suite(.timed) struct KeyringMemoryTests {
     /// The copies that are left when everything that ends has ended. One search, which may take seconds: not on a thread that
     /// other tests wait for.
     private func copiesInTheEnd(_ search: MemorySearch) async throws -> Int {

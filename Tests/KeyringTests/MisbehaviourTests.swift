@@ -1,10 +1,11 @@
 import Keyring
+import TestServers
 import Testing
 import WatchwordCore
 import WatchwordProtocol
 
 /// With the rig's Secret Service.
-@Suite struct MisbehaviourTests {
+@Suite(.timed) struct MisbehaviourTests {
     private static let query: [[ExactText: ExactText]] = [["server": "example.org"]]
     private static let short = Duration.milliseconds(400)
 

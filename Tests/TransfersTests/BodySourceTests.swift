@@ -6,7 +6,7 @@ import WatchwordCore
 @testable import Transfers
 
 /// Bodies of requests that come through a socket.
-@Suite struct BodySourceTests {
+@Suite(.timed) struct BodySourceTests {
     private func upload(
         _ engine: RemoteEngine, _ url: String, _ source: BodySourceID, _ size: Int?
     ) async -> TransferPort.Outcome {

@@ -7,7 +7,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// What a server that asks for a certificate gets, and what is told of it.
-@Suite struct ClientCertificateTests {
+@Suite(.timed) struct ClientCertificateTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
     private static let clients = TestCertificate("Client CA", isAuthority: true)

@@ -6,7 +6,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Where a client certificate and its key come from, and what is wrong with them before anything is sent.
-@Suite struct ClientKeyTests {
+@Suite(.timed) struct ClientKeyTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
     private static let client = TestCertificate("client", issuer: authority)

@@ -7,7 +7,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// No connection is made to an address that the configuration denies, whatever leads there.
-@Suite struct ConnectionGateTests {
+@Suite(.timed) struct ConnectionGateTests {
     private func denying(_ patterns: String..., then make: () -> TransferRequest) throws -> TransferRequest {
         var request = make()
         request.deniedAddresses = AddressRules(denied: try patterns.map { try HostPattern($0) })

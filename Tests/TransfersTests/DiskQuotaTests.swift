@@ -6,7 +6,7 @@ import WatchwordCore
 @testable import Transfers
 
 /// Bodies in temporary files use a quota, and leave some of the disk to others.
-@Suite struct DiskQuotaTests {
+@Suite(.timed) struct DiskQuotaTests {
     private static let chunk = [UInt8](repeating: 1, count: 1000)
 
     private func append(_ count: Int, to copy: inout BodyCopy) {

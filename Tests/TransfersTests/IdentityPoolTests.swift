@@ -6,7 +6,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// No identity gets the connection of another.
-@Suite struct IdentityPoolTests {
+@Suite(.timed) struct IdentityPoolTests {
     private static let script = Array(repeating: okay, count: 20) + [.hold]
 
     private func request(_ url: String, _ identity: ConnectionIdentity) -> TransferRequest {

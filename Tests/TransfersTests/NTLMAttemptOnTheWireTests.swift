@@ -7,7 +7,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Security rule N8 on the wire: only NTLMv2, and one answer is one attempt, at servers and at proxies.
-@Suite struct NTLMAttemptOnTheWireTests {
+@Suite(.timed) struct NTLMAttemptOnTheWireTests {
     enum Place: CaseIterable { case server, proxy, tunnel }
 
     private static let closing = "Connection: close\r\nProxy-Connection: close\r\n"

@@ -7,7 +7,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Three messages on one connection, which is then the user's.
-@Suite struct NTLMTests {
+@Suite(.timed) struct NTLMTests {
     private static func challenge(_ field: String, _ status: String) -> ScriptedServer.Reply {
         .bytes(head(field, status))
     }

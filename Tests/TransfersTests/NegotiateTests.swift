@@ -8,7 +8,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Logins with Kerberos tickets, with a KDC of the tests'.
-@Suite(.serialized) struct NegotiateTests {
+@Suite(.serialized, .timed) struct NegotiateTests {
     private static let realm = Result { try KerberosRealm.start() }
 
     init() throws {

@@ -7,7 +7,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// A login of the connection to the proxy, and within its tunnel one of the connection to the origin.
-@Suite struct ProxyHandshakeTests {
+@Suite(.timed) struct ProxyHandshakeTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
 

@@ -6,7 +6,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// What a proxy hears and says, byte for byte.
-@Suite struct ProxyTests {
+@Suite(.timed) struct ProxyTests {
     private static let refusal: ScriptedServer.Reply = .bytes(
         "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 4\r\n\r\nbody")
 

@@ -6,7 +6,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// TLS to the proxy, and within it TLS to the origin: each has its own certificate.
-@Suite struct ProxyTrustTests {
+@Suite(.timed) struct ProxyTrustTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let good = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
     private static let expired = TestCertificate(

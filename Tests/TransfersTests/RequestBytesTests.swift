@@ -7,7 +7,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// What goes out, byte for byte.
-@Suite struct RequestBytesTests {
+@Suite(.timed) struct RequestBytesTests {
     private func sent(_ make: (String) -> TransferRequest) async throws -> String {
         let server = ScriptedServer([okay])
         defer { server.stop() }

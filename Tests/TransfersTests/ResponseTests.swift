@@ -6,7 +6,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// What comes in: complete, bounded, and one failure for each way of being neither.
-@Suite struct ResponseTests {
+@Suite(.timed) struct ResponseTests {
     private func outcome(
         of replies: [ScriptedServer.Reply], maxBodyBytes: Int = 1 << 20, timeout: Duration = .seconds(60)
     ) async throws -> TransferPort.Outcome {

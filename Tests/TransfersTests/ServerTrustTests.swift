@@ -7,7 +7,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Whom the engine talks to, and what it tells of whom it does not.
-@Suite struct ServerTrustTests {
+@Suite(.timed) struct ServerTrustTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
 
     /// One exchange with a server that shows `certificate`, by an engine that trusts the tests' authority.

@@ -6,7 +6,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Client certificates whose key never leaves its token.
-@Suite(.serialized) struct TokenTests {
+@Suite(.serialized, .timed) struct TokenTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
     private static let client = TestCertificate("client", issuer: authority)

@@ -8,7 +8,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Connections, cancelling, and the end of the engine.
-@Suite struct TransferEngineTests {
+@Suite(.timed) struct TransferEngineTests {
     private static let keepAlive = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     @Test func exchangesShareAConnection() async throws {
