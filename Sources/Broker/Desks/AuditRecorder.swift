@@ -176,6 +176,6 @@ extension AuditEvent {
         space = SpacePattern(request.space)
         user = request.user
         source = request.source
-        subject = request.subject.text
+        subject = request.subject.text.string
     }
 }

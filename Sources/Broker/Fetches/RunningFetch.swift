@@ -21,7 +21,7 @@ final class RunningFetch {
     /// Who has started it, or has come back with its second half.
     var client: AuditEvent.Client?
     /// The program that has started it, as `Subject.text` has it.
-    var program = ""
+    var program: ExactText = ""
     /// While one is under way.
     var transfer: TransferID?
     /// Ends a wait for another fetch, or a look-up, that has lasted too long.

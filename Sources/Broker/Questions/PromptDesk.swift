@@ -13,19 +13,19 @@ final class PromptDesk {
     init(_ context: DeskContext, _ audit: AuditRecorder) { (self.context, self.audit) = (context, audit) }
 
     /// Whether a person wants to be asked nothing for this program.
-    func isStopped(_ program: String) -> Bool { rules.stopped.contains(program) }
+    func isStopped(_ program: ExactText) -> Bool { rules.stopped.contains(program) }
 
-    func isJustCancelled(_ challenge: Challenge, for program: String) -> Bool {
+    func isJustCancelled(_ challenge: Challenge, for program: ExactText) -> Bool {
         rules.cancels.covers(challenge, of: program, now: context.now)
     }
 
     /// How long the program has to wait before it may ask; `nil` where it may.
-    func wait(of program: String, before challenge: Challenge) -> Duration? {
+    func wait(of program: ExactText, before challenge: Challenge) -> Duration? {
         rules.challenges.wait(of: program, at: PromptLimiter.Site(challenge.protectionSpace), now: context.now)
     }
 
     /// Whether consent may be asked for; without a question no stored credential is used.
-    func mayConfirm(_ request: ConsentRequest, for program: String) -> Bool {
+    func mayConfirm(_ request: ConsentRequest, for program: ExactText) -> Bool {
         if rules.stopped.contains(program) {
             noteUnasked(program)
             return false
@@ -34,10 +34,10 @@ final class PromptDesk {
     }
 
     /// The person was not asked, as it is to be.
-    func noteUnasked(_ program: String) { rules.stopped.noteUnasked(program) }
+    func noteUnasked(_ program: ExactText) { rules.stopped.noteUnasked(program) }
 
     /// A person has answered at an agent.
-    func note(_ answer: ChallengeAnswer, to challenge: Challenge, of program: String) {
+    func note(_ answer: ChallengeAnswer, to challenge: Challenge, of program: ExactText) {
         let site = PromptLimiter.Site(challenge.protectionSpace)
         switch answer {
         case .cancel:
@@ -48,7 +48,7 @@ final class PromptDesk {
         }
     }
 
-    func note(_ consent: Consent, to request: ConsentRequest, of program: String) {
+    func note(_ consent: Consent, to request: ConsentRequest, of program: ExactText) {
         let site = PromptLimiter.Site(request.space)
         if consent == .no {
             rules.consents.noteRefusal(of: program, at: site, now: context.now)
@@ -58,10 +58,10 @@ final class PromptDesk {
     }
 
     /// `stopAsking` in the answer of an agent.
-    func stop(_ program: String, _ cause: Cause) {
+    func stop(_ program: ExactText, _ cause: Cause) {
         let dropped = rules.stopped.stop(program, now: context.now)
         context.log.notice("the questions of a program are stopped", metadata: ["program": "\(program)"])
-        audit.record(.promptsStopped, cause) { $0.subject = program }
+        audit.record(.promptsStopped, cause) { $0.subject = program.string }
         if let dropped { recordResumption(of: [dropped], .broker) }
     }
 
@@ -69,14 +69,14 @@ final class PromptDesk {
     var list: JSON { ["stopped": .array(rules.stopped.listing(now: context.now).map(\.json))] }
 
     /// `prompt/resume`. Returns the programs about which people are asked again.
-    func resume(_ subject: String?, _ cause: Cause) -> [String] {
+    func resume(_ subject: ExactText?, _ cause: Cause) -> [ExactText] {
         let programs = rules.resume(subject)
         context.log.notice("the questions of programs are put again", metadata: ["programs": "\(programs.count)"])
         recordResumption(of: programs, cause)
         return programs
     }
 
-    private func recordResumption(of programs: [String], _ cause: Cause) {
-        for program in programs { audit.record(.promptsResumed, cause) { $0.subject = program } }
+    private func recordResumption(of programs: [ExactText], _ cause: Cause) {
+        for program in programs { audit.record(.promptsResumed, cause) { $0.subject = program.string } }
     }
 }

@@ -113,7 +113,7 @@ extension QuestionDesk {
     /// - Parameters:
     ///   - agent: at which a person has said so.
     ///   - answered: the question that this was said to.
-    func stopAsking(for program: String, at agent: ClientConnection, answered: String) {
+    func stopAsking(for program: ExactText, at agent: ClientConnection, answered: String) {
         prompts.stop(program, agent.cause)
         let open = all { $0.id != answered && $0.isForAgent && fetches[$0.fetch]?.program == program }
         for question in open {

@@ -19,7 +19,7 @@ public struct PromptLimiter: Sendable {
     }
 
     private struct Key: Hashable {
-        let program: String
+        let program: ExactText
         /// `nil` for all sites of the program together.
         let site: Site?
     }
@@ -46,27 +46,27 @@ public struct PromptLimiter: Sendable {
 
     /// A person has cancelled a question of this program, or has said no to it.
     /// - Parameter program: as `Subject.text` has it.
-    public mutating func noteRefusal(of program: String, at site: Site, now: Duration) {
+    public mutating func noteRefusal(of program: ExactText, at site: Site, now: Duration) {
         makeRoom(now)
         note(Key(program: program, site: site), free: 0, now)
         note(Key(program: program, site: nil), free: Self.freeRefusals, now)
     }
 
     /// A person has answered: the next refusal is the first one again.
-    public mutating func noteAnswer(to program: String, at site: Site) {
+    public mutating func noteAnswer(to program: ExactText, at site: Site) {
         records[Key(program: program, site: site)] = nil
         records[Key(program: program, site: nil)] = nil
     }
 
     /// How long this program has to wait before it may ask about this site; `nil` when it may ask now.
-    public func wait(of program: String, at site: Site, now: Duration) -> Duration? {
+    public func wait(of program: ExactText, at site: Site, now: Duration) -> Duration? {
         let ends = [site, nil].compactMap { records[Key(program: program, site: $0)]?.end }
         guard let end = ends.max(), end > now else { return nil }
         return end - now
     }
 
     /// Its next question is put at once.
-    public mutating func forget(_ program: String) { records = records.filter { $0.key.program != program } }
+    public mutating func forget(_ program: ExactText) { records = records.filter { $0.key.program != program } }
 
     private mutating func note(_ key: Key, free: Int, _ now: Duration) {
         var record = records[key] ?? Record()

@@ -24,7 +24,7 @@ public struct RecentCancels: Sendable {
     private struct Cancel {
         let end: Duration
         /// The programs that were let ask again since.
-        var resumed: Set<String> = []
+        var resumed: Set<ExactText> = []
     }
 
     private var cancels: [Subject: Cancel] = [:]
@@ -39,12 +39,12 @@ public struct RecentCancels: Sendable {
     }
 
     /// - Parameter program: as `WatchwordProtocol.Subject.text` has it.
-    public func covers(_ challenge: Challenge, of program: String, now: Duration) -> Bool {
+    public func covers(_ challenge: Challenge, of program: ExactText, now: Duration) -> Bool {
         cancels[Subject(challenge)].map { now < $0.end && !$0.resumed.contains(program) } ?? false
     }
 
     /// What was cancelled until now counts for the other programs only.
-    public mutating func resume(_ program: String) {
+    public mutating func resume(_ program: ExactText) {
         for subject in cancels.keys { cancels[subject]?.resumed.insert(program) }
     }
 }

@@ -5,7 +5,7 @@ public import WatchwordProtocol
 /// Programs are named as `Subject.text` has it. Times are durations since any one start; they never go back.
 public struct StoppedPrograms: Sendable {
     private struct Entry: Sendable {
-        let program: String
+        let program: ExactText
         let since: Duration
         var unasked = 0
     }
@@ -15,23 +15,23 @@ public struct StoppedPrograms: Sendable {
 
     public init() {}
 
-    public func contains(_ program: String) -> Bool { entries.contains { $0.program == program } }
+    public func contains(_ program: ExactText) -> Bool { entries.contains { $0.program == program } }
 
     /// Returns the program that is asked about again because there is no room for both; `nil` where there is.
-    public mutating func stop(_ program: String, now: Duration) -> String? {
+    public mutating func stop(_ program: ExactText, now: Duration) -> ExactText? {
         guard !contains(program) else { return nil }
         entries.append(Entry(program: program, since: now))
         return entries.count > Limits.stoppedPrograms ? entries.removeFirst().program : nil
     }
 
     /// A question of this program was not put.
-    public mutating func noteUnasked(_ program: String) {
+    public mutating func noteUnasked(_ program: ExactText) {
         guard let index = entries.firstIndex(where: { $0.program == program }) else { return }
         entries[index].unasked += 1
     }
 
     /// Takes it back for one program, or for all where it is `nil`. Returns those for which it was said.
-    public mutating func resume(_ program: String?) -> [String] {
+    public mutating func resume(_ program: ExactText?) -> [ExactText] {
         let resumed = entries.filter { program == nil || $0.program == program }
         entries.removeAll { program == nil || $0.program == program }
         return resumed.map(\.program)
@@ -55,7 +55,7 @@ public struct PromptRules: Sendable {
 
     /// Takes back that a program, or all where it is `nil`, is asked nothing any more, with the delays and cancels that led to
     /// that. For other programs these stay. Returns those for which it was said.
-    public mutating func resume(_ program: String?) -> [String] {
+    public mutating func resume(_ program: ExactText?) -> [ExactText] {
         let resumed = stopped.resume(program)
         for program in resumed {
             challenges.forget(program)

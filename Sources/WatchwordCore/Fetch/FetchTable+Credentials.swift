@@ -163,7 +163,7 @@ extension FetchTable {
     public mutating func restoreGrants(_ grants: [StandingGrant]) { context.grants.restore(grants) }
 
     /// Revokes one, all of a program, or all. Returns how many.
-    public mutating func revokeGrants(number: Int?, subject: String?) -> (count: Int, orders: [Order]) {
+    public mutating func revokeGrants(number: Int?, subject: ExactText?) -> (count: Int, orders: [Order]) {
         let (count, isPermanent) = context.grants.revoke { grant in
             number.map { $0 == grant.number } ?? subject.map { $0 == grant.subject.text } ?? true
         }

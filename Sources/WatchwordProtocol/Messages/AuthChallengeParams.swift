@@ -20,7 +20,7 @@ public struct Requester: Sendable, Equatable {
     public var json: JSON {
         [
             "name": name.map { .string($0) } ?? .null, "pid": .integer(pid),
-            "subject": .string(subject.text.shortened(to: 512)),
+            "subject": .string(subject.text.string.shortened(to: 512)),
             "restricted": isRestricted ? true : nil,
         ]
     }

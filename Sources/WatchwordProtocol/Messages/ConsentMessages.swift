@@ -100,12 +100,12 @@ public struct GrantDescription: Sendable, Equatable {
 public struct GrantRevokeParams: Sendable, Equatable {
     public var id: Int?
     /// As `Subject.text` has it.
-    public var subject: String?
+    public var subject: ExactText?
 
     /// - Throws: `InvalidParams`.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, only: ["id", "subject"])
-        subject = try members.string("subject")
+        subject = try members.exactText("subject")
         guard let text = try members.string("id") else { return }
         guard subject == nil else { throw InvalidParams("params has both an id and a subject; one says what is meant") }
         guard text.hasPrefix("g"), let number = Int(text.dropFirst()), number > 0 else {
@@ -114,20 +114,20 @@ public struct GrantRevokeParams: Sendable, Equatable {
         id = number
     }
 
-    public init(id: Int? = nil, subject: String? = nil) {
+    public init(id: Int? = nil, subject: ExactText? = nil) {
         self.id = id
         self.subject = subject
     }
 
     public var json: JSON {
-        ["id": id.map { .string("g\($0)") }, "subject": subject.map { .string($0) }]
+        ["id": id.map { .string("g\($0)") }, "subject": subject?.json]
     }
 }
 
 extension Subject {
     public var json: JSON {
         [
-            "id": .string(text), "kind": .string(kind.rawValue), "strength": .string(strength.rawValue),
+            "id": text.json, "kind": .string(kind.rawValue), "strength": .string(strength.rawValue),
             "sandboxed": .boolean(isSandboxed),
         ]
     }

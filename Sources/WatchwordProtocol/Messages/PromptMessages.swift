@@ -3,19 +3,19 @@ public import JSONText
 /// One of the programs of `prompt/list`: its questions are put to no agent.
 public struct StoppedProgram: Sendable, Equatable {
     /// As `Subject.text` has it.
-    public var subject: String
+    public var subject: ExactText
     /// How long ago a person has said so.
     public var since: Duration
     /// The questions that were not put since then.
     public var unasked: Int
 
-    public init(subject: String, since: Duration, unasked: Int) {
+    public init(subject: ExactText, since: Duration, unasked: Int) {
         (self.subject, self.since, self.unasked) = (subject, since, unasked)
     }
 
     public var json: JSON {
         [
-            "subject": .string(subject), "sinceMs": .integer(max(0, since.wholeMilliseconds)),
+            "subject": subject.json, "sinceMs": .integer(max(0, since.wholeMilliseconds)),
             "unasked": .integer(unasked),
         ]
     }
@@ -24,19 +24,19 @@ public struct StoppedProgram: Sendable, Equatable {
 /// `prompt/resume`: the questions of one program, or of all, are put again.
 public struct PromptResumeParams: Sendable, Equatable {
     /// As `Subject.text` has it; `nil` means all.
-    public var subject: String?
+    public var subject: ExactText?
 
     /// - Throws: `InvalidParams`, also where nothing says which programs are meant.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, only: ["subject", "all"])
-        subject = try members.string("subject")
+        subject = try members.exactText("subject")
         let isForAll = try members.boolean("all") ?? false
         guard (subject == nil) == isForAll else {
             throw InvalidParams("params needs a subject of prompt/list, or all as true; one of them")
         }
     }
 
-    public init(subject: String?) { self.subject = subject }
+    public init(subject: ExactText?) { self.subject = subject }
 
-    public var json: JSON { subject.map { ["subject": .string($0)] } ?? ["all": true] }
+    public var json: JSON { subject.map { ["subject": $0.json] } ?? ["all": true] }
 }

@@ -84,7 +84,7 @@ public struct Subject: Sendable, Hashable {
     }
 
     /// `flatpak:org.gnome.Maps`, `exe:/usr/bin/mytool`, `unknown`.
-    public var text: String { kind == .unknown ? kind.rawValue : "\(kind.rawValue):\(name)" }
+    public var text: ExactText { kind == .unknown ? ExactText(kind.rawValue) : "\(kind.rawValue):\(name)" }
 
     /// Whether a process that was this when it connected can be the same program still: its file may have been replaced.
     public func mayBeStill(_ now: Subject) -> Bool {

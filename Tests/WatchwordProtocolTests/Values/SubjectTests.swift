@@ -94,7 +94,7 @@ import Testing
     ])
     func aLabelThatIsEnforcedCounts(label: String, text: String, isSandboxed: Bool) {
         let subject = facts { $0.label = .text(label) }.subject
-        #expect(subject.text == text && subject.isSandboxed == isSandboxed)
+        #expect(subject.text.string == text && subject.isSandboxed == isSandboxed)
     }
 
     @Test(

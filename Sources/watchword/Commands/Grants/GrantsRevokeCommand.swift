@@ -44,7 +44,7 @@ struct GrantsRevokeCommand: ParsableCommand {
                 throw ValidationError("ID is one like g3, out of the first column of: watchword grants list")
             }
             return GrantRevokeParams(id: number)
-        case (nil, let program?, false): return GrantRevokeParams(subject: program)
+        case (nil, let program?, false): return GrantRevokeParams(subject: ExactText(program))
         case (nil, nil, true): return GrantRevokeParams()
         default: throw ValidationError("Name either one ID, or --program PROGRAM, or --all.")
         }

@@ -25,7 +25,7 @@ struct PromptsResumeCommand: ParsableCommand {
     }
 
     func run() throws {
-        let result = try broker.call(.promptResume, PromptResumeParams(subject: program).json)
+        let result = try broker.call(.promptResume, PromptResumeParams(subject: program.map { ExactText($0) }).json)
         let count = result["resumed"]?.integer ?? 0
         guard count > 0 else {
             complain("There is no such program. These are stopped: watchword prompts list")
