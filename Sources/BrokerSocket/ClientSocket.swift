@@ -161,7 +161,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         switch state {
         case .open where output.count > server.limits.highWaterMark: state = .notRead
         case .notRead where output.count < server.limits.lowWaterMark: state = .open
-        default: break
+        case .open, .notRead, .ending, .closed: break
         }
     }
 

@@ -87,7 +87,7 @@ struct MachineRun {
         take(table.failed(TransferFailure(kind, "detail"), for: id, environment))
     }
 
-    mutating func abort(_ kind: ErrorKind) { take(table.abort(id, FetchFailure(kind, "text"), environment)) }
+    mutating func abort(_ kind: ErrorKind) { take(table.abort([id], FetchFailure(kind, "text"), environment)) }
 
     private mutating func take(_ orders: [FetchTable.Order]) {
         for order in orders {

@@ -122,7 +122,7 @@ struct RandomWalk {
             start()
         } else if choice < 24, let id = anyFetch() {
             events += 1
-            take(table.abort(id, FetchFailure(.cancelled, "gone"), environment), after: id)
+            take(table.abort([id], FetchFailure(.cancelled, "gone"), environment), after: id)
         } else if choice < 26 {
             events += 1
             now += .seconds(Int.random(in: 0...300, using: &random))

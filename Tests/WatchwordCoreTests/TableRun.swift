@@ -149,7 +149,7 @@ struct TableRun {
 
     mutating func abort(_ ids: [FetchID]) { take(table.abort(ids, FetchFailure(.cancelled, "gone"), environment)) }
 
-    mutating func abort(_ id: FetchID) { take(table.abort(id, FetchFailure(.cancelled, "gone"), environment)) }
+    mutating func abort(_ id: FetchID) { take(table.abort([id], FetchFailure(.cancelled, "gone"), environment)) }
 
     mutating func expire(_ id: FetchID) { take(table.expire(id, environment)) }
 

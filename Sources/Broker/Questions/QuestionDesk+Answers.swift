@@ -37,7 +37,7 @@ extension QuestionDesk {
     private func refuse(_ id: String, _ problem: InvalidParams) {
         guard let question = close(id) else { return }
         let text = "The answer to the challenge was not understood, and nothing was sent: \(problem.detail)."
-        fetches.report { $0.abort(question.fetch, FetchFailure(.invalidAnswer, text), $1) }
+        fetches.report { $0.abort([question.fetch], FetchFailure(.invalidAnswer, text), $1) }
     }
 
     /// An error reply: "no such method" means that nobody handles challenges there. Any other is no answer.

@@ -58,7 +58,7 @@ public struct NTLMAttempt: Sendable, Equatable {
         switch stage {
         case .begun: stage = .pending
         case .challenged: stage = .answered
-        default: break
+        case .unsent, .pending, .answered, .refused, .ended: break
         }
     }
 

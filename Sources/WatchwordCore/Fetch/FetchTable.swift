@@ -135,12 +135,6 @@ public struct FetchTable: Sendable {
         run(id, environment, .given(body))
     }
 
-    public mutating func abort(
-        _ id: FetchID, _ failure: FetchFailure, _ environment: FetchEnvironment
-    ) -> [Order] {
-        abort([id], failure, environment)
-    }
-
     /// Ends these together: none of them gets the lease that another one of them gives back.
     public mutating func abort(
         _ ids: [FetchID], _ failure: FetchFailure, _ environment: FetchEnvironment
