@@ -77,7 +77,8 @@ import WatchwordProtocol
 
     @Test func whoDoesNotReadIsDisconnectedAtTheLimitAndNotReadFromBefore() async throws {
         let service = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 1 << 20) }
-        let limits = ServerLimits(highWaterMark: 2 << 20, lowWaterMark: 1 << 20, outgoingQueue: 64 << 20)
+        let limits = ServerLimits(
+            highWaterMark: 2 << 20, lowWaterMark: 1 << 20, outgoingQueue: 64 << 20, readerPause: .seconds(600))
         try await withServer(service, limits: limits) { location, _ in
             let client = try RawClient(location)
             for _ in 0..<20 {
@@ -192,7 +193,7 @@ import WatchwordProtocol
     /// What waits to be read is said, and that it was taken in the end; who leaves too much is sent away.
     @Test func whatIsNotReadIsTold() async throws {
         let service = RecordingService(mayLeave: 4 << 20) { Array(repeating: 0x78, count: Int($0.dropLast()) ?? 0) }
-        try await withServer(service) { location, _ in
+        try await withServer(service, limits: ServerLimits(readerPause: .seconds(600))) { location, _ in
             let client = try RawClient(location)
             client.send("10\n")
             #expect(client.receive().utf8.count == 10)
