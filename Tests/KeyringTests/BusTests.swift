@@ -86,7 +86,7 @@ import WatchwordProtocol
         let keyring = SecretServiceKeyring(busAddress: bus.address)
         async let unlocked = keyring.unlock(limit: .seconds(600))
         async let found = keyring.search(Self.query)
-        while !bus.wasCalled("Prompt") { try await Task.sleep(for: .milliseconds(10)) }
+        try await bus.waitForCall("Prompt")
         try await Task.sleep(for: .milliseconds(50))
         keyring.shutDown()
         #expect(await unlocked.failureKind == .cancelled)
@@ -104,7 +104,7 @@ import WatchwordProtocol
         try bus.startRig("stall")
         let keyring = SecretServiceKeyring(callLimit: .seconds(600), busAddress: bus.address)
         async let found = keyring.search(Self.query)
-        while !bus.wasCalled("SearchItems") { try await Task.sleep(for: .milliseconds(10)) }
+        try await bus.waitForCall("SearchItems")
         keyring.shutDown()
         #expect(await found.failureKind == .cancelled)
     }
@@ -113,7 +113,7 @@ import WatchwordProtocol
         try await withKeyring { keyring, bus in
             let service = try bus.startRig("locked")
             async let unlocked = keyring.unlock(limit: .seconds(30))
-            while !bus.wasCalled("Prompt") { try await Task.sleep(for: .milliseconds(10)) }
+            try await bus.waitForCall("Prompt")
             bus.end(service)
             #expect(await unlocked.failureKind == .lost)
         }

@@ -136,4 +136,13 @@ final class PrivateBus {
     }
 
     func wasCalled(_ method: String) -> Bool { calls.contains { $0.contains(".\(method) ") } }
+
+    /// A minute: whoever was to call it may have given up before.
+    func waitForCall(_ method: String) async throws {
+        for _ in 0..<6000 {
+            if wasCalled(method) { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw NotStarted(what: method)
+    }
 }
