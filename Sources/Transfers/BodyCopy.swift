@@ -29,23 +29,32 @@ struct BodyCopy: ~Copyable {
     private var share: Allowance.Share?
     /// What is larger is in a file.
     private let memoryBytes: Int
+    /// The quota for what is in memory, of which others have half, and the part of it that this copy uses.
+    private let memoryQuota: Allowance?
+    private var memoryShare: Allowance.Share?
 
-    /// - Parameter disk: the quota for what is in a file; `nil` for none.
+    /// - Parameters:
+    ///   - memory: the quota for what is in memory; beyond half of it the copy is in a file. `nil` for none.
+    ///   - disk: the quota for what is in a file; `nil` for none.
     init(
-        limit: Int = .max, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes, disk: Allowance? = nil
+        limit: Int = .max, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes, memory: Allowance? = nil,
+        disk: Allowance? = nil
     ) {
         self.limit = limit
         self.memoryBytes = memoryBytes
         self.disk = disk
+        memoryQuota = memory
         share = disk.map { Allowance.Share(of: $0) }
+        memoryShare = memory.map { Allowance.Share(of: $0) }
     }
 
     deinit { if file >= 0 { close(file) } }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard loss == nil else { return }
-        if file < 0 && count + bytes.count <= memoryBytes {
+        if file < 0 && fitsIntoMemory(bytes.count) {
             memory += bytes
+            memoryShare?.grow(by: bytes.count)
             count += bytes.count
             return
         }
@@ -80,9 +89,13 @@ struct BodyCopy: ~Copyable {
         return max(0, pread(file, buffer.baseAddress, wanted, off_t(offset)))
     }
 
+    private func fitsIntoMemory(_ added: Int) -> Bool {
+        count + added <= memoryBytes && memoryQuota?.leavesHalf(with: added) ?? true
+    }
+
     private mutating func lose(_ reason: Loss) {
         loss = reason
-        share = nil
+        (share, memoryShare) = (nil, nil)
         memory = []
         if file >= 0 { close(file) }
         file = -1
@@ -96,6 +109,7 @@ struct BodyCopy: ~Copyable {
         unlink(template)
         let whole = memory
         memory = []
+        memoryShare = nil
         return whole.withUnsafeBytes { Self.write($0, to: file, at: 0) }
     }
 

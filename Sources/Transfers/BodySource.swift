@@ -29,14 +29,16 @@ final class BodySource {
     var isPaused = false
     private var lastProgress = ContinuousClock.now
 
-    /// - Parameter disk: the quota for a copy that is in a file; `nil` for none.
-    /// - Parameter memoryBytes: a larger copy is in a file.
+    /// - Parameters:
+    ///   - memory: the quota for a copy in memory, and `disk` for one in a file; `nil` for none.
+    ///   - memoryBytes: a larger copy is in a file.
     init(
-        size: Int?, keepsCopy: Bool, disk: Allowance? = nil, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes
+        size: Int?, keepsCopy: Bool, memory: Allowance? = nil, disk: Allowance? = nil,
+        memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes
     ) {
         self.size = size
         self.keepsCopy = keepsCopy
-        copy = BodyCopy(memoryBytes: memoryBytes, disk: disk)
+        copy = BodyCopy(memoryBytes: memoryBytes, memory: memory, disk: disk)
         if let size { copy.expect(size) }
     }
 

@@ -43,9 +43,12 @@ extension TransferEngine {
         return id
     }
 
-    public func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID {
+    public func makeSource(
+        size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?
+    ) -> BodySourceID {
         let id = BodySourceID(value: TransferID.next().value)
-        sources[id] = SourceSlot(BodySource(size: size, keepsCopy: keepsCopy, disk: disk), on: self)
+        let source = BodySource(size: size, keepsCopy: keepsCopy, memory: memory, disk: disk)
+        sources[id] = SourceSlot(source, on: self)
         return id
     }
 

@@ -180,6 +180,23 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.last?.disk === ofSecond)
     }
 
+    /// A copy of a request's body counts as one that came in a message.
+    @Test(arguments: Crowd.allCases)
+    func copies(crowd: Crowd) throws {
+        let stage = Stage { $0.holdingLimits.requestBytes = crowd.limit(1000) }
+        let (first, second) = clients(crowd, stage)
+        let memory = try [first, second].map { client in
+            let attach = #"{"url":"http://h/","method":"PUT","body":{"type":"attach"}}"#
+            _ = client.call("fetch/start", attach)
+            let source = try #require(stage.transfers.sources.keys.max { $0.value < $1.value })
+            return try #require(stage.transfers.memory(of: source))
+        }
+        let free = memory[1].limit - memory[1].heldCount
+        memory[0].take(600)
+        #expect(free >= 0 && !memory[1].hasRoom(for: 401))
+        memory[0].giveBack(600)
+    }
+
     // MARK: Where things could be forgotten
 
     /// A fetch between its halves belongs to no connection.

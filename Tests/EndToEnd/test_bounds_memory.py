@@ -5,13 +5,18 @@ import time
 
 import pytest
 
-from rig.bodies import eventually, read_parts
+from rig import uploads
+from rig.bodies import Attached, eventually, read_parts
 from rig.floods import Others, Raw, line
 from rig.scripted import response
 from rig.streams import StreamServer
 
 MEGABYTE = 1 << 20
 FELT = 20
+
+
+def waiting(client):
+    return client.call("server/status")["result"]["fetches"]["waiting"]
 
 
 @pytest.fixture
@@ -152,3 +157,34 @@ def test_who_is_slow(stage, others):
     eventually(lambda: others.client.call("server/status", {})["result"]["connections"] == 2, "they are still there")
     reader.end()
     shut.end()
+
+
+def test_copies_of_requests_that_wait(stage, others):
+    """Each wanted again after a question that another program has: 1 MiB of each in memory would be 256 MiB."""
+    server = stage.server(uploads.UploadServer(lambda request: response(401, b"", 'WWW-Authenticate: Basic realm="r"')))
+    broker, asked = stage.brokers[0], stage.client()
+    asked.start("fetch/run", {"url": server.url})
+    asked.challenges.get(timeout=10)
+    before = broker.peak_kilobytes
+    body = b"c" * MEGABYTE
+    clients = [stage.client() for _ in range(4)]
+
+    def send(token):
+        attached = Attached(broker.socket, token, side="request")
+        attached.socket.sendall(body)
+        attached.close()
+
+    for client in clients:
+        for _ in range(64):
+            started = client.call("fetch/start", {
+                "url": server.url, "method": "PUT", "omitHeaders": ["Expect"],
+                "body": {"type": "attach", "sizeBytes": MEGABYTE}})
+            assert "result" in started, started
+            send(started["result"]["attachToken"])
+    eventually(lambda: waiting(asked) == 256, lambda: f"{waiting(asked)} wait", 60)
+    growth = broker.peak_kilobytes - before
+    print(f"256 copies of 1 MiB: {growth / 1024:.0f} MiB more, {broker.temporary_bytes >> 20} MiB in files")
+    assert growth < 100 << 10
+    for client in clients:
+        client.close()
+    eventually(lambda: broker.temporary_bytes == 0 and waiting(asked) == 0, "the copies are still there")

@@ -45,6 +45,31 @@ import WatchwordCore
         #expect(!remains)
     }
 
+    /// What others have to hold there is room for: copies give way to them.
+    @Test func copiesTakeHalfOfTheMemoryAndThenTheDisk() {
+        let (memory, disk) = (Allowance(10_000), Allowance(10_000))
+        var one: BodyCopy? = BodyCopy(memoryBytes: 3000, memory: memory, disk: disk)
+        var other = BodyCopy(memoryBytes: 3000, memory: memory, disk: disk)
+        append(3, to: &one!)
+        append(2, to: &other)
+        #expect(memory.heldCount == 5000 && disk.heldCount == 0)
+        append(1, to: &other)
+        #expect(memory.heldCount == 3000 && disk.heldCount == 3000)
+        one = nil
+        let remains = other.isLost
+        #expect(memory.heldCount == 0 && !remains)
+    }
+
+    @Test func aCopyThatIsLostHoldsNothing() {
+        let (memory, disk) = (Allowance(10_000), Allowance(3000))
+        var copy = BodyCopy(memoryBytes: 3000, memory: memory, disk: disk)
+        append(3, to: &copy)
+        #expect(memory.heldCount == 3000)
+        append(1, to: &copy)
+        let isLost = copy.isLost
+        #expect(memory.heldCount == 0 && disk.heldCount == 0 && isLost)
+    }
+
     /// Nothing is written in vain.
     @Test func aCopyThatWillNotHaveRoomIsNotBegun() {
         let disk = Allowance(2000)

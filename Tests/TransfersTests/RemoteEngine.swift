@@ -48,8 +48,8 @@ final class RemoteEngine: TransferPort {
 
     func attach(_ id: TransferID, socket: Int32) { thread.post { $0.attach(id, socket: socket) } }
 
-    func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID {
-        sync { $0.makeSource(size: size, keepsCopy: keepsCopy, disk: disk) }
+    func makeSource(size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?) -> BodySourceID {
+        sync { $0.makeSource(size: size, keepsCopy: keepsCopy, memory: memory, disk: disk) }
     }
 
     func attach(_ source: BodySourceID, socket: Int32) { thread.post { $0.attach(source, socket: socket) } }

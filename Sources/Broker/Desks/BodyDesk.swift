@@ -184,7 +184,9 @@ final class BodyDesk {
     // MARK: The body of a request
 
     func makeStream(_ body: AttachedBody, keepsCopy: Bool, for connection: ClientConnection) -> RequestStream {
-        let source = transfers.makeSource(size: body.sizeBytes, keepsCopy: keepsCopy, disk: connection.holdings.disk)
+        let holdings = connection.holdings
+        let source = transfers.makeSource(
+            size: body.sizeBytes, keepsCopy: keepsCopy, memory: holdings.requests, disk: holdings.disk)
         return RequestStream(source: source, size: body.sizeBytes)
     }
 

@@ -237,8 +237,9 @@ public protocol TransferPort: Sendable {
     /// - Parameters:
     ///   - size: how many bytes it has; `nil` when nobody knows.
     ///   - keepsCopy: so that it can be sent again, as long as there is room.
+    ///   - memory: of which a copy that is not in a file takes no more than half; `nil` for no quota.
     ///   - disk: the quota for a copy in a temporary file; `nil` for none.
-    func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID
+    func makeSource(size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?) -> BodySourceID
 
     /// The body comes through `socket`, to its end.
     /// - Parameter socket: a descriptor that the port owns from now on.
@@ -262,7 +263,7 @@ public protocol TransferPort: Sendable {
 extension TransferPort {
     /// A place for a request's body whose copy has no quota.
     public func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
-        makeSource(size: size, keepsCopy: keepsCopy, disk: nil)
+        makeSource(size: size, keepsCopy: keepsCopy, memory: nil, disk: nil)
     }
 
     /// Nothing to close where there are no connections.

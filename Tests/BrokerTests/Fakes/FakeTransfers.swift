@@ -19,6 +19,7 @@ final class FakeTransfers: TransferPort {
         var attached: [TransferID] = []
         var saysEndsLater = false
         var sources: [BodySourceID: Bool] = [:]
+        var memories: [BodySourceID: Allowance] = [:]
         var disks: [BodySourceID: Allowance] = [:]
         var fedSources: [BodySourceID] = []
         /// Open requests by the order of their starts.
@@ -107,12 +108,12 @@ final class FakeTransfers: TransferPort {
     /// The bodies that have got a socket.
     var attached: [TransferID] { state.withLock { $0.attached } }
 
-    func makeSource(size: Int?, keepsCopy: Bool, disk: Allowance?) -> BodySourceID {
+    func makeSource(size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?) -> BodySourceID {
         state.withLock { state in
             state.last += 1
             let id = BodySourceID(value: state.last)
             state.sources[id] = keepsCopy
-            state.disks[id] = disk
+            (state.memories[id], state.disks[id]) = (memory, disk)
             return id
         }
     }
@@ -128,6 +129,8 @@ final class FakeTransfers: TransferPort {
     var sources: [BodySourceID: Bool] { state.withLock { $0.sources } }
 
     /// The quota of each place, released or not.
+    func memory(of source: BodySourceID) -> Allowance? { state.withLock { $0.memories[source] } }
+
     func disk(of source: BodySourceID) -> Allowance? { state.withLock { $0.disks[source] } }
 
     /// Those that have got a socket, in order.
