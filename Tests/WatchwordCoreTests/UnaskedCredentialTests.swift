@@ -166,6 +166,19 @@ import WatchwordProtocol
         #expect(ids.allSatisfy { run.results[$0]?.response.status == 401 })
     }
 
+    /// Rule 29: where the token is only too narrow, it was not refused.
+    @Test func aTokenIsNotRefusedInTheRealmWhereItIsTooNarrow() throws {
+        var run = try MachineRun("https://h/") {
+            $0.credential = LoginCredential(form: .token, secret: secret("t"))
+            $0.preemption = .always
+        }
+        run.start()
+        let text = #"Bearer realm="A", error="invalid_token", Bearer realm="B", error="insufficient_scope", scope="w""#
+        run.respond(401, ("WWW-Authenticate", text))
+        run.answer(.reject)
+        #expect(run.authorizations == ["Bearer t", "Bearer t"])
+    }
+
     /// Who decides about each challenge also decides about what would be sent without one.
     @Test func aClientThatDecidesAboutEverythingIsAskedBeforeTheSessionsLoginIsSent() throws {
         var first = try MachineRun("https://h/")

@@ -85,10 +85,18 @@ extension Attempt {
         return attempt
     }
 
+    /// Fewer than one server's share of the refusals that are remembered.
+    private static let refusedRealms = 16
+
     /// The same for the other realms of a server that asks for this very scheme in several: it was refused for each of them.
     func inOtherRealms(of offers: OfferList) -> [Attempt] {
         guard isUnasked else { return [] }
-        return offers.answerable.filter { $0.scheme == challenge.scheme && $0.realm != challenge.realm }.map { other in
+        let others = offers.answerable.filter { offer in
+            // A token that is too narrow there was not refused (semantics rule 29).
+            if case .bearer(_, _, true) = offer { return false }
+            return offer.scheme == challenge.scheme && offer.realm != challenge.realm
+        }
+        return others.prefix(Self.refusedRealms).map { other in
             var attempt = self
             attempt.challenge = other
             attempt.space = other.protectionSpace(at: challenger)
