@@ -3,9 +3,9 @@ internal import WatchwordProtocol
 /// Which certificate a server gets that asks for one: semantics rules 11 and 13; security rules C1 to C3.
 struct ClientCertificateResolution: Sendable {
     private(set) var decision = CertificateDecision.undecided
-    /// When somebody was asked about it, among what was forgotten by hand.
+    /// The state of the forget log when the question was asked.
     private var mark: ForgetLog.Mark?
-    /// Where the certificate of now was shown, once that is in the account.
+    /// The origin for which the current client certificate was recorded in the audit log, if any.
     private var notedAt: Origin?
 
     // MARK: Before a connection
@@ -39,14 +39,14 @@ struct ClientCertificateResolution: Sendable {
         return mayShow(situation) && situation.nextRespondent(after: [], in: situation.space(.clientCertificate)) != nil
     }
 
-    /// Even that there is one is nobody's business who may not use it.
+    /// Whether the challenge may say that a certificate is remembered: not to a program without consent to use it.
     func proposes(_ situation: FetchSituation, _ context: FetchContext) -> Bool {
         let access = situation.intent.access
         return remembered(situation, context).map { access.subject == nil || $0.home == access.homeOfCertificates }
             ?? false
     }
 
-    /// What the session has, and in whose part.
+    /// Returns the remembered certificate and its partition.
     func remembered(
         _ situation: FetchSituation, _ context: FetchContext
     ) -> (certificate: CertificateCredential, home: Partition?)? {
@@ -89,7 +89,7 @@ struct ClientCertificateResolution: Sendable {
         situation[situation.server].certificateRequest ?? ClientCertificateRequest(distinguishedNames: [])
     }
 
-    /// A file or a token is the user's, whoever names it; what a client brings along as text is its own.
+    /// Whether the certificate is a file or token of the user that this client may not name. PEM text belongs to the client.
     func isForeign(_ plan: FetchPlan) -> Bool {
         guard case .certificate(let own, let source) = decision,
             plan.isRestricted || !plan.mayNameFiles && source != .agent && source != .session
@@ -97,7 +97,7 @@ struct ClientCertificateResolution: Sendable {
         return !([own.certificate] + [own.privateKey].compactMap(\.self)).allSatisfy(\.isPEM)
     }
 
-    /// The request that goes out now shows it, which is for the account where it is the first one that does.
+    /// Records in the audit log that the next request shows the certificate, once for each origin.
     mutating func noteUse(_ situation: FetchSituation, _ context: inout FetchContext) {
         guard case .certificate(_, let source) = decision, notedAt != situation.chain.origin else { return }
         notedAt = situation.chain.origin

@@ -1,10 +1,10 @@
 internal import WatchwordProtocol
 
-/// The use of what is kept by a program that has to be asked about (security rules, section 8): in a sandbox, or wherever the
-/// configuration says so.
+/// Consent to the use of stored credentials by a program that needs it (security rules, section 8): in a sandbox, or if the
+/// configuration requires it.
 struct ConsentResolution: Sendable {
     private let intent: FetchIntent
-    /// What somebody has said in this fetch.
+    /// The answers given for this fetch.
     private var said: [GrantBook.Use: Bool] = [:]
 
     init(_ intent: FetchIntent) { self.intent = intent }
@@ -34,7 +34,7 @@ struct ConsentResolution: Sendable {
         GrantBook.Use(space: server.space(realm: nil, .clientCertificate), user: nil)
     }
 
-    /// What is known; `nil` where somebody has to be asked.
+    /// Returns the consent that is known; `nil` if a person has to be asked.
     func consent(to use: GrantBook.Use, _ context: FetchContext) -> Bool? {
         if let known = said[use] { return known }
         switch context.grants.consent(to: use, of: intent.access, now: context.now) {

@@ -1,8 +1,8 @@
 internal import WatchwordProtocol
 
-/// What could be sent in answer to a challenge, or before one, and where it comes from: semantics rules 15 to 19 and 23 to 25.
+/// Finds credentials for a challenge, or to send before one: semantics rules 15 to 19 and 23 to 25.
 ///
-/// It only looks: what is found is tried, or proposed, by `LoginResolution`.
+/// It changes nothing; `LoginResolution` tries or proposes what it finds.
 struct CredentialSearch: Sendable {
     var situation: FetchSituation
 

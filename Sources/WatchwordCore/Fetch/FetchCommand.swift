@@ -1,6 +1,6 @@
 public import WatchwordProtocol
 
-/// What a fetch does next, and waits for; or how it ends.
+/// The next action of a fetch, whose outcome it waits for; or its end.
 public indirect enum FetchCommand: Sendable, Equatable {
     /// Make this exchange; then `received` or `failed`.
     case transfer(TransferRequest)
@@ -32,13 +32,13 @@ public indirect enum FetchCommand: Sendable, Equatable {
     }
 }
 
-/// Something to be done or told, that no fetch waits for.
+/// An action that no fetch waits for.
 public indirect enum FetchEffect: Sendable, Equatable {
     /// Tell the client of the fetch.
     case tell(FetchEvent)
-    /// Take this into the account of who used what.
+    /// Write this record to the audit log.
     case note(AuditNote)
-    /// Tell whoever supplied this login what became of it.
+    /// Tell the client that supplied this login whether it was accepted.
     case judge(LoginVerdict)
     /// Put this into the keyring.
     case store(LoginCredential, SpacePattern)
@@ -54,7 +54,7 @@ public indirect enum FetchEffect: Sendable, Equatable {
     case keepGrants([StandingGrant])
 }
 
-/// What to do next for a fetch, and what to tell about it first.
+/// The next command of a fetch, and the events to report before it.
 struct FetchStep: Sendable, Equatable {
     var events: [FetchEvent]
     var command: FetchCommand

@@ -1,8 +1,8 @@
 internal import WatchwordProtocol
 
-/// What one event of a fetch is handled with: what is the case outside, and what all fetches share.
+/// The environment of one event, and the stores that all fetches share.
 struct FetchContext: Sendable {
-    /// As the event that is handled found it.
+    /// The environment when the current event arrived.
     var environment: FetchEnvironment
     var session: SessionCache
     var keyring: KeyringRecord
@@ -12,7 +12,7 @@ struct FetchContext: Sendable {
     var identities = ConnectionIdentities()
     var decisions = ConnectionDecisions()
     var grants = GrantBook()
-    /// Nothing that is kept is used, and nothing is kept, until somebody unlocks.
+    /// Whether the broker is locked: stored credentials are neither used nor added.
     var isLocked = false
     var outbox = FetchOutbox()
 
@@ -35,7 +35,7 @@ struct FetchContext: Sendable {
     }
 }
 
-/// What came up in an event besides the next step of the fetch.
+/// Effects collected during one event, besides the next step of the fetch.
 struct FetchOutbox: Sendable {
     var effects: [FetchEffect] = []
     var notes: [AuditNote] = []

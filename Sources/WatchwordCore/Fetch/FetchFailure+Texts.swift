@@ -8,7 +8,7 @@ extension FetchFailure {
     static func tooManyRounds(at challenger: Challenger) -> FetchFailure {
         FetchFailure(
             .tooManyAttempts,
-            "\(challenger.text) still asks for a log-in after \(Limits.authenticationRounds) rounds. The fetch has ended."
+            "\(challenger.text) still asks for a login after \(Limits.authenticationRounds) rounds. The fetch has ended."
         )
     }
 

@@ -1,11 +1,11 @@
 internal import WatchwordProtocol
 
-/// What a fetch is for, on whose behalf it is made, and what it may use. It never changes, so that everything that is part of
-/// the fetch refers to the same one.
+/// The request of a client, the client itself, and the stored credentials that the fetch may use. It never changes, so that all
+/// parts of a fetch share one.
 final class FetchIntent: Sendable {
     let id: FetchID
     let client: SpaceTurns.Client
-    /// What of that which is kept it may use.
+    /// The stored credentials that this fetch may use.
     let access: Access
     let plan: FetchPlan
     /// The last refusal of another fetch before this one: what comes later is news to it.
@@ -19,7 +19,7 @@ final class FetchIntent: Sendable {
         lastRefusalBefore = lastRefusal
     }
 
-    /// What came with the fetch is for the origin, or the proxy, that it was given for (semantics rule 23).
+    /// Whether credentials of the request are for this challenger: its origin, or the proxy it names (semantics rule 23).
     func isMeant(_ challenger: Challenger) -> Bool {
         switch (challenger, plan.proxy) {
         case (.server(let origin), _): origin == plan.url.origin
@@ -34,7 +34,7 @@ final class FetchIntent: Sendable {
         return challenger.isProxy ? plan.proxyCredential?.shownAccount : plan.namedUser
     }
 
-    /// What the fetch itself brings for a challenger: its own credential, then the URL's.
+    /// The credentials that the request supplies for a challenger: its own first, then the one in the URL.
     func ownCredentials(at challenger: Challenger) -> [(credential: LoginCredential, source: CredentialSource)] {
         guard isMeant(challenger) else { return [] }
         var own: [(LoginCredential, CredentialSource)] = []
@@ -47,7 +47,7 @@ final class FetchIntent: Sendable {
         return own
     }
 
-    /// Whether a cached credential is what the fetch itself would send; true where the fetch names nobody.
+    /// Whether a cached credential is the one the request supplies; true if the request names no user.
     func agrees(with cached: LoginCredential, at challenger: Challenger) -> Bool {
         guard isMeant(challenger) else { return true }
         if let own = challenger.isProxy ? plan.proxyCredential : plan.credential { return own.isSame(as: cached) }
@@ -56,14 +56,14 @@ final class FetchIntent: Sendable {
             && (userInfo.password.map { $0 == cached.secret } ?? true)
     }
 
-    /// Whether what this client says by itself may be kept for good, for everybody: a program in a sandbox speaks for itself.
+    /// Whether an answer from `source` may be stored permanently, for all clients: a sandboxed program answers only for itself.
     func mayKeepForGood(_ source: CredentialSource) -> Bool { access.subject?.isSandboxed != true || source == .agent }
 }
 
 extension CredentialSource {
-    /// Whether it was typed in for this fetch, or came with it.
+    /// Whether the credential came with the request or in an answer to its challenge.
     var isBrought: Bool { [.explicit, .url, .client, .agent].contains(self) }
 
-    /// Whether it was remembered, by the session or in the keyring.
+    /// Whether the credential comes from the session cache or the keyring.
     var isStored: Bool { self == .session || self == .keyring }
 }

@@ -8,7 +8,7 @@ extension FetchMachine {
         let sent = [logins.outgoing.server, chain.isTunnel ? nil : logins.outgoing.proxy].compactMap { $0 }
         if let covering = sent.first(where: { $0.challenge.digest?.protection == .authInt }) {
             let text =
-                "\(covering.challenger.text) wants a log-in that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
+                "\(covering.challenger.text) requires a login that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
             return fail(FetchFailure(.notSupported, text), &context)
         }
         guard bodyState == .spent else { return nil }

@@ -1,12 +1,12 @@
 internal import WatchwordProtocol
 
-/// Where a fetch is, what it may use there, and what it has learnt on the way.
+/// The current position of a fetch, its permissions there, and its record of each server and proxy.
 struct FetchSituation: Sendable {
     let intent: FetchIntent
     var chain: RedirectChain
     var turns: HeldTurns
     var consent: ConsentResolution
-    /// Something is wrong with the server's certificate, and somebody has accepted it.
+    /// Whether the server's certificate was accepted by exception.
     var isOverException = false
     /// What the client said to `useStorage`; `nil` before it was asked.
     private var storageAnswer: Bool?
@@ -208,7 +208,7 @@ struct FetchSituation: Sendable {
                 source: source, persistence: persistence))
     }
 
-    /// What became of a login, for whoever supplied it.
+    /// Reports the outcome of a login to the client that supplied it.
     func judge(_ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ context: inout FetchContext) {
         context.outbox.verdicts.append(
             LoginVerdict(fetch: intent.id, space: space, isAccepted: isAccepted, user: user))

@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// The lines in which it is one fetch's turn.
+/// The leases of queues that one fetch holds.
 struct HeldTurns: Sendable {
     private let intent: FetchIntent
     private var keys: [TurnSlot: SpaceTurns.Key] = [:]

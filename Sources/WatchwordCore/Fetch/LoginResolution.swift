@@ -1,10 +1,10 @@
 internal import WatchwordProtocol
 
-/// What is done about the challenges of a server and of the proxy before it: semantics rules 3 to 6, 13 to 15 and 20 to 22.
+/// Answers the challenges of a server and its proxy: semantics rules 3 to 6, 13 to 15 and 20 to 22.
 struct LoginResolution: Sendable {
     var search: CredentialSearch
     var outgoing = Outgoing()
-    /// What the last login of a connection in this hop is the answer to.
+    /// The question that the last connection-level login (NTLM, Negotiate) of this hop answers.
     var handshakeQuestion: Question?
 
     init(_ intent: FetchIntent) { search = CredentialSearch(situation: FetchSituation(intent)) }

@@ -1,8 +1,8 @@
 internal import WatchwordProtocol
 
-/// Where a fetch is: the request of now, the proxy on its way, and the redirects behind it (semantics rule 23).
+/// The current request, its proxy, and the redirects followed so far (semantics rule 23).
 struct RedirectChain: Sendable {
-    /// Where a response leads to.
+    /// The outcome of looking for a redirect in a response.
     enum Lead: Sendable {
         case nowhere
         case onward(HopRequest)
@@ -14,7 +14,7 @@ struct RedirectChain: Sendable {
     /// The proxy of this hop.
     private(set) var route: ProxyRoute?
     private(set) var redirects = 0
-    /// A server has taken a login, or a certificate: what is protected does not go on unprotected.
+    /// Whether a server has accepted a login or a certificate: then no redirect from https to http is followed.
     var hasAuthenticated = false
 
     init(_ intent: FetchIntent) {

@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// What the resolution of a question comes to; the fetch acts on it.
+/// The outcome of one step in resolving a question; `FetchMachine` acts on it.
 enum Resolution: Sendable {
     /// The next request, as it was decided.
     case send

@@ -2,9 +2,9 @@ internal import WatchwordProtocol
 
 /// Whether a server's certificate is good enough: semantics rules 11, 13, 20 and 24; security rules C7 to C9.
 struct ServerTrustResolution: Sendable {
-    /// `nil` where the certificate is verified as usual.
+    /// The current decision; `nil` if the certificate is verified as usual.
     private(set) var decision: TrustDecision?
-    /// When somebody was asked about it, among what was forgotten by hand.
+    /// The state of the forget log when the question was asked.
     private var mark: ForgetLog.Mark?
 
     /// A new hop. A decision that somebody made for this fetch goes with it to the same origin only.
@@ -31,7 +31,7 @@ struct ServerTrustResolution: Sendable {
         if let trust = decision, trust.fetch == nil { decide(remembered(situation, context), &situation) }
     }
 
-    /// What is remembered was made for this server.
+    /// Returns the remembered exception for this server.
     func remembered(_ situation: FetchSituation, _ context: FetchContext) -> TrustDecision? {
         guard situation.mayRememberTrust(context) else { return nil }
         return context.decisions.trustedKey(at: situation.chain.origin, owner: situation.intent.access.home).map {

@@ -83,7 +83,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// loggedIn marks the request of a redirect at or before which there was a log-in: the broker sees each request of a chain by itself.
+// loggedIn marks the request of a redirect at or before which there was a login: the broker sees each request of a chain by itself.
 type loggedIn struct{}
 
 func followsLogin(request *http.Request) bool {
