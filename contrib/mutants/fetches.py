@@ -160,6 +160,8 @@ CHALLENGES = [
      "let attempt = attempt.named(by: offers)", "let attempt = attempt", "WatchwordCoreTests.UnaskedCredentialTests"),
     ("unasked-is-refused-in-each-realm", FETCH + "CredentialSearch+Preemptive.swift",
      "guard isUnasked else { return [] }", "guard isUnasked, space.realm == nil else { return [] }", "WatchwordCoreTests.UnaskedCredentialTests"),
+    ("unasked-is-not-refused-where-too-narrow", FETCH + "CredentialSearch+Preemptive.swift",
+     "if case .bearer(_, _, true) = offer { return false }", "if case .socks = offer { return false }", "WatchwordCoreTests.UnaskedCredentialTests"),
     ("unasked-is-refused-in-each-realm-by-others", FETCH + "LoginResolution+Memory.swift",
      "for other in others {", "for other in others where other.space.host.isEmpty {", "WatchwordCoreTests.UnaskedCredentialTests"),
     ("unasked-and-weaker", FETCH + "CredentialSearch+Preemptive.swift",
