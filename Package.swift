@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Glibc
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -8,11 +9,42 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The dynamic linker finds all functions before `main`. Its lazy resolver saves vector registers on the stack, and they may hold
-/// a part of a password.
-let boundAtStart: [LinkerSetting] = [
-    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"])
+/// How the programs are linked.
+/// - The dynamic linker finds all functions before `main`. Its lazy resolver saves vector registers on the stack, and they may hold
+///   a part of a password.
+/// - Libraries that nothing is needed of are not loaded: those of the keyring, see CSecretLoader. The option has to be in front of
+///   all libraries, where only a configuration file of clang can put it.
+/// - In a release the C++ runtime is linked in, and the program's own symbols are not exported.
+/// - Relocations are packed where the C library can read that: 10 kB in place of a megabyte to read at each start.
+let linking: [LinkerSetting] = [
+    .unsafeFlags(
+        // guard: memory-bound-at-start
+        ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"]
+            + options("as-needed")),
+    .unsafeFlags(["-Xlinker", "--no-export-dynamic"] + options("static-runtime"), .when(configuration: .release)),
+    .unsafeFlags(libcMinorVersion >= 36 ? ["-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"] : []),
 ]
+
+func options(_ name: String) -> [String] {
+    ["-Xclang-linker", "--config=\(Context.packageDirectory)/contrib/linking/\(name).cfg"]
+}
+
+/// The 36 of version 2.36 of the GNU C library.
+var libcMinorVersion: Int {
+    let text = String(unsafeUninitializedCapacity: 64) { text in
+        text.withMemoryRebound(to: CChar.self) {
+            max(confstr(Int32(_CS_GNU_LIBC_VERSION), $0.baseAddress, $0.count), 1) - 1
+        }
+    }
+    return Int(text.dropFirst("glibc 2.".count)) ?? 0
+}
+
+/// A Swift package of Apple. A Debian source package (contrib/make-deb --source) contains copies, and is built without a network.
+func dependency(_ name: String, from version: Version) -> Package.Dependency {
+    let copy = "\(Context.packageDirectory)/Dependencies/\(name)"
+    let isCopied = access(copy, F_OK) == 0
+    return isCopied ? .package(path: copy) : .package(url: "https://github.com/apple/\(name)", from: version)
+}
 
 let package = Package(
     name: "watchword",
@@ -22,8 +54,8 @@ let package = Package(
         .library(name: "WatchwordClient", targets: ["WatchwordClient"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        dependency("swift-argument-parser", from: "1.8.2"),
+        dependency("swift-log", from: "1.16.2"),
     ],
     targets: [
         // C: system libraries behind shims with full names, nothing else.
@@ -32,7 +64,10 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+        // Loads libsecret when it is first needed.
+        .target(name: "CSecretLoader"),
         .target(name: "CPlatform"),
+        .target(name: "CKeyDerivation", dependencies: ["COpenSSL"]),
         .target(name: "CProtocolDocument"),
         // Replaces free(3) in whatever program links it.
         .target(name: "CWipingHeap"),
@@ -45,18 +80,20 @@ let package = Package(
         .target(name: "WatchwordCore", dependencies: ["WatchwordProtocol", "COpenSSL"], swiftSettings: strict),
 
         // Adapters.
-        .target(name: "EventLoop", dependencies: ["CPlatform"], swiftSettings: strict),
+        .target(name: "Threads", dependencies: ["CPlatform"], swiftSettings: strict),
+        .target(name: "EventLoop", dependencies: ["CPlatform", "Threads"], swiftSettings: strict),
         .target(name: "AuditTrail", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
             name: "Transfers",
             dependencies: [
-                "EventLoop", "WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "COpenSSL", "CPlatform",
+                "EventLoop", "Threads", "WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "CKeyDerivation",
+                "COpenSSL", "CPlatform",
             ],
             swiftSettings: strict),
         .target(
             name: "Keyring",
-            dependencies: ["WatchwordCore", "WatchwordProtocol", "CSecret", "CPlatform"],
+            dependencies: ["WatchwordCore", "WatchwordProtocol", "CSecret", "CSecretLoader", "CPlatform", "Threads"],
             swiftSettings: strict
         ),
         .target(
@@ -90,7 +127,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
-            linkerSettings: boundAtStart
+            linkerSettings: linking
         ),
         .executableTarget(
             name: "watchword",
@@ -98,7 +135,8 @@ let package = Package(
                 "WatchwordClient", "WatchwordProtocol", "JSONText", "CPlatform",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: strict
+            swiftSettings: strict,
+            linkerSettings: linking
         ),
 
         // The client's example, so that it is built wherever everything is.
@@ -108,6 +146,7 @@ let package = Package(
 
         // Tests mirror Sources, target for target.
         .target(name: "TestSystemCalls", path: "Tests/TestSystemCalls"),
+        .target(name: "TestEnvironment", dependencies: ["COpenSSL"], path: "Tests/TestEnvironment"),
         .testTarget(name: "CPlatformTests", dependencies: ["CPlatform", "TestSystemCalls"], swiftSettings: strict),
         .testTarget(name: "JSONTextTests", dependencies: ["JSONText"], swiftSettings: strict),
         .testTarget(
@@ -115,6 +154,9 @@ let package = Package(
         .testTarget(
             name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
+        .testTarget(
+            name: "CKeyDerivationTests", dependencies: ["CKeyDerivation", "COpenSSL"], swiftSettings: strict),
+        .testTarget(name: "ThreadsTests", dependencies: ["Threads"], swiftSettings: strict),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"], swiftSettings: strict),
         .testTarget(
             name: "AuditTrailTests", dependencies: ["AuditTrail", "WatchwordProtocol", "JSONText"],
@@ -122,14 +164,16 @@ let package = Package(
         .testTarget(
             name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),
         .target(
-            name: "TestServers", dependencies: ["WatchwordProtocol", "COpenSSL"], path: "Tests/TestServers",
+            name: "TestServers", dependencies: ["TestEnvironment", "WatchwordProtocol", "COpenSSL"],
+            path: "Tests/TestServers",
             swiftSettings: strict),
         .testTarget(
             name: "LibcurlProbeTests", dependencies: ["TestServers", "CCurl", "COpenSSL"], swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",
             dependencies: [
-                "TestServers", "Transfers", "EventLoop", "WatchwordCore", "WatchwordProtocol", "CGSSAPI", "COpenSSL",
+                "TestEnvironment", "TestServers", "Transfers", "EventLoop", "WatchwordCore", "WatchwordProtocol",
+                "CGSSAPI", "COpenSSL",
             ],
             swiftSettings: strict),
         .testTarget(

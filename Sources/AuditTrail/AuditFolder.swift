@@ -1,12 +1,14 @@
 internal import Glibc
 internal import WatchwordProtocol
 
-/// The files of the audit log in their folder: 0600 in 0700, of this user, and not what a link leads to.
+/// The files of the audit log (mode 0600) in their directory (mode 0700). The directory and the files must belong to
+/// this user. Symbolic links are not followed.
 ///
-/// Each line is one write(2) to a file that is opened for appending, so that those of several brokers stay whole. SIGKILL may
-/// cut the line that is being written: Linux looks for it after each page. Whoever writes next begins a new line behind it. Nothing is forced to the disk: a line survives the end of the broker, not always that of the machine.
+/// Each line is one write(2) with O_APPEND, so that lines of several brokers do not mix. SIGKILL can truncate a line,
+/// because Linux checks for it after each page; the next writer then starts a new line. Files are not synced to the
+/// disk: a line survives a crash of the broker, but possibly not of the machine.
 struct AuditFolder: AuditStorage {
-    /// An open file. `@unchecked Sendable` is not needed: the number never changes, and only `deinit` closes it.
+    /// An open file, which `deinit` closes.
     private final class File: Sendable {
         let descriptor: Int32
 
@@ -18,9 +20,10 @@ struct AuditFolder: AuditStorage {
     private let path: String
     private var folder: File?
     private var file: File?
-    /// The last line of the file has no end: a broker, or the disk's room, came to its own before it.
-    private var isTorn = false
-    /// Where the last line written here ends. A file that has another size has been written to by another broker.
+    /// Whether the last line of the file is truncated, because a broker was killed or the disk was full.
+    private var hasIncompleteLastLine = false
+    /// The size of the file after the last write of this broker. If the size has changed since then, another broker has
+    /// written to the file.
     private var end = 0
 
     init(path: String) { self.path = path }
@@ -29,23 +32,24 @@ struct AuditFolder: AuditStorage {
         do throws(AuditFailure) {
             var (file, size) = try current()
             if size > 0, size + line.count > limits.fileBytes, try rotate(file, limits) { (file, size) = try current() }
-            let bytes = isTorn ? [UInt8(ascii: "\n")] + line : line
+            let bytes = hasIncompleteLastLine ? [UInt8(ascii: "\n")] + line : line
             try write(bytes, to: file)
             end = size + bytes.count
         } catch {
-            // Whatever it was, it is looked at anew next time.
+            // The next call opens the directory and the file again.
             (file, folder) = (nil, nil)
             throw error
         }
     }
 
-    /// The file that now has the name, which somebody may have moved or removed since.
+    /// Returns the current log file and its size. Opens the file again if it was moved or removed.
     private mutating func current() throws(AuditFailure) -> (File, size: Int) {
         let name = StateLocation.auditFile()
         if let file, let folder {
             let (mine, named) = (status(file.descriptor), status(name, in: folder))
             if let mine, let named, mine.st_ino == named.st_ino, mine.st_dev == named.st_dev {
-                if mine.st_size != end { isTorn = lacksEnd(file.descriptor, size: mine.st_size) }
+                // guard: a-cut-line-of-another-broker-is-ended
+                if mine.st_size != end { hasIncompleteLastLine = lacksEnd(file.descriptor, size: mine.st_size) }
                 return (file, Int(mine.st_size))
             }
         }
@@ -53,16 +57,16 @@ struct AuditFolder: AuditStorage {
         let folder = try openFolder()
         let flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         let descriptor = openat(folder.descriptor, name, flags, 0o600)
-        guard descriptor >= 0 else { throw failure("\(path)/\(name)", "cannot be opened", errno) }
+        guard descriptor >= 0 else { throw failure("\(path)/\(name)", "open", errno) }
         let opened = File(descriptor)
-        guard let status = status(descriptor) else { throw failure("\(path)/\(name)", "cannot be examined", errno) }
+        guard let status = status(descriptor) else { throw failure("\(path)/\(name)", "examine", errno) }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
-            throw AuditFailure("\(path)/\(name) is not a file of yours. Move it away.")
+            throw AuditFailure("\(path)/\(name) is not a regular file of yours; move it away")
         }
         if status.st_mode & 0o077 != 0, fchmod(descriptor, 0o600) != 0 {
-            throw failure("\(path)/\(name)", "can be read by others", errno)
+            throw failure("\(path)/\(name)", "remove the access of others to", errno)
         }
-        isTorn = lacksEnd(descriptor, size: status.st_size)
+        hasIncompleteLastLine = lacksEnd(descriptor, size: status.st_size)
         file = opened
         return (opened, Int(status.st_size))
     }
@@ -71,27 +75,29 @@ struct AuditFolder: AuditStorage {
         var made = ""
         for part in path.split(separator: "/") {
             made += "/\(part)"
-            // Also where a file creation mask forbids the user what it must not.
+            // In case the umask has removed permissions of the user.
             if mkdir(made, 0o700) == 0 { _ = chmod(made, 0o700) }
         }
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw failure(path, "cannot be opened", errno) }
+        guard descriptor >= 0 else { throw failure(path, "open", errno) }
         let opened = File(descriptor)
         guard let status = status(descriptor), status.st_uid == geteuid() else {
-            throw AuditFailure("\(path) is not a folder of yours. Move it away.")
+            throw AuditFailure("\(path) is not a directory of yours; move it away")
         }
         if status.st_mode & 0o077 != 0, fchmod(descriptor, 0o700) != 0 {
-            throw failure(path, "can be entered by others", errno)
+            throw failure(path, "remove the access of others to", errno)
         }
         folder = opened
         return opened
     }
 
-    /// `false` when another broker is at it: then the line goes where it is, and the file becomes a little too large.
+    /// Rotates the files, unless another broker has done so.
+    /// - Returns: `false` if another broker is rotating the files now; then the line is appended to the current file,
+    ///   which may exceed its limit.
     private mutating func rotate(_ current: File, _ limits: AuditLimits) throws(AuditFailure) -> Bool {
         guard let folder, flock(folder.descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
         defer { flock(folder.descriptor, LOCK_UN) }
-        // It may have been another one that was quicker.
+        // If the file was replaced, another broker has rotated the files already.
         if let named = status(StateLocation.auditFile(), in: folder), let mine = status(current.descriptor),
             named.st_ino == mine.st_ino
         {
@@ -100,7 +106,7 @@ struct AuditFolder: AuditStorage {
                 let (from, to) = (StateLocation.auditFile(number), StateLocation.auditFile(number + 1))
                 let result = renameat(folder.descriptor, from, folder.descriptor, to)
                 guard result == 0 || errno == ENOENT else {
-                    throw failure("\(path)/\(from)", "cannot be renamed", errno)
+                    throw failure("\(path)/\(from)", "rename", errno)
                 }
             }
             removeSurplus(after: limits.oldFiles, in: folder)
@@ -109,7 +115,7 @@ struct AuditFolder: AuditStorage {
         return true
     }
 
-    /// What is left of a time with more files.
+    /// Removes rotated files in excess of a limit that was reduced.
     private func removeSurplus(after last: Int, in folder: File) {
         var number = last + 1
         while unlinkat(folder.descriptor, StateLocation.auditFile(number), 0) == 0 { number += 1 }
@@ -120,8 +126,8 @@ struct AuditFolder: AuditStorage {
         var count = Glibc.write(file.descriptor, bytes, bytes.count)
         while count < 0, errno == EINTR { count = Glibc.write(file.descriptor, bytes, bytes.count) }
         let error = count < 0 ? errno : ENOSPC
-        if count > 0 { isTorn = count < bytes.count }
-        guard count == bytes.count else { throw failure("\(path)/\(name)", "cannot be written", error) }
+        if count > 0 { hasIncompleteLastLine = count < bytes.count }
+        guard count == bytes.count else { throw failure("\(path)/\(name)", "write to", error) }
     }
 
     private func lacksEnd(_ descriptor: Int32, size: off_t) -> Bool {
@@ -140,6 +146,6 @@ struct AuditFolder: AuditStorage {
     }
 
     private func failure(_ path: String, _ what: String, _ error: Int32) -> AuditFailure {
-        AuditFailure("\(path) \(what): \(String(cString: strerror(error)))")
+        AuditFailure("cannot \(what) \(path): \(String(cString: strerror(error)))")
     }
 }

@@ -1,20 +1,21 @@
 internal import JSONText
 internal import WatchwordProtocol
 
-/// Puts events into lines, and sees to it that none is missing without a word.
+/// Writes audit events to the storage as lines, and records the number of lost events.
 struct AuditJournal: Sendable {
     private var storage: any AuditStorage
-    /// Not written, and not told in the file yet.
+    /// The number of lost events not yet recorded in the file.
     private(set) var lost = 0
     private(set) var isFailing = false
 
     init(_ storage: any AuditStorage) { self.storage = storage }
 
-    /// - Returns: what the operator should hear of, where that has changed.
+    /// Writes an event. If events were lost before it, writes a record of their number first.
+    /// - Returns: a report if this is the first failure, or the first success after failures.
     mutating func write(_ event: AuditEvent, _ limits: AuditLimits) -> AuditReport? {
         let missed = lost
         do throws(AuditFailure) {
-            try tellWhatIsLost(event.timeMs, limits)
+            try recordLostEvents(event.timeMs, limits)
             try storage.append(line(event), limits)
             return succeeded(missed)
         } catch {
@@ -23,19 +24,19 @@ struct AuditJournal: Sendable {
         }
     }
 
-    /// Events that nobody has handed over, behind the last one that was.
-    mutating func noteLost(_ count: Int, timeMs: Int, _ limits: AuditLimits) -> AuditReport? {
+    /// Counts events that were dropped before they reached the journal, and records the number of lost events.
+    mutating func recordLost(_ count: Int, timeMs: Int, _ limits: AuditLimits) -> AuditReport? {
         lost += count
         let missed = lost
         do throws(AuditFailure) {
-            try tellWhatIsLost(timeMs, limits)
+            try recordLostEvents(timeMs, limits)
             return succeeded(missed)
         } catch {
             return failed(error)
         }
     }
 
-    private mutating func tellWhatIsLost(_ timeMs: Int, _ limits: AuditLimits) throws(AuditFailure) {
+    private mutating func recordLostEvents(_ timeMs: Int, _ limits: AuditLimits) throws(AuditFailure) {
         guard lost > 0 else { return }
         var notice = AuditEvent(.eventsLost, timeMs: timeMs)
         notice.count = lost
@@ -58,12 +59,12 @@ struct AuditJournal: Sendable {
     }
 }
 
-/// What the operator should hear of, once each time.
+/// A change in the state of the log, to be reported to the operator.
 public enum AuditReport: Sendable, Equatable {
-    /// From now on events are only counted.
+    /// Writing fails; from now on events are only counted.
     case failed(AuditFailure)
-    /// Events are written again.
+    /// Writing succeeds again after `lost` events were lost.
     case recovered(lost: Int)
-    /// At the end: events that nobody will find in the file, nor their number.
+    /// The log was closed before the loss of these events could be recorded.
     case ended(lost: Int)
 }

@@ -1,8 +1,8 @@
-/// The bounds of the audit log.
+/// The limits of the audit log.
 public struct AuditLimits: Sendable, Equatable {
-    /// A file that a line would make larger is put aside first. In bytes.
+    /// The maximum size of a file in bytes. A file is rotated before a line that would exceed it.
     public var fileBytes: Int
-    /// Files that were put aside and are still there.
+    /// The number of rotated files to retain.
     public var oldFiles: Int
 
     public init(fileBytes: Int = 4 << 20, oldFiles: Int = 4) {
@@ -10,13 +10,14 @@ public struct AuditLimits: Sendable, Equatable {
         self.oldFiles = oldFiles
     }
 
-    /// Events that wait to be written: some seconds of a busy broker, and less than a megabyte.
+    /// The maximum number of events waiting to be written: enough for a few seconds of a busy broker, and less than 1
+    /// MB.
     static let queue = 1024
 }
 
-/// Why a line could not be written.
+/// The reason why a line could not be written.
 public struct AuditFailure: Error, Sendable, Equatable {
-    /// What happened, to which file, and what to do about it.
+    /// The message for the log, including the path.
     public let text: String
 
     init(_ text: String) { self.text = text }

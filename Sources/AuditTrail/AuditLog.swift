@@ -2,11 +2,12 @@ internal import Dispatch
 internal import Synchronization
 public import WatchwordProtocol
 
-/// The audit log: an event is in a queue at once, and in the file soon. However slow or full the disk is, nobody waits for it.
+/// The audit log. Queues events and writes them on another thread, so that callers never wait for the disk.
+/// Thread-safe.
 public final class AuditLog: Sendable {
     private struct Inbox {
         var events: [AuditEvent] = []
-        /// Of the events for which there was no room.
+        /// The number of events dropped because the queue was full.
         var dropped = 0
         var isEnabled: Bool
         var limits: AuditLimits
@@ -20,8 +21,8 @@ public final class AuditLog: Sendable {
     private let report: @Sendable (AuditReport) -> Void
 
     /// - Parameters:
-    ///   - folder: made when the first line is written.
-    ///   - report: called on a thread of the log, once each time that something changes.
+    ///   - folder: the directory; created when the first line is written.
+    ///   - report: called on a thread of the log for each change of its state.
     public convenience init(
         folder: String, isEnabled: Bool = true, limits: AuditLimits = AuditLimits(),
         report: @escaping @Sendable (AuditReport) -> Void
@@ -38,12 +39,12 @@ public final class AuditLog: Sendable {
         self.report = report
     }
 
-    /// Takes over a new configuration; what waits is still written.
+    /// Applies a new configuration. Queued events are still written.
     public func configure(isEnabled: Bool, limits: AuditLimits) {
         inbox.withLock { ($0.isEnabled, $0.limits) = (isEnabled, limits) }
     }
 
-    /// Returns at once. An event for which there is no room is counted.
+    /// Queues an event and returns at once. If the queue is full, the event is lost and counted.
     public func record(_ event: AuditEvent) {
         let isIdle = inbox.withLock { inbox in
             guard inbox.isEnabled, !inbox.hasEnded else { return false }
@@ -58,18 +59,18 @@ public final class AuditLog: Sendable {
         if isIdle { queue.async { self.write() } }
     }
 
-    /// Writes what waits, for at most `limit`. A disk that does not answer is not waited for.
+    /// Stops accepting events, and waits at most `limit` until the queued events are written.
     public func shutDown(limit: Duration) {
         inbox.withLock { $0.hasEnded = true }
         let done = DispatchSemaphore(value: 0)
         queue.async {
-            self.tellWhatIsLost()
+            self.recordLostEvents()
             done.signal()
         }
-        // Not by a wait with a limit: that goes by the clock on the wall, which somebody may set back meanwhile.
+        // DispatchSemaphore.wait(timeout:) uses the wall clock, which may be set back during the wait.
         let milliseconds = Int(limit / .milliseconds(1))
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { done.signal() }
-        done.wait()
+        done.wait()  // guard: audit-final-flush
     }
 
     private func write() {
@@ -77,9 +78,9 @@ public final class AuditLog: Sendable {
             for event in events {
                 if let report = journal.withLock({ $0.write(event, limits) }) { self.report(report) }
             }
-            // They were dropped while these waited, and so come behind them.
+            // The dropped events came after these events, which filled the queue.
             guard dropped > 0, let last = events.last else { continue }
-            let report = journal.withLock { $0.noteLost(dropped, timeMs: last.timeMs, limits) }
+            let report = journal.withLock { $0.recordLost(dropped, timeMs: last.timeMs, limits) }
             if let report { self.report(report) }
         }
     }
@@ -95,7 +96,8 @@ public final class AuditLog: Sendable {
         }
     }
 
-    private func tellWhatIsLost() {
+    /// Reports the number of events that will never be recorded, if there are any.
+    private func recordLostEvents() {
         let lost = journal.withLock { $0.lost } + inbox.withLock { $0.dropped }
         if lost > 0 { report(.ended(lost: lost)) }
     }

@@ -1,5 +1,5 @@
-/// Takes lines, one after the other: files in the daemon, something that fails in tests.
+/// The storage of audit records: files in the daemon, a fake that can fail in tests.
 protocol AuditStorage: Sendable {
-    /// Appends the bytes of one line, its end included: all of them, or it fails.
+    /// Appends one line, which includes its line end. Throws if the line was not completely written.
     mutating func append(_ line: [UInt8], _ limits: AuditLimits) throws(AuditFailure)
 }

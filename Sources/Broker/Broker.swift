@@ -3,49 +3,49 @@ public import Logging
 public import WatchwordCore
 internal import WatchwordProtocol
 
-/// The broker: a user's programs on one side, transfers and the keyring on the other. It acts on what the machines of the core
-/// decide, and never waits for one client on behalf of another.
+/// The broker: connects a user's programs with transfers and the keyring. It carries out the decisions of the state
+/// machines of WatchwordCore, and never blocks, so that no client delays another.
 public actor Broker {
-    /// Socket events arrive on this executor, so that a message is handled where it was read, without a change of thread.
+    /// The executor of the event loop, so that a message is handled on the thread that reads it.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let loop: any BrokerLoop
     private let makeDesks: @Sendable (Broker) -> Desks
-    /// Made by the first who comes: they know their way back to this actor.
+    /// Created on first use, because the desks refer to this actor.
     private(set) lazy var desks = makeDesks(self)
 
     /// - Parameters:
-    ///   - keyring: `nil` where there is none: the session cache is all there is then.
-    ///   - audit: `nil` where no audit log is kept.
+    ///   - keyring: `nil` without a keyring; then only the session cache stores credentials.
+    ///   - audit: `nil` without an audit log.
     public init(
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
-        netrc: (any NetrcPort)? = nil,
+        netrc: (any NetrcPort)? = nil, commands: (any CommandPort)? = nil,
         trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil,
         clock: any BrokerClock,
         options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
         let ports = BrokerPorts(
-            loop: loop, transfers: transfers, keyring: keyring, netrc: netrc, trust: trust, grants: grants,
-            audit: audit, clock: clock)
+            loop: loop, transfers: transfers, keyring: keyring, netrc: netrc, commands: commands, trust: trust,
+            grants: grants, audit: audit, clock: clock)
         var table = FetchTable(
             session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled,
             sharing: options.sharing)
         if let trust { table.setPermanentTrust(trust.trustedKeys()) }
-        if let grants { table.restoreGrants(grants.standingGrants()) }
+        if let grants { table.restoreGrants(grants.permanentGrants()) }
         let suspended = clock.suspended
         makeDesks = { [table] broker in
             Desks(ports, DeskContext(clock, options, log), table, suspendedBefore: suspended, of: broker)
         }
     }
 
-    /// Ends the service: tells the clients, lets running fetches, bodies on their way, and what is being written into the
-    /// keyring, finish for at most `grace`, then cancels what is left, closes every connection and forgets the session. New
-    /// requests are refused from the first moment on.
-    /// - Parameter completion: called when nothing is left to be done.
+    /// Shuts the broker down: notifies the clients, waits at most `grace` for running fetches, open bodies and keyring
+    /// writes, cancels the remaining ones, closes all connections and clears the session cache. New requests are
+    /// refused from the start.
+    /// - Parameter completion: called at the end.
     public func shutDown(reason: String, grace: Duration, completion: @escaping @Sendable () -> Void) {
         let context = desks.context
         context.isClosing = true
-        context.log.notice("closing", metadata: ["reason": "\(reason)", "fetches": "\(desks.fetches.all.count)"])
+        context.log.notice("shutting down", metadata: ["reason": "\(reason)", "fetches": "\(desks.fetches.all.count)"])
         let params: JSON = ["reason": .string(reason), "graceMs": .integer(grace.wholeMilliseconds)]
         for connection in desks.clients.all where connection.profile.isInitialized {
             connection.notify(.serverClosing, params)
@@ -63,31 +63,32 @@ public actor Broker {
         desks.fetches.cancel(Array(desks.fetches.all))
         for connection in desks.clients.all { desks.bodies.cancelAll(of: connection) }
         for connection in desks.clients.all { connection.close() }
-        desks.session.forgetSession(because: "the broker ends")
+        desks.session.forgetSession(because: "the broker is stopping")
         completion()
     }
 
-    /// Takes over new settings, as far as they can change. Questions that are open keep their deadlines.
+    /// Applies the settings that can change at run time. The deadlines of open questions do not change.
     public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) { desks.session.reconfigure(change) }
 
-    /// Forgets all credentials of the session.
+    /// Forgets all credentials, client certificates and trust exceptions of the session, and the grants that are not
+    /// permanent.
     public func forgetSession(because reason: String) { desks.session.forgetSession(because: reason) }
 
-    /// From the next turn on, also what other programs change in the keyring is told.
+    /// Starts to notify clients of keyring changes by other programs, in the next turn of the loop.
     public nonisolated func watchKeyring() {
         loop.post { self.assumeIsolated { $0.desks.keyring.watch() } }
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
         guard let connection = desks.clients[id] else { return }
-        desks.fetches.change { $0.noteTime(desks.context.clock.sinceEpoch) }
+        desks.fetches.change { $0.recordTime(desks.context.clock.sinceEpoch) }
         let events = connection.received(bytes)
         for (index, event) in events.enumerated() {
             connection.backlog.isLastEvent = index == events.count - 1
             handle(event, from: connection)
         }
-        // It may be gone by now.
-        if desks.clients[id] != nil { desks.clients.noteUnfinishedMessage(of: connection) }
+        // Handling the events may have closed the connection.
+        if desks.clients[id] != nil { desks.clients.recordIncompleteMessage(of: connection) }
     }
 }
 
@@ -99,13 +100,13 @@ extension Broker: ConnectionService {
     }
 
     public nonisolated func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID) {
-        // `nonisolated(unsafe)`: the call stays on this thread, and is over before the bytes are.
+        // `nonisolated(unsafe)`: the closure runs on this thread, and returns while the bytes are valid.
         nonisolated(unsafe) let lent = bytes
         assumeIsolated { $0.receive(lent, from: connection) }
     }
 
     public nonisolated func leftUnread(_ count: Int, _ connection: ConnectionID) {
-        assumeIsolated { $0.desks.clients.noteUnread(count, of: connection) }
+        assumeIsolated { $0.desks.clients.recordUnread(count, of: connection) }
     }
 
     public nonisolated func inputEnded(_ connection: ConnectionID) {

@@ -2,13 +2,14 @@ public import JSONText
 public import WatchwordCore
 public import WatchwordProtocol
 
-/// What the daemon can set. `version`, `document`, `holdingLimits` and `filtersSystemCalls` stay as they are while it runs.
+/// The settings of the broker. `version`, `document`, `quotaLimits` and `filtersSystemCalls` do not change while the
+/// broker runs.
 public struct BrokerOptions: Sendable {
-    /// Of the program, as clients and `server/status` see it.
+    /// The version of the program, for `initialize` and `server/status`.
     public var version: String
-    /// What `rpc.discover` returns: the OpenRPC document. Read when it is asked for, which is seldom.
+    /// Returns the OpenRPC document for `rpc.discover`. Called for each request.
     public var document: @Sendable () -> JSON
-    /// How long a question waits for its answer.
+    /// The time limit for the answer to a question.
     public var challengeDeadline: Duration
     public var session: SessionLimits
     /// Whether the keyring is read and written.
@@ -17,13 +18,16 @@ public struct BrokerOptions: Sendable {
     public var proxy: ProxyRule
     public var schemes: SchemeRules
     public var sharing: FetchTable.Sharing
-    /// Which programs are given secrets, and whose.
-    public var handOuts: [HandOutRule] = []
-    /// Where logins are looked up that neither the session nor the keyring has; `nil` for nowhere.
+    /// The rules for `credential/get`: which programs get the secrets for which hosts.
+    public var releaseRules: [ReleaseRule] = []
+    /// The path of the netrc file, which is searched after the session cache and the keyring; `nil` for none.
     public var netrcFile: String?
-    /// What clients may hold at once.
-    public var holdingLimits = HoldingLimits()
-    /// That the process has done so, for `server/status`.
+    /// Commands that print passwords, which are used after the netrc file; the first one for a host.
+    public var credentialCommands: [CredentialCommand] = []
+    /// Whether a netrc file or a command can supply logins.
+    var usesNetrc: Bool { netrcFile != nil || !credentialCommands.isEmpty }
+    public var quotaLimits = QuotaLimits()
+    /// Whether the process filters its system calls, for `server/status`.
     public var filtersSystemCalls = false
 
     public init(

@@ -4,33 +4,35 @@ internal import WatchwordProtocol
 
 typealias CallID = ConnectionMachine.CallID
 
-/// One client: its JSON-RPC state, what it said of itself, and what it is waiting for. Belongs to the broker's actor.
+/// The connection of one client: its JSON-RPC state, profile, running fetches and quotas. Used on the broker's actor
+/// only.
 final class ClientConnection {
     let id: ConnectionID
     let peer: PeerIdentity
     private let link: any ClientLink
     private var machine = ConnectionMachine()
 
-    /// What it has said of itself.
+    /// The name, subscription and agent registration of the client.
     var profile = ClientProfile()
-    /// It has shut down its writing side: it cannot answer any more.
+    /// Whether the client has shut down its writing side, so that it cannot answer any more.
     var hasInputEnded = false
-    /// Its fetches that are not answered yet.
+    /// The running fetches of this connection.
     var fetches: Set<FetchID> = []
     let program: ClientProgram
-    /// What it holds of the broker.
-    let holdings: Holdings
+    /// The quotas of this connection. Usage also counts against the quotas of `program`.
+    let quotas: ClientQuotas
     var backlog = ConnectionBacklog()
 
-    init(id: ConnectionID, peer: PeerIdentity, link: any ClientLink, program: ClientProgram, _ limits: HoldingLimits) {
+    init(id: ConnectionID, peer: PeerIdentity, link: any ClientLink, program: ClientProgram, _ limits: QuotaLimits) {
         self.program = program
-        holdings = Holdings(of: .connection, limits, within: program.holdings)
+        quotas = ClientQuotas(of: .connection, limits, within: program.quotas)
         self.id = id
         self.peer = peer
         self.link = link
     }
 
-    /// Whether it can be asked about its own fetches. What is asked by a result needs no answer on this connection.
+    /// Whether the client can be asked about its own fetches. With delivery `result`, the answer may come on another
+    /// connection.
     var isSubscribed: Bool {
         guard let delivery = profile.subscription?.delivery, delivery != .none else { return false }
         return delivery == .result || !hasInputEnded
@@ -42,13 +44,14 @@ final class ClientConnection {
             isRestricted: peer.entrance == .restricted)
     }
 
-    /// It is kept from what other programs of the user can do: fetching, and its own challenges, are all it gets.
-    var isConfined: Bool { peer.entrance == .restricted || peer.subject.isSandboxed }
+    /// Whether the client may only fetch and answer its own challenges, because it is on the restricted socket or in a
+    /// sandbox.
+    var isConfined: Bool { peer.entrance == .restricted || peer.subject.isSandboxed }  // guard: sandbox-methods
 
     var hasOpenCalls: Bool { machine.openCallCount > 0 }
 
-    /// Or bodies to read.
-    private var hasFetches: Bool { !fetches.isEmpty || holdings.bodies.heldCount > 0 }
+    /// Whether fetches are running or response bodies are unread.
+    private var hasFetches: Bool { !fetches.isEmpty || quotas.bodies.usage > 0 }
 
     var ignoredReplies: Int { machine.ignoredReplies }
 
@@ -65,46 +68,53 @@ final class ClientConnection {
     func complete(_ call: CallID, _ result: Result<JSON, RPCError>) {
         if let bytes = machine.complete(call, result) {
             link.send(bytes)
-            // Others are not to take it for room until the link has said how much of it waits.
+            // Counted at once, because the link reports unsent bytes later, and the next reply must not use the same
+            // room.
             if bytes.count > Self.smallBody { backlog.waitingBytes += bytes.count }
         }
         countReplies()
         closeIfDone()
     }
 
-    /// Whether a body of this size may be sent in a reply: not to who does not read those that were sent.
+    func complete<M: Method>(_ call: Call<M>, _ result: Result<M.Result, RPCError>) {
+        complete(call.id, result.map { M.json($0) })
+    }
+
+    /// Whether a reply may include a body of this size. A client that leaves earlier replies unread gets no large
+    /// bodies.
     func hasRoom(forBody count: Int) -> Bool {
         guard count > Self.smallBody else { return true }
-        return link.waitingBytes + machine.heldReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
-            && holdings.replies.leavesHalf(with: 2 * count)
+        return link.waitingBytes + machine.pendingReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
+            && quotas.replies.hasHeadroom(with: 2 * count)  // guard: replies-together
     }
 
     private static let smallBody = 4096
 
-    /// So much of what was sent to it waits to be read.
-    func noteUnread(_ count: Int) {
+    /// Records the number of sent bytes that the client has not read.
+    func recordUnread(_ count: Int) {
         backlog.waitingBytes = count
         countReplies()
     }
 
     private func countReplies() {
         guard !backlog.isAbandoned else { return }
-        backlog.unreadHeld.change(to: backlog.waitingBytes + machine.heldReplyBytes, in: holdings.replies)
+        // guard: batch-replies-held
+        backlog.unreadUsage.change(to: backlog.waitingBytes + machine.pendingReplyBytes, in: quotas.replies)
     }
 
-    /// Counts what has come of a message that is not complete.
-    func noteUnfinishedBytes() { backlog.unfinishedHeld.change(to: machine.unreadCount, in: holdings.messages) }
+    /// Counts the received bytes of an incomplete message.
+    func recordIncompleteBytes() { backlog.unfinishedUsage.change(to: machine.unreadCount, in: quotas.messages) }
 
-    /// It leaves unread what others need room for.
+    /// Closes the connection at once and drops its unsent output, because the client leaves too much unread.
     func abandon() {
         backlog.isAbandoned = true
-        backlog.unreadHeld.change(to: 0, in: holdings.replies)
+        backlog.unreadUsage.change(to: 0, in: quotas.replies)
         link.abandon()
     }
 
-    /// It has done what nobody may.
-    func breakOff(_ reason: String) {
-        for event in machine.breakOff(reason) {
+    /// Sends the reason to the client and closes the connection, because the client has exceeded a limit.
+    func abortConnection(_ reason: String) {
+        for event in machine.abortConnection(reason) {
             if case .send(let bytes) = event { link.send(bytes) }
         }
         link.close()
@@ -114,7 +124,7 @@ final class ClientConnection {
         link.send(machine.notification(method: method.rawValue, params: params))
     }
 
-    /// Returns the number under which the reply will come.
+    /// Sends a request to the client, and returns its number, by which the reply is matched.
     func request(_ method: BrokerMethodName, _ params: JSON) -> Int {
         let (number, bytes) = machine.request(method: method.rawValue, params: params)
         link.send(bytes)
@@ -127,46 +137,48 @@ final class ClientConnection {
 
     func close() { link.close() }
 
-    /// Whether it can become a stream of bytes: it owes nothing, and has sent nothing that was not read.
-    var mayBeHandedOver: Bool {
+    /// Whether the socket can be detached to carry a body: the connection has no other open calls, no fetches or
+    /// bodies, and no unhandled input.
+    var canDetach: Bool {
         backlog.isLastEvent && machine.openCallCount == 1 && machine.unreadCount == 0 && !hasFetches
     }
 
-    /// Answers `call` with an empty object, and gives the socket away behind that.
-    func handOver(_ call: CallID, to taker: @escaping @Sendable (Int32) -> Void) {
+    /// Answers `call` with an empty object, then passes the socket to `taker`.
+    func detach(_ call: CallID, to taker: @escaping @Sendable (Int32) -> Void) {
         guard let bytes = machine.complete(call, .success([:])) else { return }
-        link.handOver(after: bytes, to: taker)
+        link.detach(after: bytes, to: taker)
     }
 
-    /// A client that only asks, and shuts down its side behind the question, gets its replies before the connection ends.
+    /// Closes the connection if the client has shut down its writing side and has got all replies and bodies.
     func closeIfDone() {
         if hasInputEnded && !hasOpenCalls && !hasFetches { link.close() }
     }
 }
 
 struct ClientProfile {
-    /// What it calls itself.
+    /// The client's name from `initialize`.
     var name: String?
     var isInitialized = false
-    /// How it wants to be asked about its own fetches; `nil` when it does not.
+    /// The subscription to challenges for its own fetches, if any.
     var subscription: Subscription?
-    /// Set while it asks people for others too.
+    /// Set while the client is an agent.
     var agent: AgentRegistration?
 }
 
-/// What waits on a connection, on its way in or out.
+/// The incomplete input and the unread output of a connection.
 struct ConnectionBacklog {
-    var unfinished: UnfinishedMessage?
-    var unfinishedHeld = Held()
-    var unreadHeld = Held()
-    /// Of what was sent, as far as is known.
+    var unfinished: PartialMessage?
+    var unfinishedUsage = QuotaUsage()
+    var unreadUsage = QuotaUsage()
+    /// The number of sent bytes that the client has not read: as last reported by the link, plus large replies sent
+    /// since then.
     var waitingBytes = 0
     var isAbandoned = false
-    /// Nothing came behind what is being handled.
+    /// Whether the event being handled is the last one of the bytes just read.
     var isLastEvent = true
 }
 
-/// What an agent has said of itself.
+/// The registration of an agent (`agent/register`).
 struct AgentRegistration {
     let number: Int
     let name: String
@@ -174,7 +186,7 @@ struct AgentRegistration {
     let priority: Int
     let methods: [AuthenticationMethod]?
     let maxPending: Int?
-    /// Whether it is asked what programs may use.
+    /// Whether the agent shows consent prompts (`auth/confirm`).
     let asksConfirm: Bool
 
     func covers(_ space: ProtectionSpace) -> Bool { methods?.contains(space.authenticationMethod) ?? true }

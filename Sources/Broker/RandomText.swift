@@ -1,6 +1,6 @@
-/// Random text from the system's generator.
+/// Random text from the random number generator of the system.
 enum RandomText {
-    /// 128 bits as 32 hexadecimal digits: enough that nobody guesses an id or a client nonce (RFC 7616 section 5.12).
+    /// Returns 128 random bits as 32 hexadecimal digits, for unguessable IDs and client nonces (RFC 7616 section 5.12).
     static func make128Bits() -> String {
         var generator = SystemRandomNumberGenerator()
         return hexadecimal(generator.next()) + hexadecimal(generator.next())

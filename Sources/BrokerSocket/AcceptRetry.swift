@@ -1,19 +1,19 @@
-/// Decides when accept(2) is tried again after it has failed for a reason other than a shortage (EPERM of a security module,
-/// EPROTO, ENETDOWN), and when that has lasted too long.
+/// Decides when accept(2) is retried after a failure other than a shortage of resources (such as EPERM from a security
+/// module, EPROTO or ENETDOWN), and when retrying ends.
 struct AcceptRetry {
-    /// What follows a failure.
+    /// The reaction to a failure.
     enum Decision: Equatable {
         case again(after: Duration)
-        /// It has failed for the whole of `limit`: a new process may do better.
-        case giveUp
+        /// All attempts within `Limits.limit` have failed. A new process may succeed.
+        case stop
     }
 
-    /// Pauses double from the first to the longest; failures that go on for `limit` are given up.
+    /// Pauses double from `firstPause` to `longestPause`. Retrying ends after a series of failures that lasts `limit`.
     struct Limits: Sendable {
         var firstPause = Duration.milliseconds(100)
         var longestPause = Duration.seconds(1)
         var limit = Duration.seconds(60)
-        /// A failure so long after the last try belongs to another connection: nothing failed in between.
+        /// A failure begins a new series if the pause after the previous failure ended this long ago.
         var quiet = Duration.seconds(10)
     }
 
@@ -29,17 +29,17 @@ struct AcceptRetry {
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
     mutating func failed(at now: ContinuousClock.Instant) -> Decision {
-        guard var current = streak, now - current.last < current.pause + limits.quiet else {
+        guard var current = streak, now - current.last < current.pause + limits.quiet else {  // guard: accept-streak
             streak = Streak(since: now, last: now, pause: limits.firstPause)
             return .again(after: limits.firstPause)
         }
-        if now - current.since >= limits.limit { return .giveUp }
+        if now - current.since >= limits.limit { return .stop }  // guard: accept-retries-stop
         current.last = now
         current.pause = min(current.pause * 2, limits.longestPause)
         streak = current
         return .again(after: current.pause)
     }
 
-    /// A connection was accepted.
+    /// Ends the series of failures, because a connection was accepted.
     mutating func succeeded() { streak = nil }
 }

@@ -2,18 +2,19 @@ public import Broker
 public import EventLoop
 public import Logging
 
-/// Accepts connections on an event loop, and gives each that may talk to the broker a socket of its own. Used on its loop only.
+/// Accepts connections on an event loop, checks their peers, and passes their input to a service. Used on its loop
+/// only.
 public final class BrokerServer {
     private let listener: Listener
 
-    /// Adopts `socket`, and calls `service`, on `loop`.
+    /// Starts accepting connections. Takes ownership of `socket`, and calls `service` on `loop`.
     ///
-    /// - Parameter onFailure: called when no more connections can be accepted; those that are open continue.
-    /// - Throws: `SocketFailure` when nobody can be accepted.
+    /// - Parameter onFailure: called if connections can no longer be accepted; open connections continue.
+    /// - Throws: `SocketFailure` if accepting cannot start.
     public convenience init(
-        on loop: EventLoop, socket: consuming ListeningSocket, entrance: Entrance = .main,
+        on loop: EventLoop, socket: consuming ListeningSocket, entrance: SocketKind = .main,
         service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(),
-        census: ConnectionCensus = ConnectionCensus(), log: Logger, onFailure: @escaping (SocketFailure) -> Void
+        census: ConnectionCounter = ConnectionCounter(), log: Logger, onFailure: @escaping (SocketFailure) -> Void
     ) throws(SocketFailure) {
         try self.init(
             on: loop, socket: socket, entrance: entrance, service: service, policy: policy, limits: limits,
@@ -21,8 +22,8 @@ public final class BrokerServer {
     }
 
     init(
-        on loop: EventLoop, socket: consuming ListeningSocket, entrance: Entrance, service: any ConnectionService,
-        policy: PeerPolicy, limits: ServerLimits, listening: Listener.Limits, census: ConnectionCensus, log: Logger,
+        on loop: EventLoop, socket: consuming ListeningSocket, entrance: SocketKind, service: any ConnectionService,
+        policy: PeerPolicy, limits: ServerLimits, listening: Listener.Limits, census: ConnectionCounter, log: Logger,
         onFailure: @escaping (SocketFailure) -> Void
     ) throws(SocketFailure) {
         let server = ClientServer(on: loop, service, entrance, policy, limits, census, log)
@@ -30,6 +31,6 @@ public final class BrokerServer {
         try listener.start()
     }
 
-    /// Removes the socket's file, if it was made here, and ends accepting. Connections that are open continue.
+    /// Stops accepting, and removes the socket's file if this process created it. Open connections continue.
     public func stop() { listener.stop() }
 }

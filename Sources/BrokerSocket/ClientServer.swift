@@ -4,21 +4,21 @@ internal import EventLoop
 internal import Glibc
 internal import Logging
 
-/// What all clients of one listening socket have in common, and the door through which they come. Used on the loop only.
+/// Admits the clients of a listening socket, and owns the state that they share. Used on the loop only.
 final class ClientServer {
     let loop: EventLoop
     let service: any ConnectionService
     let limits: ServerLimits
     let log: Logger
-    /// For what is being read.
+    /// The read buffer, shared by all clients.
     let buffer: UnsafeMutableRawBufferPointer
     private let policy: PeerPolicy
-    private let census: ConnectionCensus
-    private let entrance: Entrance
+    private let census: ConnectionCounter
+    private let entrance: SocketKind
 
     init(
-        on loop: EventLoop, _ service: any ConnectionService, _ entrance: Entrance, _ policy: PeerPolicy,
-        _ limits: ServerLimits, _ census: ConnectionCensus, _ log: Logger
+        on loop: EventLoop, _ service: any ConnectionService, _ entrance: SocketKind, _ policy: PeerPolicy,
+        _ limits: ServerLimits, _ census: ConnectionCounter, _ log: Logger
     ) {
         (self.loop, self.service, self.entrance, self.policy) = (loop, service, entrance, policy)
         (self.limits, self.census, self.log) = (limits, census, log)
@@ -27,15 +27,16 @@ final class ClientServer {
 
     deinit { buffer.deallocate() }
 
-    /// Who it is, and whether there is room, before one byte is read. Who is refused is closed without a word.
+    /// Admits a connection if its peer is allowed and the connection limits are not exceeded; otherwise closes it
+    /// without reading or sending anything.
     /// - Parameters:
-    ///   - descriptor: owned from now on.
+    ///   - descriptor: the accepted socket; this method takes ownership.
     ///   - wasListening: see `PeerInput`.
     func admit(_ descriptor: Int32, wasListening: Bool) {
-        // Whether an accepted socket takes over what its listener was asked for differs from kernel to kernel.
+        // Set again, because not every kernel copies SO_PASSCRED from the listening socket to an accepted one.
         let peer = watchword_ask_for_senders(descriptor, 1) == 0 ? PeerIdentity(ofSocket: descriptor) : nil
-        guard var peer, policy.admits(peer) else {
-            log.warning("a connection was refused", metadata: ["uid": "\(peer?.uid ?? UInt32.max)"])
+        guard var peer, policy.admits(peer) else {  // guard: uid-asked
+            log.warning("connection refused: peer not allowed", metadata: ["uid": "\(peer?.uid ?? UInt32.max)"])
             close(descriptor)
             return
         }

@@ -4,17 +4,17 @@ internal import EventLoop
 internal import Glibc
 internal import Logging
 
-/// One client's socket: hands what it reads to the service, and sends what the service says.
+/// The socket of a client. Passes input to the service, and sends the output of the service.
 ///
-/// Nothing is read while too much waits to be sent; too much for good ends the connection.
-///
-/// `@unchecked Sendable`: used on the loop only.
-final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @unchecked Sendable {
+/// Reading pauses while too much output is unsent. A client is disconnected if its unsent output exceeds a limit or if
+/// it reads too slowly. Used on the loop only.
+final class ClientSocket: ReadinessHandler, TurnEndHandler {
     private enum State {
         case open
-        /// Too much waits to be sent: nothing is read until it has taken some of that.
+        /// Reading is paused until the client has read enough of its output.
         case notRead
-        /// To be closed, or handed over, when everything is sent. Nothing is read, and nothing more sent.
+        /// Nothing is read, and no more output is accepted. When all output is sent, `then` is called, or the socket is
+        /// closed if `then` is `nil`.
         case ending(then: (() -> Void)?)
         case closed
     }
@@ -26,25 +26,22 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
     private var output = OutgoingBytes()
     private var id: ConnectionID?
     private var state = State.open
-    private var hasInputEnded = false
-    /// The next read is of a large message.
-    private var readsMuch = false
     private var isBlocked = false
     private var isPlanned = false
     private var reader: SlowReader?
 
-    /// - Parameter descriptor: owned from now on.
+    /// - Parameter descriptor: the accepted socket; this object takes ownership.
     init(_ server: ClientServer, descriptor: Int32, peer: PeerIdentity, wasListening: Bool) {
         (self.server, self.descriptor, self.peer) = (server, descriptor, peer)
         input = PeerInput(pid: peer.pid, wasListening: wasListening)
     }
 
     func open() {
-        id = server.service.connectionOpened(self, peer: peer)
+        id = server.service.connectionOpened(SocketLink(socket: LoopBound(self, to: server.loop)), peer: peer)
         watch()
     }
 
-    // MARK: From the socket
+    // MARK: Input
 
     func ready(_ descriptor: Int32, _ events: ReadyEvents) {
         if events.contains(.hungUp) { return readRest() }
@@ -52,7 +49,8 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         if events.contains(.writable) { plan() }
     }
 
-    /// The peer is gone: what it has said still counts, but what it has asked for ends in this turn, before anything is sent.
+    /// Reads the remaining input of a peer that has hung up, because its last messages still take effect, and closes
+    /// the connection. Fetches that these messages start are cancelled in the same turn, before they send anything.
     private func readRest() {
         for _ in 0..<server.limits.lastReads {
             guard isReading else { return end() }
@@ -61,39 +59,40 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
     }
 
     private var isReading: Bool {
-        if case .open = state { !hasInputEnded } else { false }
+        if case .open = state { !input.hasEnded } else { false }
     }
 
     private func read() {
-        let room = readsMuch ? server.limits.largeReadBytes : server.limits.readBytes
+        let room = input.readsMuch ? server.limits.largeReadBytes : server.limits.readBytes  // guard: reads-little
         let buffer = UnsafeMutableRawBufferPointer(rebasing: server.buffer[..<room])
         switch input.read(descriptor, into: buffer) {
         case .bytes(let count):
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            // Where no line ends there is one large message, which costs less the more of it is read at once.
-            readsMuch = count >= server.limits.readBytes && memchr(bytes.baseAddress!, 0x0A, count) == nil
+            // A full read without a line end is part of a large message, which is cheaper to read in large pieces.
+            input.readsMuch = count >= server.limits.readBytes && memchr(bytes.baseAddress!, 0x0A, count) == nil
             if let id { server.service.received(bytes, from: id) }
-            // A message may hold a password.
-            watchword_wipe(buffer.baseAddress, count)
+            // The input may contain a password.
+            watchword_wipe(buffer.baseAddress, count)  // guard: socket-bytes-wiped
         case .strangers(let count):
             watchword_wipe(buffer.baseAddress, count)
             server.log.warning(
-                "another process than the one that connected has sent something; the connection ends",
+                "closing a connection: another process has sent data on it",
                 metadata: ["pid": "\(peer.pid)"])
             end()
         case .nothing: break
         case .end: endInput()
         case .failed(let error):
-            server.log.debug("a connection ends with an error", metadata: ["error": "\(error)"])
+            server.log.debug("connection failed", metadata: ["error": "\(error)"])
             end()
         }
     }
 
-    /// A peer that has only shut down its writing side is still owed its replies; one that is gone is told apart from it here,
-    /// before anything is done for it that it does not want any more.
+    /// Handles the end of input. A peer that has only shut down its writing side still gets its replies. If the peer
+    /// has closed the socket, the connection ends at once.
     private func endInput() {
+        // guard: closed-peer-detected
         guard !PeerInput.hasHungUp(descriptor) else { return end() }
-        hasInputEnded = true
+        input.hasEnded = true
         watch()
         if let id { server.service.inputEnded(id) }
     }
@@ -105,13 +104,14 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         if !server.loop.watch(descriptor, events, self) { end() }
     }
 
-    /// Closes at once; what waits is dropped.
+    /// Closes the connection at once, and drops unsent output.
     private func end() {
         guard leave() else { return }
         Glibc.close(descriptor)
     }
 
-    /// The connection is none any more, for the loop and for the service.
+    /// Removes the connection from the loop and the service, without closing the descriptor. Returns `false` if it was
+    /// removed already.
     private func leave() -> Bool {
         if case .closed = state { return false }
         state = .closed
@@ -125,9 +125,9 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         return true
     }
 
-    // MARK: To the socket
+    // MARK: Output
 
-    /// What is sent in one turn of the loop goes out together.
+    /// Queues output, which is sent at the end of this turn of the loop.
     func send(_ bytes: [UInt8]) {
         switch state {
         case .ending, .closed: return
@@ -149,34 +149,34 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         guard output.send(to: descriptor) else { return end() }
         isBlocked = output.count > 0
         if case .ending(let finish) = state, !isBlocked { return finish?() ?? end() }
-        guard output.count <= server.limits.outgoingQueue else { return disconnect() }
+        guard output.count <= server.limits.outgoingQueue else { return disconnect() }  // guard: outgoing-queue
         adjustReading()
         watch()
         if output.count == 0 { reader?.rest() }
-        tell()
+        reportUnread()  // guard: unread-reported
         followReader()
     }
 
     private func adjustReading() {
         switch state {
-        case .open where output.count > server.limits.highWaterMark: state = .notRead
+        case .open where output.count > server.limits.highWaterMark: state = .notRead  // guard: reading-stops
         case .notRead where output.count < server.limits.lowWaterMark: state = .open
         case .open, .notRead, .ending, .closed: break
         }
     }
 
-    func tell() {
+    func reportUnread() {
         if let id { server.service.leftUnread(output.count, id) }
     }
 
-    /// As long as something waits: also behind the last message, after which the connection is to end.
+    /// Observes how fast the client reads while output is unsent, also while the connection is ending.
     private func followReader() {
-        guard output.count > 0 else { return }
+        guard output.count > 0 else { return }  // guard: followed-behind-the-end
         if reader == nil { reader = SlowReader(of: self, on: server.loop, server.limits) }
         reader?.follow()
     }
 
-    /// All that it has taken so far.
+    /// The number of bytes that the kernel has accepted so far.
     var sentBytes: Int { output.sentCount }
 
     var waitingBytes: Int { output.count }
@@ -186,23 +186,23 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
     private func disconnect() {
         if case .closed = state { return }
         server.log.warning(
-            "a client does not read and is disconnected",
+            "client disconnected: it does not read",
             metadata: ["pid": "\(peer.pid)", "waitingBytes": "\(output.count)"])
         end()
     }
 
-    /// Behind everything sent so far. The descriptor is not this connection's any more.
-    func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
+    /// Sends `bytes` after all queued output, then passes ownership of the descriptor to `taker`.
+    func detach(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
         send(bytes)
         finish { [unowned self] in
             let socket = descriptor
-            // What comes now is a body, and the token was for whoever has it.
+            // The rest of the input is a body, which any process with the attach token may send.
             guard watchword_ask_for_senders(socket, 0) == 0 else { return end() }
             if leave() { taker(socket) }
         }
     }
 
-    /// Behind everything sent so far.
+    /// Closes the connection after all queued output is sent.
     func close() { finish(nil) }
 
     private func finish(_ action: (() -> Void)?) {
@@ -213,5 +213,22 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler, ClientLink, @uncheck
         state = .ending(then: action)
         watch()
         plan()
+    }
+}
+
+/// The service's reference to a socket. Each call checks at run time that it is made on the loop.
+private struct SocketLink: ClientLink {
+    let socket: LoopBound<ClientSocket>
+
+    func send(_ bytes: [UInt8]) { socket.value.send(bytes) }
+
+    var waitingBytes: Int { socket.value.waitingBytes }
+
+    func close() { socket.value.close() }
+
+    func abandon() { socket.value.abandon() }
+
+    func detach(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
+        socket.value.detach(after: bytes, to: taker)
     }
 }

@@ -2,9 +2,9 @@ internal import CPlatform
 internal import Glibc
 internal import WatchwordProtocol
 
-/// Whether the process may take another client: with what it may have open, and with what it has.
+/// Decides whether another client may be accepted, from the limit (RLIMIT_NOFILE) and the open descriptors.
 struct Descriptors {
-    /// How many connections of clients there may be.
+    /// The number of descriptors available to client connections: all but the reserve.
     static var ofClients: Int { all.map { $0 - Limits.reservedDescriptors(of: $0) } ?? .max / 8 }
 
     private static var all: Int? {
@@ -13,13 +13,14 @@ struct Descriptors {
         return Int(clamping: min(limit.rlim_cur, rlim_t(Int32.max)))
     }
 
-    /// The kernel gives the lowest that is free, so the lowest number tells how many there are at least.
+    /// Whether a descriptor outside the reserve is free, and about half of the reserve is free. This is estimated from
+    /// the lowest free descriptors, because the kernel always assigns the lowest free number.
     var hasRoom: Bool {
         guard let all = Self.all else { return true }
         let reserved = Limits.reservedDescriptors(of: all)
         let first = Int32(all - reserved)
         guard (0..<first).contains(watchword_lowest_free_descriptor(0)) else { return false }
-        // Of the reserve itself half has to be free: it is there for who has it not yet.
+        // Half of the reserve must be free for further connections to servers, for files and for the keyring.
         return (first..<(first + Int32(reserved) / 2)).contains(watchword_lowest_free_descriptor(first))
     }
 }

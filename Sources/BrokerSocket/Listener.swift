@@ -4,20 +4,21 @@ internal import Glibc
 internal import Logging
 internal import WatchwordProtocol
 
-/// Keeps one socket accepting: pauses while descriptors or memory are short, tries again when accept(2) has failed, and listens
-/// again when the socket's file was removed or replaced. Connections that are open continue.
+/// Accepts connections on one socket. Pauses while descriptors or memory are short, retries after failures of
+/// accept(2), and creates the socket again if its file was removed or replaced. If all of this fails, closes the socket
+/// and calls `onFailure` once. Open connections are not affected.
 ///
-/// Used on its loop only. When it cannot continue it closes the socket and calls `onFailure` once.
+/// Used on its loop only.
 final class Listener: ReadinessHandler {
-    /// How accepting is kept up.
+    /// The intervals and limits of accepting.
     struct Limits: Sendable {
         var retry = AcceptRetry.Limits()
-        /// How often it is checked that the socket's file is in place.
+        /// The interval at which the socket's file is checked.
         var fileCheck = Duration.seconds(2)
-        /// With no room for another client: how long until it is looked again. They wait in the kernel's queue meanwhile, and those
-        /// who are there keep what their fetches need.
+        /// The interval at which free descriptors are checked during a shortage. New clients wait in the kernel's queue
+        /// meanwhile, so that connected clients have descriptors for their fetches.
         var shortage = Duration.milliseconds(100)
-        /// Accepted in one turn of the loop; the others have their turn in between.
+        /// The maximum number of connections accepted in one turn of the loop.
         var accepted = 4
     }
 
@@ -25,7 +26,7 @@ final class Listener: ReadinessHandler {
     private let limits: Limits
     private let descriptors = Descriptors()
     private let onFailure: (SocketFailure) -> Void
-    /// `nil` once this has stopped.
+    /// `nil` once this listener has stopped.
     private var socket: ListeningSocket?
     private var retry: AcceptRetry
     private var isShort = false
@@ -41,21 +42,20 @@ final class Listener: ReadinessHandler {
         retry = AcceptRetry(limits.retry)
     }
 
-    /// Begins accepting.
     func start() throws(SocketFailure) {
         guard let descriptor = socket?.descriptor else { return }
-        // Before the first connection is accepted, so that nothing comes without its sender.
-        guard watchword_ask_for_senders(descriptor, 1) == 0 else {
+        // Set before the first connection is accepted, so that all input has sender credentials.
+        guard watchword_ask_for_senders(descriptor, 1) == 0 else {  // guard: senders-mixed
             throw .systemCall("setsockopt", path: "SO_PASSCRED", error: errno)
         }
-        // The service manager's may be one on which accept(2) waits.
+        // A socket of the service manager may be in blocking mode.
         guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0,
             server.loop.watch(descriptor, .readable, self)
         else { throw .systemCall("epoll_ctl", path: "the listening socket", error: errno) }
         if fileCheck.deadline == nil { fileCheck.set(in: limits.fileCheck) }
     }
 
-    /// Removes the socket's file, if it was made here, and ends accepting.
+    /// Stops accepting connections, and removes the socket's file if this process created it.
     func stop() {
         fileCheck.cancel()
         resuming.cancel()
@@ -76,7 +76,8 @@ final class Listener: ReadinessHandler {
             guard accepted >= 0 else { return failed(errno) }
             retry.succeeded()
             server.admit(accepted, wasListening: wasListening)
-            if !descriptors.hasRoom { return pause(because: "only the reserve of descriptors is left") }
+            // guard: descriptors
+            if !descriptors.hasRoom { return pause(because: "only reserved descriptors are left") }
         }
     }
 
@@ -87,24 +88,25 @@ final class Listener: ReadinessHandler {
         case EMFILE, ENFILE, ENOBUFS, ENOMEM: pause(because: reason)
         default:
             switch retry.failed(at: server.loop.now) {
-            case .giveUp: fail(.acceptFails(reason: reason))
+            case .stop: fail(.acceptFails(reason: reason))
             case .again(let pause):
-                server.log.error("accept failed", metadata: ["reason": "\(reason)", "again after": "\(pause)"])
+                server.log.error("accept failed", metadata: ["reason": "\(reason)", "retry after": "\(pause)"])
                 wait(pause)
             }
         }
     }
 
-    /// A listening socket with a connection waiting is always readable: without descriptors left the loop would do nothing else.
+    /// Stops watching the socket until descriptors are free again. A listening socket with a waiting connection is
+    /// always readable, so the loop would spin.
     private func pause(because reason: String) {
         isShort = true
-        server.log.error("no connections are accepted", metadata: ["reason": "\(reason)"])
+        server.log.error("not accepting connections", metadata: ["reason": "\(reason)"])
         wait(limits.shortage)
     }
 
     private func wait(_ pause: Duration) {
         if let descriptor = socket?.descriptor { server.loop.forget(descriptor) }
-        resuming.set(in: pause)
+        resuming.set(in: pause)  // guard: accept-again
     }
 
     private func resume() {
@@ -112,22 +114,23 @@ final class Listener: ReadinessHandler {
         if isShort {
             guard descriptors.hasRoom else { return resuming.set(in: limits.shortage) }
             isShort = false
-            server.log.notice("connections are accepted again")
+            server.log.notice("accepting connections again")
         }
         if !server.loop.watch(descriptor, .readable, self) { resuming.set(in: limits.shortage) }
     }
 
-    // MARK: The socket's file
+    // MARK: Socket file
 
     private func checkFile() {
         fileCheck.set(in: limits.fileCheck)
         guard let lost = socket?.lostPath else { return }
-        guard lost.isOwn else { return fail(.fileLost(path: lost.path)) }
-        server.log.error("the socket was removed or replaced, and is made again", metadata: ["path": "\(lost.path)"])
+        guard lost.isOwn else { return fail(.fileLost(path: lost.path)) }  // guard: socket-file-of-manager
+        server.log.error("socket removed or replaced; creating it again", metadata: ["path": "\(lost.path)"])
         do throws(SocketFailure) { try listenAgain(at: lost.path) } catch { fail(error) }
     }
 
-    /// The lock goes with the old socket: another broker may have taken the path meanwhile.
+    /// Closes the old socket, releases its lock, and creates a new socket at the same path.
+    /// - Throws: if another broker has taken the path meanwhile, for example.
     private func listenAgain(at path: String) throws(SocketFailure) {
         resuming.cancel()
         isShort = false

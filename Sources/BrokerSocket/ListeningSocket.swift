@@ -2,20 +2,20 @@ internal import CPlatform
 internal import Glibc
 public import WatchwordProtocol
 
-/// A Unix socket that listens, with the file that belongs to it.
+/// A listening Unix socket with its file and its lock.
 ///
-/// Whoever uses the descriptor closes it; the lock and the file stay with this value.
+/// This value owns the file and the lock. It does not close the descriptor.
 public struct ListeningSocket: ~Copyable, Sendable {
-    /// Connections that the kernel keeps until they are accepted.
-    private static let backlog: Int32 = 1024
+    /// The number of connections that wait in the kernel to be accepted.
+    private static let backlog: Int32 = 1024  // guard: backlog
 
     public let descriptor: Int32
     /// `nil` for a socket without a path.
     private let file: SocketFile?
-    /// It is the service manager's: clients may have connected before this process was there.
+    /// Whether the socket comes from the service manager. Then clients may have connected before this process started.
     let wasListening: Bool
 
-    /// A socket of our own: private folder, lock, a stale file removed, mode 0600.
+    /// Creates a socket with mode 0600 in a private directory. Acquires the lock, and removes a stale socket file.
     public init(at location: SocketLocation) throws(SocketFailure) {
         guard location.isShortEnough else {
             throw .pathTooLong(path: location.path, limit: SocketLocation.longestPath)
@@ -29,7 +29,7 @@ public struct ListeningSocket: ~Copyable, Sendable {
         wasListening = false
     }
 
-    /// A socket of the service manager's (sd_listen_fds(3)). Its file is not ours to remove.
+    /// Adopts a socket of the service manager (sd_listen_fds(3)). Its file is never removed.
     public init(inherited descriptor: Int32) throws(SocketFailure) {
         guard watchword_is_listening_unix_socket(descriptor) != 0 else {
             throw .inheritedDescriptorNotUsable(
@@ -45,15 +45,18 @@ public struct ListeningSocket: ~Copyable, Sendable {
         wasListening = true
     }
 
-    /// Takes the file away, so that nobody connects any more; only if it is still the one that was made here.
+    /// Removes the file, so that no more clients connect. No effect if the file was replaced, or if this process did
+    /// not create it.
     func removeFile() { file?.remove() }
 
-    /// The path at which clients do not reach this socket any more, and whether it was made here; `nil` while they do.
+    /// The path of the socket, and whether this process created it, if clients can no longer reach the socket at that
+    /// path; otherwise `nil`.
     var lostPath: (path: String, isOwn: Bool)? {
         file.flatMap { $0.isInPlace ? nil : ($0.path, $0.isOwn) }
     }
 
-    /// Only a socket is removed, and only under the lock: whoever made it is gone.
+    /// Removes the socket file of a broker that has ended. Called with the lock held.
+    /// - Throws: if the file is not a socket, or if another process listens on it.
     private static func removeStaleFile(_ path: String) throws(SocketFailure) {
         var status = stat()
         guard lstat(path, &status) == 0 else {
@@ -65,7 +68,7 @@ public struct ListeningSocket: ~Copyable, Sendable {
         guard unlink(path) == 0 else { throw .systemCall("unlink", path: path, error: errno) }
     }
 
-    /// Whether somebody listens there who knows nothing of the lock.
+    /// Whether a process without the lock listens on this path.
     private static func isAnswered(_ path: String) -> Bool {
         guard let probe = try? newSocket(path) else { return false }
         defer { Glibc.close(probe) }
@@ -74,11 +77,12 @@ public struct ListeningSocket: ~Copyable, Sendable {
 
     private static func bind(_ path: String) throws(SocketFailure) -> Int32 {
         let descriptor = try newSocket(path)
-        let previous = umask(0o177)
-        let bound = withAddress(of: path) { Glibc.bind(descriptor, $0, $1) }
-        let error = errno
-        umask(previous)
-        guard bound == 0 else {
+        // On Linux bind(2) gives the file the mode of the socket. The umask belongs to all threads.
+        let isBound =
+            fchmod(descriptor, 0o600) == 0  // guard: socket-mode
+            && withAddress(of: path) { Glibc.bind(descriptor, $0, $1) } == 0
+        guard isBound else {
+            let error = errno
             Glibc.close(descriptor)
             throw .systemCall("bind", path: path, error: error)
         }
@@ -98,7 +102,7 @@ public struct ListeningSocket: ~Copyable, Sendable {
         return descriptor
     }
 
-    /// The path that it was bound to; `nil` for a name in the abstract namespace (unix(7)).
+    /// Returns the path that the socket is bound to; `nil` for a name in the abstract namespace (unix(7)).
     private static func path(of descriptor: Int32) -> String? {
         var address = sockaddr_un()
         var length = socklen_t(MemoryLayout<sockaddr_un>.size)

@@ -2,7 +2,7 @@ public import Broker
 public import EventLoop
 internal import Glibc
 
-/// The clock of an event loop, which is read once in each of its turns.
+/// A clock that reads the time of an event loop, which changes once per turn.
 public struct LoopClock: BrokerClock {
     private let loop: EventLoop
     private let start: ContinuousClock.Instant

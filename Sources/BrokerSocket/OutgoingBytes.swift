@@ -1,17 +1,19 @@
 internal import Glibc
 
-/// What waits to be sent on a socket, in order. Small pieces are collected, so that a thousand replies do not each have memory of
-/// their own; a large one stays as it came.
+/// The output queue of a socket. Small pieces are merged, so that not every reply needs an allocation; large pieces are
+/// not copied.
 struct OutgoingBytes: ~Copyable {
     private static let smallBytes = 4096
     private static let collectedBytes = 64 << 10
 
     private var pieces: [[UInt8]] = []
-    /// The first piece that has not gone out, and how much of it has.
+    /// The index of the first piece that is not completely sent.
     private var first = 0
+    /// The number of bytes of that piece that are sent.
     private var taken = 0
+    /// The number of bytes not sent yet.
     private(set) var count = 0
-    /// All that the kernel has taken so far.
+    /// The number of bytes that the kernel has accepted so far.
     private(set) var sentCount = 0
 
     mutating func append(_ bytes: [UInt8]) {
@@ -25,10 +27,10 @@ struct OutgoingBytes: ~Copyable {
         }
     }
 
-    /// Nothing of it is sent any more.
+    /// Drops all unsent bytes.
     mutating func drop() { (pieces, first, taken, count) = ([], 0, 0, 0) }
 
-    /// Sends what there is room for. `false` when the peer cannot read any more.
+    /// Sends as much as the kernel accepts. Returns `false` if the connection is broken.
     mutating func send(to socket: Int32) -> Bool {
         while first < pieces.count {
             let sent = pieces[first].withUnsafeBytes { bytes in
@@ -37,14 +39,14 @@ struct OutgoingBytes: ~Copyable {
             if sent < 0 && errno == EINTR { continue }
             if sent < 0 && errno == EAGAIN { return true }
             guard sent > 0 else { return false }
-            note(sent)
+            removeSent(sent)
         }
         return true
     }
 
     private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
-    private mutating func note(_ sent: Int) {
+    private mutating func removeSent(_ sent: Int) {
         count -= sent
         sentCount += sent
         taken += sent

@@ -1,15 +1,15 @@
 internal import CPlatform
 internal import Glibc
 
-/// What a client sends, and who has sent it: only the process that connected may. One that was started by it, and has the
-/// descriptor from it, is another program.
+/// Reads the input of a client, and checks its sender (SCM_CREDENTIALS): only the process that connected may send. A
+/// child process that inherited the descriptor may run another program.
 ///
-/// The kernel never puts bytes of two senders into one read where it is asked for senders.
+/// With SO_PASSCRED, the kernel never returns bytes of two senders in one read.
 struct PeerInput {
     enum Read {
-        /// So many bytes, from the peer.
+        /// The number of bytes read from the peer.
         case bytes(Int)
-        /// Another process has sent them.
+        /// The number of bytes read, which another process has sent.
         case strangers(Int)
         case nothing
         case end
@@ -17,24 +17,29 @@ struct PeerInput {
     }
 
     private let pid: Int32
-    /// What was sent before the kernel was asked for senders has none.
-    private var mayBeNameless: Bool
+    /// Whether input may lack sender credentials, because it may have been sent before SO_PASSCRED was set.
+    private var mayLackCredentials: Bool
+    /// Whether the peer has shut down its writing side.
+    var hasEnded = false
+    /// Whether the next read probably continues a large message.
+    var readsMuch = false
 
-    /// - Parameter wasListening: clients may have connected, and sent, before this process had the listening socket.
-    init(pid: Int32, wasListening: Bool) { (self.pid, mayBeNameless) = (pid, wasListening) }
+    /// - Parameter wasListening: whether clients may have connected and sent data before this process had the listening
+    ///   socket.
+    init(pid: Int32, wasListening: Bool) { (self.pid, mayLackCredentials) = (pid, wasListening) }
 
     mutating func read(_ socket: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Read {
         var sender: Int32 = 0
         let count = watchword_receive(socket, buffer.baseAddress, buffer.count, &sender)
         if count == 0 { return .end }
         guard count > 0 else { return errno == EAGAIN ? .nothing : .failed(errno) }
-        let isOfPeer = sender == pid || sender == 0 && mayBeNameless
-        if sender != 0 { mayBeNameless = false }
-        return isOfPeer ? .bytes(count) : .strangers(count)
+        let isFromPeer = sender == pid || sender == 0 && mayLackCredentials  // guard: sender
+        if sender != 0 { mayLackCredentials = false }
+        return isFromPeer ? .bytes(count) : .strangers(count)
     }
 
-    /// Whether the peer is gone. The end of its input does not say so: it may have shut down only its writing side. The kernel
-    /// sets both directions at once when the last descriptor of the peer is closed, however that happens.
+    /// Whether the peer has closed its socket, and not only shut down its writing side. The kernel reports POLLHUP when
+    /// the last descriptor of the peer's socket is closed, for any reason.
     static func hasHungUp(_ socket: Int32) -> Bool {
         var entry = pollfd(fd: socket, events: 0, revents: 0)
         let found = poll(&entry, 1, 0)

@@ -1,21 +1,22 @@
 public import Broker
 internal import CPlatform
 
-/// Who may talk to the broker.
+/// Decides which processes may connect.
 public struct PeerPolicy: Sendable {
-    /// The user whose broker it is.
+    /// The user of the broker.
     public let uid: UInt32
 
     public init(uid: UInt32) { self.uid = uid }
 
-    /// Nobody else, and nobody whom the kernel cannot name: SO_PEERCRED has no error for that, only pid 0 or uid −1.
+    /// Admits only processes of `uid` that the kernel can identify. For others, SO_PEERCRED reports PID 0 or UID −1
+    /// instead of an error.
     public func admits(_ peer: PeerIdentity) -> Bool {
-        peer.pid > 0 && peer.uid != UInt32.max && peer.uid == uid
+        peer.pid > 0 && peer.uid != UInt32.max && peer.uid == uid  // guard: uid, uid-unknown
     }
 }
 
 extension PeerIdentity {
-    /// The process that connected this socket; `nil` when the kernel does not say.
+    /// Identifies the process that connected this socket. Returns `nil` if the kernel does not report its credentials.
     init?(ofSocket descriptor: Int32) {
         var pid: Int32 = 0
         var uid = UInt32.max
@@ -24,7 +25,7 @@ extension PeerIdentity {
         guard pid > 0 else { return }
         let (process, subject, executable) = PeerProcess.accept(socket: descriptor, pid: pid)
         (self.subject, self.executable) = (subject, executable)
-        subjectNow = { process.subjectNow(after: subject) }
+        currentSubject = { process.currentSubject(after: subject) }
         executableNow = { process.executableNow() }
         runsFile = { process.runsFile($0) }
     }

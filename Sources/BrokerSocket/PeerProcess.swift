@@ -2,16 +2,17 @@ internal import CPlatform
 internal import Glibc
 internal import WatchwordProtocol
 
-/// The process at the other end of a connection: reads what the kernel says of it (proc(5)).
+/// The process at the other end of a connection, identified through proc(5).
 ///
-/// Everything is read through one descriptor of `/proc/PID`, which never stands for a later process of that number, and counts
-/// only if the process lives when all is read.
+/// All files are read through one descriptor of `/proc/PID`, which never refers to a later process with the same PID.
+/// The result is valid only if the process is still running after the last read.
 struct PeerProcess: Sendable {
     let pid: Int32
-    /// In clock ticks since the machine started: tells two processes of one number apart. `nil` when it was gone already.
+    /// The start time in clock ticks since boot, which distinguishes processes with the same PID; `nil` if the process
+    /// had ended or could not be identified.
     private let start: String?
 
-    /// What was found out when the connection came, and who that is.
+    /// Identifies the peer of a new connection.
     static func accept(socket: Int32, pid: Int32) -> (process: PeerProcess, subject: Subject, executable: String?) {
         let descriptor = watchword_peer_process(socket, pid)
         defer { if descriptor >= 0 { close(descriptor) } }
@@ -24,8 +25,9 @@ struct PeerProcess: Sendable {
         return (process, facts.subject, facts.program?.path)
     }
 
-    /// Who it is now: a process may run another program than the one that connected. A label is the socket's, and stays.
-    func subjectNow(after first: Subject) -> Subject {
+    /// Returns the peer's current subject; the process may have called exec since it connected. A security label
+    /// belongs to the socket and does not change.
+    func currentSubject(after first: Subject) -> Subject {
         if first.kind == .snap || first.kind == .apparmor { return first }
         guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return .unknown }
         var facts = folder.facts()
@@ -40,8 +42,8 @@ struct PeerProcess: Sendable {
         return folder.startTime() == start ? path : nil
     }
 
-    /// Whether the file that it runs is `path` as this process sees it: in a mount namespace of its own anybody can put anything
-    /// under that name.
+    /// Whether the peer runs the file that the broker finds at `path`. In another mount namespace, a different file may
+    /// have this path.
     func runsFile(_ path: String) -> Bool {
         guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return false }
         let isSame = folder.runsFile(path)
@@ -61,7 +63,7 @@ struct PeerProcess: Sendable {
     }
 }
 
-/// `/proc/PID`, held open.
+/// An open `/proc/PID`.
 private struct ProcessFolder: ~Copyable {
     private let descriptor: Int32
 
@@ -80,21 +82,23 @@ private struct ProcessFolder: ~Copyable {
         return facts
     }
 
-    /// Behind the program's name, which may hold anything: the 22nd field (proc(5), /proc/pid/stat).
+    /// Returns field 22 (starttime) of `/proc/PID/stat` (proc(5)); `nil` for a zombie. Fields are counted from the end
+    /// of the program name, which may contain any character.
     func startTime() -> String? {
         guard let line = text(of: "stat"), let end = line.lastIndex(of: ")") else { return nil }
         let fields = line[line.index(after: end)...].split(separator: " ")
         return fields.count > 19 && fields[0] != "Z" && fields[0] != "X" ? String(fields[19]) : nil
     }
 
-    /// Nothing is looked for where the process sees what we see; and never on a file system whose answer may be waited for: the
-    /// client can be the one that has to give it.
+    /// Reads `/.flatpak-info` in the root of the process, unless the process has the same mount namespace and root as
+    /// the broker. The file is not read from a remote or FUSE file system: the client could be its server and block the
+    /// broker.
     private func flatpakInfo() -> SubjectFacts.FlatpakInfo {
         if let own = Self.link("/proc/self/ns/mnt"), link("ns/mnt") == own, link("root") == "/" { return .absent }
         let root = openat(descriptor, "root", Int32(WATCHWORD_OPEN_AS_PATH) | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return .unreadable }
         defer { close(root) }
-        guard answersAtOnce(root) else { return .unreadable }
+        guard isOnLocalFileSystem(root) else { return .unreadable }
         let file = openat(root, ".flatpak-info", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC)
         guard file >= 0 else { return errno == ENOENT ? .absent : .unreadable }
         defer { close(file) }
@@ -107,14 +111,14 @@ private struct ProcessFolder: ~Copyable {
         guard file >= 0 else { return nil }
         defer { close(file) }
         var status = stat()
-        guard answersAtOnce(file), fstat(file, &status) == 0 else { return nil }
+        guard isOnLocalFileSystem(file), fstat(file, &status) == 0 else { return nil }
         let isThere = status.st_nlink > 0
         let suffix = " (deleted)"
         if !isThere, path.hasSuffix(suffix) { path.removeLast(suffix.count) }
         let changed = Int64(status.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_ctim.tv_nsec)
         return SubjectFacts.Program(
             path: path, file: Subject.File(inode: UInt64(status.st_ino), changed: changed),
-            isOfSystem: isThere && status.st_uid == 0 && status.st_mode & 0o022 == 0)
+            isSystemFile: isThere && status.st_uid == 0 && status.st_mode & 0o022 == 0)
     }
 
     func runsFile(_ path: String) -> Bool {
@@ -122,12 +126,13 @@ private struct ProcessFolder: ~Copyable {
         guard file >= 0 else { return false }
         defer { close(file) }
         var (run, seen) = (stat(), stat())
-        guard answersAtOnce(file), fstat(file, &run) == 0, stat(path, &seen) == 0 else { return false }
+        guard isOnLocalFileSystem(file), fstat(file, &run) == 0, stat(path, &seen) == 0 else { return false }
         return run.st_dev == seen.st_dev && run.st_ino == seen.st_ino
     }
 
-    /// Whether the file is on a file system of this machine's kernel, as the mounts that the process sees say.
-    private func answersAtOnce(_ file: Int32) -> Bool {
+    /// Whether the file is on a file system whose reads do not wait for a server, according to the mounts of the
+    /// process.
+    private func isOnLocalFileSystem(_ file: Int32) -> Bool {
         guard let info = Self.text(at: "/proc/self/fdinfo/\(file)"), let mounts = text(of: "mountinfo") else {
             return false
         }
@@ -166,7 +171,7 @@ private struct ProcessFolder: ~Copyable {
         return Self.text(of: file, isRegular: false)
     }
 
-    /// All of a small file.
+    /// Returns the contents of a file up to 1 MiB; `nil` if it is larger or not UTF-8.
     private static func text(of file: Int32, isRegular: Bool = true) -> String? {
         if isRegular {
             var status = stat()

@@ -1,24 +1,25 @@
 public import WatchwordProtocol
 
-/// The bounds of the socket server. Sizes are in bytes.
+/// The limits of the socket server. Sizes are in bytes.
 public struct ServerLimits: Sendable {
-    /// Connections at once, on all sockets; a newcomer above that is closed without a word.
+    /// The maximum number of connections on all sockets. Further connections are closed at once.
     public var connections: Int
-    /// Of one process: seven eighths of all, and of the descriptors that clients may have, so that one that loses sight of its
-    /// connections does not keep the others out.
+    /// The maximum number of connections of one process. By default 7/8 of `connections`, or of the descriptors for
+    /// clients if these are fewer, so that a process that leaks connections does not lock out others.
     public var connectionsOfProcess: Int
-    /// With more than this waiting to be sent, nothing more is read from a client until it is below the low mark.
+    /// Above this amount of unsent output, reading from the client pauses, until the amount is below `lowWaterMark`.
     public var highWaterMark: Int
     public var lowWaterMark: Int
-    /// A client that lets this much pile up does not read; its connection is closed.
+    /// A client with more unsent output is disconnected.
     public var outgoingQueue: Int
-    /// What is read from one client before the others have their turn: no more messages than cost little time, or so much of
-    /// one that is large.
+    /// The maximum size of one read from a client. It is small, so that a client with many messages does not delay
+    /// others.
     public var readBytes: Int
+    /// The maximum size of one read within a large message.
     public var largeReadBytes: Int
-    /// Reads in one turn from a client that is gone.
+    /// The maximum number of reads of remaining input from a client that has hung up.
     var lastReads = 64
-    /// A client that takes less than `readerBytes` in so long, while more waits for it, does not read either.
+    /// A client with unsent output that reads less than `readerBytes` in this time is disconnected.
     public var readerPause: Duration
     public var readerBytes: Int
 

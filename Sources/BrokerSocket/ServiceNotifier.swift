@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// Tells the service manager how the service is: datagrams to `$NOTIFY_SOCKET` (sd_notify(3)).
+/// Reports the state of the service to the service manager, by datagrams to `$NOTIFY_SOCKET` (sd_notify(3)).
 ///
-/// Nothing waits for the manager: what it does not take at once is not said.
+/// Never blocks: a datagram that cannot be sent at once is dropped.
 public final class ServiceNotifier: Sendable {
-    /// What there is to say. `status` is shown to people.
+    /// A state to report. `status` is shown by `systemctl status`.
     public enum State: Equatable, Sendable {
         case ready(status: String)
         case reloading
@@ -15,7 +15,7 @@ public final class ServiceNotifier: Sendable {
     private let address: [UInt8]
     private let descriptor: Int32
 
-    /// - Parameter path: absolute, or, behind an `@`, a name in the abstract namespace (unix(7)).
+    /// - Parameter path: an absolute path, or `@` and a name in the abstract namespace (unix(7)).
     public init(path: String) throws(SocketFailure) {
         let longest = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
         let bytes = Array(path.utf8)
@@ -30,7 +30,7 @@ public final class ServiceNotifier: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Whether the manager has taken it.
+    /// Reports a state, and returns whether the datagram was sent.
     @discardableResult
     public func say(_ state: State) -> Bool {
         var now = timespec()
@@ -54,21 +54,22 @@ public final class ServiceNotifier: Sendable {
         switch state {
         case .ready(let status): "READY=1\nSTATUS=\(oneLine(status))"
         case .reloading:
-            "RELOADING=1\nMONOTONIC_USEC=\(monotonicMicroseconds)\nSTATUS=Reading the configuration anew."
+            "RELOADING=1\nMONOTONIC_USEC=\(monotonicMicroseconds)\nSTATUS=Reloading the configuration."
         case .stopping(let status): "STOPPING=1\nSTATUS=\(oneLine(status))"
         case .alive: "WATCHDOG=1"
         }
     }
 
-    /// A line break would begin a field of its own.
+    /// Replaces control characters, because a line break would begin another field.
     private static func oneLine(_ text: String) -> String {
+        // guard: notify-line-break
         String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 ? " " : $0 }))
     }
 }
 
 extension ServiceNotifier {
-    /// How often the manager wants to hear that the service lives: half of what it waits at most, as sd_watchdog_enabled(3) has
-    /// it. `nil` where it does not ask this process.
+    /// Returns the interval of watchdog notifications: half the manager's timeout, as sd_watchdog_enabled(3)
+    /// recommends. `nil` if the watchdog is not enabled for this process.
     public static func watchdogInterval(environment: (String) -> String?, pid: Int32) -> Duration? {
         guard let text = environment("WATCHDOG_USEC"), let microseconds = Int64(text), microseconds > 1,
             environment("WATCHDOG_PID").map({ Int32($0) == pid }) ?? true

@@ -1,48 +1,49 @@
 internal import EventLoop
 
-/// Follows how a client takes what waits for it, until nothing waits any more: tells the service, because nobody says when the
-/// kernel has taken something, and disconnects who takes too little.
+/// Observes a client with unsent output. Reports the amount of unsent output to the service at intervals, and
+/// disconnects a client that reads too slowly.
 final class SlowReader {
-    private static let tellingPause = Duration.milliseconds(50)
+    private static let reportInterval = Duration.milliseconds(50)
 
     private unowned let client: ClientSocket
     private let limits: ServerLimits
-    /// What it had taken when it was judged last.
+    /// The value of `sentBytes` at the previous check.
     private var sentBefore = 0
-    private lazy var telling = LoopTimer(on: loop) { [unowned self] in tell() }
-    private lazy var judging = LoopTimer(on: loop) { [unowned self] in judge() }
+    private lazy var reportTimer = LoopTimer(on: loop) { [unowned self] in report() }
+    private lazy var checkTimer = LoopTimer(on: loop) { [unowned self] in check() }
     private let loop: EventLoop
 
     init(of client: ClientSocket, on loop: EventLoop, _ limits: ServerLimits) {
         (self.client, self.loop, self.limits) = (client, loop, limits)
     }
 
-    /// Something waits.
+    /// Starts observing, if not started already.
     func follow() {
-        if telling.deadline == nil { telling.set(in: Self.tellingPause) }
-        guard judging.deadline == nil else { return }
+        if reportTimer.deadline == nil { reportTimer.set(in: Self.reportInterval) }  // guard: read-output-reported
+        guard checkTimer.deadline == nil else { return }
         sentBefore = client.sentBytes
-        judging.set(in: limits.readerPause)
+        checkTimer.set(in: limits.readerPause)
     }
 
-    /// It has taken everything.
+    /// Pauses observing, because all output is sent.
     func rest() {
-        telling.set(nil)
-        judging.set(nil)
+        reportTimer.set(nil)
+        checkTimer.set(nil)
     }
 
     func stop() {
-        telling.cancel()
-        judging.cancel()
+        reportTimer.cancel()
+        checkTimer.cancel()
     }
 
-    private func tell() {
-        client.tell()
-        if client.waitingBytes > 0 { telling.set(in: Self.tellingPause) }
+    private func report() {
+        client.reportUnread()
+        if client.waitingBytes > 0 { reportTimer.set(in: Self.reportInterval) }
     }
 
-    private func judge() {
+    private func check() {
         guard client.waitingBytes > 0 else { return }
+        // guard: reader-pause
         if client.sentBytes - sentBefore < limits.readerBytes { client.abandon() } else { follow() }
     }
 }

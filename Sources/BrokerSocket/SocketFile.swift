@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// The file of a listening socket, known by its device and inode, and, for one made here, the lock that makes it ours.
+/// The file of a listening socket, identified by device and inode, with its lock if this process created it.
 final class SocketFile: Sendable {
     let path: String
-    /// Whether this process has made it, and may remove it.
+    /// Whether this process created the file and may remove it.
     let isOwn: Bool
     private let identity: FileIdentity?
-    /// Held for as long as this value lives.
+    /// The lock, held as long as this object exists.
     private let lock: SocketLock?
 
     init(_ path: String, lock: consuming SocketLock) {
@@ -16,7 +16,7 @@ final class SocketFile: Sendable {
         identity = FileIdentity(of: path)
     }
 
-    /// That of a socket which the service manager has made.
+    /// The file of a socket that the service manager has created.
     init(inherited path: String) {
         self.path = path
         lock = nil
@@ -24,16 +24,17 @@ final class SocketFile: Sendable {
         identity = FileIdentity(of: path)
     }
 
-    /// Whether clients that connect to `path` still reach this socket: nobody has removed or replaced the file.
-    var isInPlace: Bool { identity != nil && identity == FileIdentity(of: path) }
+    /// Whether clients that connect to `path` still reach this socket: the file was neither removed nor replaced.
+    var isInPlace: Bool { identity != nil && identity == FileIdentity(of: path) }  // guard: socket-file-lost
 
-    /// Takes the file away, so that nobody connects any more; only if it is still the one that was made here.
+    /// Removes the file, so that no more clients connect. No effect if the file was replaced, or if this process did
+    /// not create it.
     func remove() {
         if isOwn && isInPlace { unlink(path) }
     }
 }
 
-/// A bound socket holds its inode: no other file gets the number while the socket is open.
+/// The device and inode of a socket file. While the socket is open, its inode number is not reused.
 private struct FileIdentity: Equatable {
     let device: dev_t
     let inode: ino_t

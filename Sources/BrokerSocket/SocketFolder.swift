@@ -1,13 +1,14 @@
 internal import Glibc
 internal import WatchwordProtocol
 
-/// The directory of the socket. Who can write into it, or into one above it, can put another socket in its place.
+/// Checks the directory of the socket. A user who can write to this directory or to one above it can replace the
+/// socket.
 enum SocketFolder {
-    /// Makes the directory if it is missing (not those above it), and checks it and all above it.
+    /// Creates the directory, but not its parents, if it is missing. Checks the directory and all directories above it.
     static func prepare(_ folder: String) throws(SocketFailure) {
-        try checkAncestors(of: folder)
+        try checkAncestors(of: folder)  // guard: socket-ancestors
         if mkdir(folder, 0o700) == 0 {
-            // Another thread may just have a umask that takes more.
+            // In case the umask has removed permissions of the user.
             chmod(folder, 0o700)
         } else if errno != EEXIST {
             throw .systemCall("mkdir", path: folder, error: errno)
@@ -19,20 +20,23 @@ enum SocketFolder {
         }
     }
 
-    /// Checks the directory of a socket that the service manager has made. It may be root's, and others may look into it. Those
-    /// above it are the manager's choice: in a user namespace of the service's own their owner, root, is unknown.
+    /// Checks the directory of a socket that the service manager has created. The directory may belong to root and be
+    /// readable by others. The directories above are not checked: they belong to root, which may be unmapped in the
+    /// user namespace of the service.
+    // guard: inherited-socket-folder
     static func check(inherited folder: String) throws(SocketFailure) { try check(folder, as: .holdsSocket) }
 
-    /// `nil` when everything is as it should be.
+    /// Returns the reason why the directory cannot be used; `nil` if it can.
     static func problem(mode: mode_t, owner: uid_t, uid: uid_t) -> String? {
         if mode & S_IFMT == S_IFLNK { return "it is a symbolic link" }
-        if mode & S_IFMT != S_IFDIR { return "it is not a folder" }
-        if owner != uid { return "it belongs to user \(owner)" }
-        if mode & 0o077 != 0 { return "others can get into it (mode 0\(String(mode & 0o7777, radix: 8)))" }
+        if mode & S_IFMT != S_IFDIR { return "it is not a directory" }
+        if owner != uid { return "it belongs to user \(owner)" }  // guard: socket-folder-owner
+        // guard: socket-folder-mode
+        if mode & 0o077 != 0 { return "others have access to it (mode 0\(String(mode & 0o7777, radix: 8)))" }
         return nil
     }
 
-    /// One that does not exist is left to mkdir(2), which says so.
+    /// Checks the directories above `folder`. A missing one is not an error here: mkdir(2) reports it.
     private static func checkAncestors(of folder: String) throws(SocketFailure) {
         guard let parent = realPath(SocketLocation.directory(of: folder)) else { return }
         var ancestor = parent

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// A file beside the socket, locked for as long as the broker lives, so that two brokers never share a path. The kernel gives
-/// the lock back when the process ends, however it ends; the file stays.
+/// A lock on a file next to the socket, so that two brokers never use the same path. The kernel releases the lock when
+/// the process ends for any reason. The file remains.
 struct SocketLock: ~Copyable {
     private let descriptor: Int32
 
-    /// - Throws: `.alreadyRunning` when another process holds the lock.
+    /// - Throws: `.alreadyRunning` if another process holds the lock.
     init(forSocket path: String) throws(SocketFailure) {
         let file = path + ".lock"
         let descriptor = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -23,7 +23,7 @@ struct SocketLock: ~Copyable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// For the error of a second broker. Whoever cannot write it loses nothing else.
+    /// Writes the PID to the file, for the error message of a second broker. Errors are ignored.
     private func writePID() {
         let text = "\(getpid())\n"
         guard ftruncate(descriptor, 0) == 0 else { return }

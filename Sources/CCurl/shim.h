@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// libcurl's setters and getters are variadic, which Swift cannot call: one function for each type of argument.
+// Swift cannot call the variadic setters and getters of libcurl: these wrappers take one argument type each.
 
-// Macros with casts, which Swift does not see.
+// Swift does not import macros with casts.
 static const long watchword_curl_pause_writing = CURL_WRITEFUNC_PAUSE;
 static const long watchword_curl_pause_reading = CURL_READFUNC_PAUSE;
 static const long watchword_curl_abort_reading = CURL_READFUNC_ABORT;
@@ -42,18 +42,18 @@ static inline CURLcode watchword_curl_easy_set_data_function(
     return curl_easy_setopt(easy, option, value);
 }
 
-// `function` is lent the OpenSSL context of every new connection, before the handshake.
+// libcurl calls `function` with the OpenSSL context of every new connection, before the handshake.
 static inline CURLcode watchword_curl_easy_set_context_function(CURL *easy, curl_ssl_ctx_callback function) {
     return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
 }
 
-// `function` is told to go back to the start of the request's body.
+// libcurl calls `function` to rewind the request's body to its start.
 static inline CURLcode watchword_curl_easy_set_seek_function(CURL *easy, curl_seek_callback function, void *user) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_SEEKDATA, user);
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, function);
 }
 
-// `function` is called while anything goes on, and ends the transfer when it does not return 0.
+// libcurl calls `function` repeatedly during the transfer, and aborts the transfer if the result is not 0.
 static inline CURLcode watchword_curl_easy_set_progress_function(
     CURL *easy, curl_xferinfo_callback function, void *user) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, user);
@@ -61,7 +61,7 @@ static inline CURLcode watchword_curl_easy_set_progress_function(
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 }
 
-// OpenSSL's `SSL *` of the connection in use; NULL when there is none. Only inside a callback of the transfer.
+// Returns OpenSSL's `SSL *` of the connection in use; NULL without TLS. Valid only in a callback of the transfer.
 static inline void *watchword_curl_easy_get_ssl(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
@@ -84,26 +84,27 @@ static inline CURLMcode watchword_curl_multi_set_long(CURLM *multi, CURLMoption 
     return curl_multi_setopt(multi, option, value);
 }
 
-// `function` is told which sockets of the multi handle to watch, for `curl_multi_socket_action`.
+// libcurl calls `function` with the sockets to watch for `curl_multi_socket_action`.
 static inline CURLMcode watchword_curl_multi_set_socket_function(
     CURLM *multi, curl_socket_callback function, void *user) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, user);
     return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, function);
 }
 
-// `function` is told when `curl_multi_socket_action` has to be called at the latest.
+// libcurl calls `function` with the number of milliseconds after which to call `curl_multi_socket_action`; -1 cancels the
+// timer.
 static inline CURLMcode watchword_curl_multi_set_timer_function(
     CURLM *multi, curl_multi_timer_callback function, void *user) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, user);
     return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, function);
 }
 
-// `function` is told the address of every connection before it is made, and opens the socket for it, or does not.
+// Before each connection libcurl calls `function` with the address; `function` opens the socket, or refuses.
 static inline CURLcode watchword_curl_easy_set_socket_function(CURL *easy, curl_opensocket_callback function) {
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
-// Copies the address in network order, and returns how many bytes it has: 4, 16, or 0 for another family.
+// Copies the address in network order, and returns its length in bytes: 4, 16, or 0 for another family.
 static inline size_t watchword_curl_address(const struct curl_sockaddr *address, unsigned char *bytes) {
     if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
         memcpy(bytes, &((const struct sockaddr_in *)(const void *)&address->addr)->sin_addr, 4);
@@ -116,31 +117,31 @@ static inline size_t watchword_curl_address(const struct curl_sockaddr *address,
     return 0;
 }
 
-// Of an address of one of the two families.
+// Returns the port of an IPv4 or IPv6 address.
 static inline int watchword_curl_port(const struct curl_sockaddr *address) {
     return ntohs(((const struct sockaddr_in *)(const void *)&address->addr)->sin_port);
 }
 
-// `function` is told which connection a request is about to go over, be it new or from before, and may refuse.
+// Before each request libcurl calls `function` with the addresses of the connection, new or reused; `function` may abort.
 static inline CURLcode watchword_curl_easy_set_request_function(
     CURL *easy, curl_prereq_callback function, void *user) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, user);
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
 }
 
-// libcurl 7.88 opens sockets without close-on-exec.
+// Opens a socket with close-on-exec, which libcurl 7.88 does not set.
 static inline curl_socket_t watchword_curl_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-// Macros with casts, which Swift does not see.
+// Swift does not import macros with casts.
 static const long watchword_curl_auth_ntlm = (long)CURLAUTH_NTLM;
 static const long watchword_curl_auth_basic = (long)CURLAUTH_BASIC;
 
-// What a finished transfer came to; the message's union is not visible to Swift in a portable way.
+// Returns the result of a finished transfer; Swift cannot access the message's union in a portable way.
 static inline CURLcode watchword_curl_message_result(const CURLMsg *message) { return message->data.result; }
 
-// libcurl leaves three to five copies of a credential in freed memory; with these it leaves none.
+// Allocators that wipe freed memory, where libcurl would otherwise leave three to five copies of a credential.
 static void watchword_curl_free(void *block) {
     if (block != NULL) {
         explicit_bzero(block, malloc_usable_size(block));

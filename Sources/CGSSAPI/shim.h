@@ -16,7 +16,7 @@ static gss_OID_desc watchword_gss_principal = {10, "\x2a\x86\x48\x86\xf7\x12\x01
 
 static inline int watchword_gss_failed(OM_uint32 major) { return GSS_ERROR(major) != 0; }
 
-// The principal of a service on a host, which is taken as it is: a name server that lies must not choose the service.
+// Imports the principal HTTP/`host`. The host name is not canonicalized: a malicious name server must not choose the service.
 static OM_uint32 watchword_gss_import_service(OM_uint32 *minor, const char *host, gss_name_t *name) {
     krb5_context context = NULL;
     krb5_principal principal = NULL;
@@ -36,7 +36,7 @@ static OM_uint32 watchword_gss_import_service(OM_uint32 *minor, const char *host
     return major;
 }
 
-// Credentials of the caller's tickets with which SPNEGO offers Kerberos and nothing else: no NTLM, whatever is installed.
+// Acquires credentials for the user's tickets that are limited to Kerberos: SPNEGO never offers NTLM, even if it is installed.
 static OM_uint32 watchword_gss_acquire_kerberos_only(OM_uint32 *minor, gss_cred_id_t *credential) {
     gss_OID_set_desc kerberos = {1, &watchword_gss_krb5};
     gss_OID_set_desc spnego = {1, &watchword_gss_spnego};
@@ -52,7 +52,7 @@ static OM_uint32 watchword_gss_acquire_kerberos_only(OM_uint32 *minor, gss_cred_
     return major;
 }
 
-// One step of a SPNEGO login. `input` is NULL at first, `binding` where the channel has none.
+// Performs one step of a SPNEGO login. `input` is NULL in the first step; `binding` is NULL for no channel binding.
 static OM_uint32 watchword_gss_step(
     OM_uint32 *minor, gss_cred_id_t credential, gss_ctx_id_t *context, gss_name_t name, int delegates,
     gss_buffer_t binding, gss_buffer_t input, gss_buffer_t output) {

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Reference counting is a static inline in jansson.h, with atomics where the compiler has them.
+// jansson.h defines reference counting in static inline functions, which use atomics if the compiler supports them.
 static inline json_t *watchword_json_retain(json_t *value) { return json_incref(value); }
 static inline void watchword_json_release(json_t *value) { json_decref(value); }
 
 static inline int watchword_json_type(const json_t *value) { return (int)json_typeof(value); }
 
-// As everywhere in Swift, an allocation that fails ends the program. jansson would call the text no JSON; then nobody knows which
-// request it was, and whoever made it would wait for ever.
+// A failed allocation aborts the program, as in Swift. Otherwise jansson would report a syntax error; without the id of the
+// request, the broker could not reply to it, and the client would wait forever.
 static inline void *watchword_json_allocate(size_t size) {
     void *block = malloc(size);
     if (block == NULL) abort();
@@ -27,7 +27,7 @@ static inline void watchword_json_free_wiping(void *block) {
     }
 }
 
-// Every block that jansson frees is wiped first: a password that passed through a message leaves no copy in the heap.
+// Makes jansson wipe every block that it frees, so that a password in a message leaves no copy in the heap.
 static inline void watchword_json_use_wiping_allocator(void) {
     json_set_alloc_funcs(watchword_json_allocate, watchword_json_free_wiping);
 }

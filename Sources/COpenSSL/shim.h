@@ -13,24 +13,24 @@
 #include <openssl/x509v3.h>
 #include <stdint.h>
 
-#include "derivation.h"
 #include "tokens.h"
 
-// Macros with casts or calls, which Swift does not see.
+// Swift does not import macros with casts or calls.
 static const uint64_t watchword_ssl_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
 static const uint64_t watchword_ssl_dont_insert_empty_fragments = SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS;
 static const int watchword_ssl_read_alert = SSL_CB_READ_ALERT;
 
-// A distinguished name as RFC 4514 writes it; what is not ASCII stays UTF-8.
+// Prints a distinguished name in the format of RFC 4514; non-ASCII characters stay UTF-8.
 static inline int watchword_x509_print_name(BIO *out, const X509_NAME *name) {
     return X509_NAME_print_ex(out, name, 0, (XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) | ASN1_STRFLGS_UTF8_CONVERT);
 }
 
-// Engines are deprecated, and still the only way to PKCS#11 that Debian 12 has: no provider is packaged there.
+// OpenSSL's engines are deprecated, but Debian 12 has no package of a PKCS#11 provider, which would replace them.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-// An instance of libp11's engine for one module, never to be given back; NULL when one of the two cannot be loaded.
+// Returns an instance of libp11's engine for one PKCS#11 module; NULL if the engine or the module cannot be loaded. The
+// instance is never freed.
 static ENGINE *watchword_token_engine(const char *module_path) {
     ENGINE_load_dynamic();
     ENGINE *engine = ENGINE_by_id("dynamic");

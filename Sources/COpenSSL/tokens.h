@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-// The few parts of PKCS #11 (version 2.40) that libp11's engine does not offer: which tokens are there, and what they say of
-// their PINs. No header of PKCS #11 is among the build dependencies.
+// The parts of PKCS#11 (version 2.40) that libp11's engine does not offer: the list of tokens, and the state of their PINs.
+// They are declared here because the build dependencies include no PKCS#11 header.
 
 // CK_TOKEN_INFO. Texts are padded with blanks.
 typedef struct {
@@ -37,7 +37,7 @@ static const unsigned long watchword_token_pin_count_low = 0x10000;
 static const unsigned long watchword_token_pin_final_try = 0x20000;
 static const unsigned long watchword_token_pin_locked = 0x40000;
 
-// Loads a module and initializes it where nobody has, never to be given back; NULL when it cannot be used.
+// Loads a module, and initializes it if necessary. The module is never unloaded. Returns NULL on failure.
 static inline const watchword_token_module *watchword_token_module_at(const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return NULL;
@@ -56,12 +56,12 @@ static inline const watchword_token_module *watchword_token_module_at(const char
     return status == 0 || status == already_initialized ? module : NULL;
 }
 
-// Calls `found` with each token that is there.
+// Calls `found` with each token that is plugged in.
 static inline void watchword_token_each(
     const watchword_token_module *module, void (*found)(const watchword_token_info *info, void *context), void *context) {
     unsigned long count = 0;
     if (module->get_slot_list(1, NULL, &count) != 0 || count == 0) return;
-    // What is plugged in meanwhile is seen the next time; without room for it the module would not answer at all.
+    // Leaves room for tokens that are plugged in between the two calls; without it the second call would fail.
     count += 16;
     unsigned long *slots = calloc(count, sizeof *slots);
     if (slots == NULL) return;

@@ -12,7 +12,7 @@
 
 #if defined(__x86_64__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
-// Calls of the x32 ABI have this bit, and would pass every comparison.
+// System calls of the x32 ABI have this bit set, so that none of the numbers below matches them.
 #define FOREIGN_CALLS 0x40000000U
 #elif defined(__aarch64__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
@@ -22,17 +22,17 @@
 #ifdef OWN_ARCHITECTURE
 
 static const int denied[] = {
-    // Other programs.
+    // Executing programs.
     SYS_execve, SYS_execveat,
-    // Other processes, and who looks at this one.
+    // Inspecting other processes, or this one.
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise,
-    // The kernel's code, and what watches it.
+    // Loading code into the kernel, and observing it.
     SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load, SYS_bpf,
     SYS_perf_event_open, SYS_userfaultfd, SYS_lookup_dcookie, SYS_syslog,
-    // What a broken-out program would build on.
+    // Calls that are common in exploits.
     SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_unshare, SYS_setns,
     SYS_personality,
-    // The machine.
+    // Administering the machine.
     SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsconfig, SYS_fsmount,
     SYS_fspick, SYS_mount_setattr, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_acct, SYS_quotactl, SYS_settimeofday,
     SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex, SYS_sethostname, SYS_setdomainname, SYS_vhangup,
@@ -59,9 +59,10 @@ int watchword_filter_system_calls(void) {
     program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
     const struct sock_fprog filter = {.len = (unsigned short)length, .filter = program};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+    // guard: system-calls-of-all-threads
     long thread = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
     if (thread < 0) return errno;
-    // A thread that has a filter of its own already.
+    // A positive result is the id of a thread that could not be synchronized, because it has another filter.
     return thread == 0 ? 0 : EBUSY;
 }
 

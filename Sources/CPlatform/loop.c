@@ -46,7 +46,7 @@ int watchword_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBL
 int watchword_timer_descriptor(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK); }
 
 void watchword_timer_set(int timer, int64_t nanoseconds) {
-    // Zero would disarm it.
+    // A time of zero would disarm the timer.
     int64_t from_now = nanoseconds > 0 ? nanoseconds : 1;
     struct itimerspec time = {
         .it_value = {.tv_sec = from_now / 1000000000, .tv_nsec = from_now % 1000000000}};
@@ -64,7 +64,7 @@ int watchword_accept(int listening) { return accept4(listening, NULL, NULL, SOCK
 
 long watchword_receive(int socket, void *bytes, size_t capacity, int32_t *sender) {
     struct iovec piece = {.iov_base = bytes, .iov_len = capacity};
-    // No room for descriptors that somebody may send along: the kernel then makes none.
+    // The buffer has no space for descriptors, so the kernel discards any that the sender passes.
     union {
         char bytes[CMSG_SPACE(sizeof(struct ucred))];
         struct cmsghdr alignment;
@@ -88,9 +88,9 @@ long watchword_receive(int socket, void *bytes, size_t capacity, int32_t *sender
 
 int watchword_join_within(pthread_t thread, int seconds) {
     struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
+    clock_gettime(CLOCK_MONOTONIC, &limit);
     limit.tv_sec += seconds;
-    int status = pthread_timedjoin_np(thread, NULL, &limit);
+    int status = pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &limit);
     if (status != 0) pthread_detach(thread);
     return status;
 }

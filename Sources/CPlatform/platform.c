@@ -28,8 +28,8 @@ int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid) {
     return 0;
 }
 
-// All of these are the caller's to save, so that nobody misses what is in them. memcpy leaves parts of what it has copied there,
-// and the dynamic linker's lazy resolver, in libraries that are not bound at start, writes them to the stack later.
+// All of these registers are caller-saved, so clearing them is safe. memcpy leaves parts of the copied data in them, and the
+// dynamic linker's lazy resolver (in libraries that are not bound at start) writes them to the stack later.
 static void clear_vector_registers(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -57,7 +57,7 @@ static void clear_vector_registers(void) {
 
 __attribute__((noinline)) void watchword_clear_stack(void) {
     char area[WATCHWORD_CLEARED_STACK];
-    watchword_wipe(area, sizeof area);
+    watchword_wipe(area, sizeof area);  // guard: memory-stack
     clear_vector_registers();
 }
 
@@ -80,9 +80,9 @@ int watchword_is_listening_unix_socket(int descriptor) {
 
 int watchword_harden_process(void) {
     const struct rlimit none = {0, 0};
-    if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return errno;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+    if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;  // guard: no-core
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return errno;  // guard: not-dumpable
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;  // guard: no-new-privileges
     watchword_keep_crashes_silent();
     return 0;
 }

@@ -1,16 +1,16 @@
 #ifndef WATCHWORD_CSECRET_SHIM_H
 #define WATCHWORD_CSECRET_SHIM_H
 
-// For the functions that encrypt and decrypt what goes over the bus: libsecret exports them in every version, but shows them
-// only to who says so.
+// libsecret always exports the functions that encrypt and decrypt secrets on the bus, but declares them only with these macros.
 #define SECRET_WITH_UNSTABLE
 #define SECRET_API_SUBJECT_TO_CHANGE
 #include <libsecret/secret.h>
 
 #include <gio/gio.h>
 
-// SecretService insists on GIO's process-wide connection to the session bus: its constructor overwrites what it is given. A
-// class of our own has the last word. It loads no properties and follows no signals: nothing has to be kept in step.
+// The constructor of SecretService overwrites its properties, so that it always uses GIO's process-wide connection to the
+// session bus. The constructor of this subclass sets them again, so that the caller's connection is used. The object loads no
+// D-Bus properties and connects to no signals, because no cached state is needed.
 static GObject *watchword_secret_service_construct(GType type, guint count, GObjectConstructParam *properties) {
     GObjectClass *parent = G_OBJECT_CLASS(g_type_class_peek(SECRET_TYPE_SERVICE));
     GObject *object = parent->constructor(type, count, properties);
@@ -38,7 +38,7 @@ static inline GType watchword_secret_service_type(void) {
     return type;
 }
 
-// A client of the Secret Service on `connection`.
+// Returns a client of the Secret Service on `connection`.
 static inline SecretService *watchword_secret_service_new(
     GDBusConnection *connection, GCancellable *cancellable, GError **error) {
     return (SecretService *)g_initable_new(
@@ -51,15 +51,15 @@ static void watchword_shut_down_stream(GCancellable *cancellable, gpointer strea
         g_socket_shutdown(g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream)), TRUE, TRUE, NULL);
 }
 
-// Connects to a message bus. GIO waits for the bus's answer to Hello whatever the cancellable says (25 seconds): here
-// cancelling shuts the socket down, which ends that too.
+// Connects to a message bus. GIO ignores the cancellable while it waits for the bus's reply to Hello (25 seconds). Cancelling
+// therefore also shuts down the socket, which ends that wait.
 static inline GDBusConnection *watchword_bus_connect(const char *address, GCancellable *cancellable, GError **error) {
     GIOStream *stream = g_dbus_address_get_stream_sync(address, NULL, cancellable, error);
     if (stream == NULL) return NULL;
     gulong handler = g_cancellable_connect(
         cancellable, G_CALLBACK(watchword_shut_down_stream), g_object_ref(stream), g_object_unref);
     GDBusConnection *connection = g_dbus_connection_new_sync(
-        // No GUID: a client that gives one, such as that of the address, is aborted by an assertion of GIO.
+        // No GUID, not even that of the address: an assertion in GIO aborts a client that passes one.
         stream, NULL,
         G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION, NULL,
         cancellable, error);

@@ -4,8 +4,8 @@
 
 namespace {
 
-/// Walks over a text as far as it takes to tell keys from strings and comments. Up to the first syntax error, at which the
-/// parser stops, both see the same strings.
+/// Scans a text just enough to distinguish keys from strings and comments. Up to the first syntax error, where the parser
+/// stops, it recognizes the same strings as the parser.
 class Guard {
   public:
     explicit Guard(std::string_view text) : text(text) {}
@@ -27,7 +27,7 @@ class Guard {
     void advance() {
         if (at >= text.size() || problem) return;
         if (text[at] == '\0') {
-            problem = "there is a NUL byte, which has no place in a text file";
+            problem = "unexpected NUL byte";
             return;
         }
         if (text[at] == '\n') {
@@ -70,7 +70,7 @@ class Guard {
             advance();
             if (marks == (is_long ? 3 : 1)) break;
         }
-        // A long string may end with two more marks, which belong to it.
+        // A multi-line string may contain two more quotation marks before its delimiter.
         for (int extra = is_long ? 2 : 0; !problem && extra > 0 && follows(mark); extra--) advance();
     }
 };

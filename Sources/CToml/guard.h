@@ -5,13 +5,13 @@
 #include <string_view>
 
 struct GuardFinding {
-    /// NULL when nothing was found.
+    /// The error message; NULL if nothing was found.
     const char *problem;
     uint32_t line, column;
 };
 
-/// Finds what toml++ 3.3 has no bound for: NUL bytes, which it does not report by name, and dotted keys of many parts, at
-/// which it overflows the stack (https://github.com/marzer/tomlplusplus/pull/242).
+/// Finds input that toml++ 3.3 handles badly: NUL bytes, for which its error message is unclear, and dotted keys of many parts,
+/// which make it overflow the stack (https://github.com/marzer/tomlplusplus/pull/242).
 GuardFinding guard(std::string_view text);
 
 #endif

@@ -11,12 +11,12 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_MAX_NESTED_VALUES WATCHWORD_TOML_DEPTH
-// The parser asserts before it checks: "[:" would end the process, or with NDEBUG be assumed away. Without both, the check
-// that follows reports the error.
+// The parser asserts some conditions before it checks them: "[:" would abort the process, or be undefined behaviour with
+// NDEBUG. With neither assertions nor NDEBUG, the check that follows reports the error.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
-// unicode.h takes characters near its few spaces (the first letters of "été = 1", say) for impossible, which is undefined
-// behaviour. They are not spaces.
+// For some characters with code points near the spaces, such as the first letter of "été = 1", unicode.h reaches
+// TOML_UNREACHABLE, which is undefined behaviour. The correct result is false: they are not spaces.
 #include <toml++/impl/forward_declarations.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -27,26 +27,26 @@
 
 namespace {
 
-/// A long table name before many short keys would be copied for each of them.
+/// The limit for the total length of all paths: a long table name is copied for each of its keys.
 constexpr size_t path_bytes_in_all = 16 << 20;
 
 struct Document : watchword_toml_document {
     std::vector<watchword_toml_entry> list;
-    /// What the entries point to; a deque does not move its elements.
+    /// The texts that the entries point to; a deque does not move its elements.
     std::deque<std::string> texts;
     std::deque<std::vector<watchword_toml_text>> arrays;
     size_t path_bytes = 0;
 
     Document() : watchword_toml_document{} {}
 
-    watchword_toml_text keep(std::string text, const toml::source_position &place) {
+    watchword_toml_text store(std::string text, const toml::source_position &place) {
         texts.push_back(std::move(text));
         return {texts.back().data(), texts.back().size(), place.line, place.column};
     }
 
     void fail(std::string text, const toml::source_position &place) {
         list.clear();
-        error = keep(std::move(text), place);
+        error = store(std::move(text), place);
     }
 
     void add(const toml::table &table, const std::string &prefix, size_t depth);
@@ -60,7 +60,7 @@ bool is_bare(std::string_view part) {
     });
 }
 
-/// As a key is written: otherwise "a.b", one part with a dot, could pass for a.b.
+/// Quotes a part of a key if necessary: otherwise "a.b", one part with a dot, would look like a.b.
 std::string written(std::string_view part) {
     if (is_bare(part)) return std::string(part);
     std::string text = "\"";
@@ -76,7 +76,7 @@ watchword_toml_entry Document::value(const toml::node &node) {
     entry.kind = WATCHWORD_TOML_OTHER;
     if (auto text = node.as_string()) {
         entry.kind = WATCHWORD_TOML_STRING;
-        entry.string = keep(text->get(), node.source().begin);
+        entry.string = store(text->get(), node.source().begin);
     } else if (auto integer = node.as_integer()) {
         entry.kind = WATCHWORD_TOML_INTEGER;
         entry.integer = integer->get();
@@ -92,7 +92,7 @@ watchword_toml_entry Document::value(const toml::node &node) {
         std::vector<watchword_toml_text> strings;
         for (const auto &element : *array) {
             if (!element.is_string()) return entry;
-            strings.push_back(keep(element.as_string()->get(), element.source().begin));
+            strings.push_back(store(element.as_string()->get(), element.source().begin));
         }
         arrays.push_back(std::move(strings));
         entry.kind = WATCHWORD_TOML_STRINGS;
@@ -109,7 +109,7 @@ void Document::add(const toml::table &table, const std::string &prefix, size_t d
         path_bytes += path.size();
         if (path_bytes > path_bytes_in_all) return fail("the keys are too long", key.source().begin);
         watchword_toml_entry entry = value(node);
-        entry.path = keep(path, key.source().begin);
+        entry.path = store(path, key.source().begin);
         entry.depth = depth;
         list.push_back(entry);
         if (auto inner = node.as_table()) add(*inner, path + ".", depth + 1);

@@ -1,13 +1,13 @@
-// free(3) and realloc(3) of the whole program, in place of glibc's (which allows that: "Replacing malloc" in its manual): what
-// is given back is wiped first. libcurl and jansson take allocators; OpenSSL's, nghttp2's, GSSAPI's, GLib's and Swift's memory
-// has passwords in it as well, and their buffers are beyond our reach.
+// This file replaces glibc's free(3) and realloc(3) for the whole program with functions that wipe freed memory (see "Replacing
+// malloc" in glibc's manual). libcurl and jansson accept custom allocators, but the buffers of OpenSSL, nghttp2, GSSAPI, GLib
+// and Swift also contain passwords, and cannot be accessed from outside.
 //
-// glibc's own allocator does all the rest.
+// glibc's allocator does everything else.
 
 #include <CWipingHeap.h>
 
 #if defined(__has_feature) && (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-// A sanitizer has an allocator of its own.
+// Sanitizers replace the allocator. Programs must start nevertheless, so this reports success.
 int watchword_heap_wipes(void) { return 1; }
 #else
 #include <malloc.h>
@@ -20,14 +20,14 @@ extern void *__libc_realloc(void *block, size_t size);
 
 static void wipe(void *block, size_t size) {
     memset(block, 0, size);
-    // So that the compiler does not take the memset for idle: the block is about to be freed.
+    // Prevents the compiler from removing the memset before the block is freed.
     __asm__ volatile("" : : "r"(block) : "memory");
 }
 
 __attribute__((visibility("default"))) void free(void *block) {
     if (block == NULL) return;
-    // errno stays as it is (since glibc 2.33).
-    wipe(block, malloc_usable_size(block));
+    // This preserves errno (free(3) does so since glibc 2.33).
+    wipe(block, malloc_usable_size(block));  // guard: heap-wipe
     __libc_free(block);
 }
 
@@ -39,7 +39,7 @@ __attribute__((visibility("default"))) void *realloc(void *block, size_t size) {
             free(block);
             return NULL;
         }
-        // glibc may split the block, and give away what is behind.
+        // glibc may split the block and reuse the rest.
         wipe((char *)block + size, old - size);
         return __libc_realloc(block, size);
     }
@@ -56,7 +56,7 @@ int watchword_heap_wipes(void) {
     block[40] = 1;
     void (*volatile give_back)(void *) = free;
     give_back((void *)block);
-    // Read after the free, and meant so: the allocator writes its lists at the start of a block only.
+    // Deliberately reads the freed block: the allocator writes only at its start.
     return block[40] == 0;
 }
 #endif

@@ -1,105 +1,136 @@
 extension ConfigurationOption {
-    /// Every option, in the order of the manual page; those of one table stand together.
+    /// All options, in the order of the manual page, grouped by table.
     public static let all: [ConfigurationOption] = [
         .seconds(
             "limits.challenge-deadline-s", 1...86_400, \.challengeDeadline,
-            "How many seconds a log-in question waits for its answer. After that the fetch goes on without one."),
+            "Specifies how many seconds a challenge waits for an answer. After that the fetch continues without "
+                + "logging in."),
         .seconds(
             "limits.session-idle-s", 1...86_400, \.sessionIdle,
-            "A credential that was not used for so many seconds is forgotten by the session."),
+            "Specifies the time in seconds after which an unused credential is removed from the session cache."),
         .seconds(
             "limits.session-lifetime-s", 1...604_800, \.sessionLifetime,
-            "So many seconds after it was entered the session forgets a credential, however often it was used."),
+            "Specifies the time in seconds after which a credential is removed from the session cache even if it is "
+                + "used, counted from when it was entered."),
         .count(
             "limits.session-entries", 1...65_536, \.sessionEntries,
-            "How many protection spaces the session remembers. The one unused for longest goes first."),
+            "Specifies the maximum number of credentials in the session cache. If there are more, the least recently used "
+                + "one is removed."),
         .boolean(
             "keyring.enabled", \.keyringEnabled,
-            "Whether credentials are looked up and kept in the keyring. With false they last for the session."),
+            "Specifies whether credentials are looked up and stored in the keyring. If false, they are stored for "
+                + "the session only."),
         .milliseconds(
             "keyring.call-limit-ms", 100...60_000, \.keyringCall,
-            "How many milliseconds one call to the keyring may take. A window that it shows has its own limit."),
+            "Specifies the timeout for a call to the keyring, in milliseconds. A window that the keyring shows has "
+                + "a separate timeout."),
         .hosts(
             "fetch.allow", \.allowedHosts,
-            "The only hosts that may be fetched from. Without this option that is every host, with an empty list none."),
+            "Specifies the only hosts that may be fetched from. If the option is not set, all hosts are allowed; if "
+                + "the list is empty, none."),
         .hosts(
             "fetch.deny", \.deniedHosts,
-            "Hosts that are never fetched from, also where fetch.allow has them. No connection is made to an address in this "
-                + "list, be it the address of a server or of a proxy, whatever name leads to it; 127.0.0.1, [::1] and "
-                + "localhost stand for all loopback addresses. A name in this list stands for that name alone. What is "
-                + "fetched through a proxy is checked by name only, as the proxy looks up the address."),
+            "Specifies hosts that are never fetched from, even if fetch.allow lists them. No connection is made to "
+                + "an IP address in this list, whether it is the address of a server or of a proxy, and whatever "
+                + "name resolves to it; 127.0.0.1, [::1] and localhost each match all loopback addresses. A host "
+                + "name in this list denies that name only, not its addresses. A fetch through a proxy is checked "
+                + "by name only, because the proxy resolves the name."),
         .proxyURL(
             "proxy.url", \.proxyURL,
-            "The proxy for all fetches, which also looks up all names; with https it is spoken to over TLS, with socks5h by "
-                + "SOCKS 5. User and password are not written here, as others may read this file: where it wants them they are asked for."
+            "Specifies the proxy for all fetches. The proxy also resolves all host names. With https the connection "
+                + "to the proxy uses TLS, with socks5h it uses SOCKS 5. The URL must not contain a user name or a "
+                + "password, because other users may be able to read this file; the broker asks for them if the "
+                + "proxy requires a login."
         ),
         .hosts(
             "proxy.except", \.proxyExceptions,
-            "Hosts that are reached without the proxy."),
+            "Specifies hosts that are reached without the proxy."),
         .hosts(
             "schemes.negotiate", \.negotiateHosts,
-            "Servers and proxies that are logged in to with your Kerberos tickets, without asking. Each of them learns who you "
-                + "are as soon as it asks, whatever you fetch there: name only those of your own organisation."),
+            "Specifies servers and proxies to which the broker logs in with your Kerberos tickets, without asking. "
+                + "Each of them learns who you are as soon as it requests a login, whatever you fetch there; list "
+                + "only hosts of your own organisation."),
         .hosts(
             "schemes.delegate", \.delegationHosts,
-            "Those among them that are also given a ticket of yours to pass on. Such a server, and whoever breaks into it, "
-                + "can act as you everywhere until the ticket ends. Without schemes.negotiate this does nothing."),
+            "Specifies which of the hosts in schemes.negotiate also receive a delegated Kerberos ticket of yours. "
+                + "Such a server, and anyone who breaks into it, can act as you everywhere until the ticket expires. "
+                + "Without schemes.negotiate this option has no effect."),
         .hosts(
             "schemes.ntlm", \.ntlmHosts,
-            "Servers and proxies that may ask for NTLM. What is sent there can be relayed to another server, and the password "
-                + "can be guessed from it without asking anybody: name only hosts that can do nothing better."),
-        .schemeOrders(
-            "schemes.order", \.schemeOrders,
-            "Which schemes are used for some hosts, the first one first; others are not used there. Each string is a host "
-                + "pattern and schemes with spaces in between; the first whose pattern matches counts. An order that puts a "
-                + "weak scheme first lets the server, or whoever stands in for it, have the weak one. Negotiate and NTLM need "
-                + "schemes.negotiate and schemes.ntlm all the same. Elsewhere the strongest that is offered comes first."
+            "Specifies servers and proxies for which NTLM is allowed. An NTLM login can be relayed to another "
+                + "server, and the password can be guessed from it offline; list only hosts that support nothing "
+                + "better."),
+        .rules(
+            "schemes.order", .schemeOrders, \.schemeOrders,
+            "Specifies which authentication schemes are used for some hosts, and in which order. Each string is a "
+                + "host pattern followed by schemes, separated by spaces; the first string whose pattern matches "
+                + "applies. The first scheme is preferred, and schemes that are not listed are not used. An order "
+                + "that begins with a weak scheme lets the server, or anyone who impersonates it, obtain the weak "
+                + "login. Negotiate and NTLM must also be allowed by schemes.negotiate and schemes.ntlm. For other "
+                + "hosts the strongest scheme that the server offers is preferred."
         ),
         .boolean(
             "schemes.weak", \.allowsWeak,
-            "Whether old and sloppy challenges are answered: Basic without a realm, Digest without qop (RFC 2069), a realm "
-                + "without quotation marks. They are marked as weak, and come after everything better that is offered."),
+            "Specifies whether outdated and malformed challenges are answered: Basic without a realm, Digest "
+                + "without qop (RFC 2069), and a realm without quotation marks. They are marked as weak, and ranked "
+                + "after all better challenges."),
         .path(
             "tokens.module", \.tokenModule,
-            "The PKCS#11 module through which client certificates on tokens are used; it is loaded into the broker. Without "
-                + "this option it is p11-kit's. It takes effect when the broker starts."),
+            "Specifies the PKCS#11 module for client certificates on tokens, which is loaded into the broker. The "
+                + "default is the module of p11-kit. A change takes effect when the broker is restarted."),
         .choice(
             "sharing.session", \.sharing,
-            "Who may use what is remembered for the session: with \"user\" every program of the user, with \"client\" only the "
-                + "connection that brought the credential, with \"ask\" every program that you have let use it, and the same "
-                + "holds for the keyring and for Kerberos tickets: an agent asks you. Programs in a sandbox ask always."
+            "Specifies which programs may use the credentials of the session: with \"user\" all programs of the "
+                + "user, with \"client\" only the connection that provided the credential, with \"ask\" the programs "
+                + "that you have allowed, for which an agent asks you. \"ask\" also applies to the keyring and to "
+                + "Kerberos tickets. Sandboxed programs always need your permission."
         ),
-        .handOuts(
-            "credentials.hand-out", \.handOuts,
-            "Which programs are given passwords themselves (credential/get), and for which servers: git's helper and the "
-                + "like, which log in without the broker. Each string is a program file and host patterns with spaces in "
-                + "between. Whoever can run that program can have those passwords from it; with an interpreter such as "
-                + "python3 that is every script. watchword log shows each use. For git, name the file of watchword itself."
+        .rules(
+            "credentials.hand-out", .releaseRules, \.releaseRules,
+            "Specifies which programs receive passwords (credential/get), and for which servers. This is for "
+                + "programs that log in without the broker, such as git with a credential helper. Each string is the "
+                + "path of a program followed by host patterns, separated by spaces. Anyone who can run that "
+                + "program can obtain those passwords from it; with an interpreter such as python3, every script "
+                + "can. The command \"watchword log\" shows each use. For git, give the path of watchword itself."
         ),
         .path(
             "credentials.netrc", \.netrcFile,
-            "A netrc file (netrc(5)), such as ~/.netrc, whose logins are used where neither the session nor the keyring has "
-                + "one; without this option none is read. It has to be a regular file, no symbolic link, of the user, with no "
-                + "rights for group and others (mode 0600), and at most 1 MiB; otherwise the log says why it is not used. "
-                + "\"machine HOST\" is for exactly that host, and the default port, of https; \"machine HOST:PORT\" for another "
-                + "port. Over http a login goes only to this machine itself, and to a proxy none. The first entry of a host "
-                + "counts, or that of the user whom the fetch names; \"default\" entries are not used, nor malformed ones; a "
-                + "value that is a word of netrc has to be in quotation marks. Where there is a keyring that fails or is "
-                + "locked, the file is not used. The file is read at each look-up.", type: .homePath),
+            "Specifies a netrc file (netrc(5)), such as ~/.netrc, whose logins are used if neither the session nor "
+                + "the keyring contains one. Without this option no netrc file is read. It must be a regular file, not a "
+                + "symbolic link, that is owned by the user, has no permissions for group and others (mode 0600), "
+                + "and is at most 1 MiB; otherwise it is not used, and the log says why. \"machine HOST\" applies "
+                + "to https on the default port of exactly that host, \"machine HOST:PORT\" to another port. Over "
+                + "http, logins are sent only to the local machine; they are never sent to a proxy. The first entry "
+                + "for a host is used, or the entry for the user that the fetch specifies; \"default\" entries and "
+                + "malformed entries are ignored. A value that is a netrc keyword must be in quotation marks. If a "
+                + "keyring is present but fails or is locked, or libsecret cannot be loaded in a session with a bus, the "
+                + "file is not used. The file is read at each lookup.",
+            type: .homePath),
+        .rules(
+            "credentials.commands", .commands, \.credentialCommands,
+            "Specifies commands that print passwords, such as that of a password manager. Each string is a host "
+                + "pattern, a user and a command, separated by spaces; the first string whose pattern matches a server is "
+                + "used if neither the session, the keyring nor the netrc file has a login for it, under the same "
+                + "conditions as the netrc file. The command is an absolute path and arguments; no shell is used. The "
+                + "first line of its output is the password. It has 30 seconds, no input, no terminal, and of the "
+                + "environment only HOME, USER, LOGNAME, PATH, the locale, the bus and variables that begin with XDG_ or "
+                + "WATCHWORD_. If it fails, you are asked. Programs cannot be run if process.filter-system-calls is "
+                + "true, or under the AppArmor profile of the Debian package without a local addition."),
         .boolean(
             "audit.enabled", \.auditEnabled,
-            "Whether it is written down which program used which log-in for which server; never a secret, nor what was "
-                + "fetched there. watchword log shows it."),
+            "Specifies whether the audit log records which program used which login for which server. It never "
+                + "contains secrets or response bodies. The command \"watchword log\" shows it."),
         .count(
             "audit.file-bytes", 4096...(1 << 30), \.auditFileBytes,
-            "So large one file of it becomes, in bytes, before a new one is begun."),
+            "Specifies the size at which the audit log is rotated, in bytes."),
         .count(
             "audit.old-files", 0...99, \.auditOldFiles,
-            "How many older files of it are kept. What is in those before them is gone."),
+            "Specifies the number of rotated files of the audit log. Older files are deleted."),
         .boolean(
             "process.filter-system-calls", \.filtersSystemCalls,
-            "Whether the broker forbids itself what it never does: to run programs, to look into other processes, to mount and "
-                + "the like (seccomp). It takes effect when the broker starts."),
+            "Specifies whether the broker filters its system calls with seccomp(2), so that it cannot run programs, "
+                + "inspect other processes, mount file systems and the like. A change takes effect when the broker "
+                + "is restarted."),
     ]
 
     /// The tables, in the order of the manual page.
@@ -107,6 +138,6 @@ extension ConfigurationOption {
         if tables.last != table { tables.append(table) }
     }
 
-    /// The options of a table.
+    /// Returns the options of a table.
     static func inTable(_ table: String) -> [ConfigurationOption] { all.filter { $0.table == table } }
 }

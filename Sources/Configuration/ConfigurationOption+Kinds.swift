@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// How each type of value gets from the file into the settings, and back.
+/// Constructors for each type of value, which convert between the file and the settings.
 extension ConfigurationOption {
     typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
@@ -35,7 +35,9 @@ extension ConfigurationOption {
             change: { option, value, settings in
                 guard case .integer(let number) = value else { return [option.wrongType(value)] }
                 guard range.contains(number) else {
-                    return [Objection(text: "This is \(number), and \(option.type.text) is expected. \(option.advice)")]
+                    return [
+                        ValueProblem(text: "expected \(option.type.text), found \(number); \(option.advice)")
+                    ]
                 }
                 set(&settings, number)
                 return []
@@ -62,7 +64,7 @@ extension ConfigurationOption {
                 guard case .string(let name) = value else { return [option.wrongType(value)] }
                 guard let chosen = Value(rawValue: name) else {
                     let found = "\"\(name.shortened)\""
-                    return [Objection(text: "This is \(found), and \(type.text) is expected. \(option.advice)")]
+                    return [ValueProblem(text: "expected \(type.text), found \(found); \(option.advice)")]
                 }
                 settings[keyPath: place] = chosen
                 return []
@@ -73,7 +75,7 @@ extension ConfigurationOption {
         hosts(key, summary, get: { $0[keyPath: place] }, set: { $0[keyPath: place] = $1 })
     }
 
-    /// For a list that, left out, is not the same as an empty one.
+    /// Makes an option for a list; an absent list differs from an empty one.
     static func hosts(_ key: String, _ place: Place<[HostPattern]?>, _ summary: String) -> ConfigurationOption {
         hosts(key, summary, get: { $0[keyPath: place] }, set: { $0[keyPath: place] = $1 })
     }
@@ -87,16 +89,16 @@ extension ConfigurationOption {
             written: { settings in get(settings).map { "[\($0.map { "\"\($0)\"" }.joined(separator: ", "))]" } },
             change: { option, value, settings in
                 guard case .strings(let texts) = value else { return [option.wrongType(value)] }
-                var (patterns, objections): ([HostPattern], [Objection]) = ([], [])
+                var (patterns, problems): ([HostPattern], [ValueProblem]) = ([], [])
                 for text in texts {
                     do throws(HostPattern.Invalid) {
                         patterns.append(try HostPattern(text.text))
                     } catch {
-                        objections.append(Objection(line: text.line, text: error.text))
+                        problems.append(ValueProblem(line: text.line, text: error.text))
                     }
                 }
-                if objections.isEmpty { set(&settings, patterns) }
-                return objections
+                if problems.isEmpty { set(&settings, patterns) }
+                return problems
             })
     }
 
@@ -109,7 +111,7 @@ extension ConfigurationOption {
                 guard case .string(let text) = value else { return [option.wrongType(value)] }
                 let isBelowHome = type == .homePath && text.hasPrefix("~/")
                 guard text.hasPrefix("/") || isBelowHome, !text.utf8.contains(0) else {
-                    return [Objection(text: "This is not \(type.text). \(option.advice)")]
+                    return [ValueProblem(text: "expected \(type.text); \(option.advice)")]
                 }
                 settings[keyPath: place] = text
                 return []
@@ -125,7 +127,7 @@ extension ConfigurationOption {
                     settings[keyPath: place] = try ProxyURL.canonical(text)
                     return []
                 } catch {
-                    return [Objection(text: error.text)]
+                    return [ValueProblem(text: error.text)]
                 }
             })
     }

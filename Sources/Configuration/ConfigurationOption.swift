@@ -1,7 +1,6 @@
-/// One option of the configuration file. Everything that knows options (the parser, its suggestions, the manual page) gets
-/// them from `ConfigurationOption.all`.
+/// An option of the configuration file. The parser, its suggestions and the manual page all use `ConfigurationOption.all`.
 public struct ConfigurationOption: Sendable {
-    /// What may stand behind the key.
+    /// The type of an option's value.
     public enum ValueType: Sendable, Equatable {
         /// A whole number within a range.
         case integer(ClosedRange<Int64>)
@@ -11,30 +10,32 @@ public struct ConfigurationOption: Sendable {
         case choice([String])
         /// A list of host patterns.
         case hosts
-        /// A URL with a scheme that proxies speak, a host and a port.
+        /// The URL of a proxy, with a host and a port.
         case proxyURL
         /// A list of strings, each a host pattern and schemes.
         case schemeOrders
-        case handOuts
-        /// A file by its absolute path.
+        /// A list of strings, each a program and host patterns.
+        case releaseRules
+        /// A list of strings, each a host pattern, a user and a command.
+        case commands
+        /// An absolute path.
         case path
-        /// A file by its absolute path, or by one below the user's home.
+        /// An absolute path, or a path below the user's home directory.
         case homePath
     }
 
-    /// The table and the name in it, with a dot in between.
+    /// The table and the name, separated by a dot.
     public let key: String
-    /// What may stand behind the key.
     public let type: ValueType
-    /// A sentence or two.
+    /// The description in the manual page.
     public let summary: String
 
-    /// The value in `settings` as it is written in the file; `nil` for one that comes only from leaving the option out.
+    /// Returns the value in `settings` as it is written in the file; `nil` if the option is not set.
     let written: @Sendable (_ settings: Settings) -> String?
     private let change: Change
 
     typealias Change =
-        @Sendable (_ option: ConfigurationOption, _ value: TOMLValue, _ settings: inout Settings) -> [Objection]
+        @Sendable (_ option: ConfigurationOption, _ value: TOMLValue, _ settings: inout Settings) -> [ValueProblem]
 
     init(
         _ key: String, _ type: ValueType, _ summary: String, written: @escaping @Sendable (Settings) -> String?,
@@ -43,17 +44,17 @@ public struct ConfigurationOption: Sendable {
         (self.key, self.type, self.summary, self.written, self.change) = (key, type, summary, written, change)
     }
 
-    /// Changes the settings to a value, or says everything that is wrong with it.
-    func apply(_ value: TOMLValue, to settings: inout Settings) -> [Objection] { change(self, value, &settings) }
+    /// Applies a value to the settings, or returns all problems of the value.
+    func apply(_ value: TOMLValue, to settings: inout Settings) -> [ValueProblem] { change(self, value, &settings) }
 
-    /// What is wrong with a value.
-    struct Objection {
-        /// `nil` for the line of the key.
+    /// A problem of a value.
+    struct ValueProblem {
+        /// The line of the problem; `nil` for the line of the key.
         var line: Int?
         let text: String
     }
 
-    /// The default as it would be written in the file; `nil` where only leaving the option out gives it.
+    /// The default as it would be written in the file; `nil` if the option is not set by default.
     public var defaultText: String? { written(Settings()) }
 
     /// The part of the key before the dot.
@@ -64,7 +65,7 @@ public struct ConfigurationOption: Sendable {
 }
 
 extension ConfigurationOption.ValueType {
-    /// What is expected, as a noun phrase.
+    /// A description of the type, as a noun phrase.
     public var text: String {
         switch self {
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
@@ -73,13 +74,14 @@ extension ConfigurationOption.ValueType {
         case .hosts: "a list of host patterns"
         case .proxyURL: "a URL \"http://host:port\", \"https://host:port\" or \"socks5h://host:port\""
         case .schemeOrders: "a list of strings, each a host pattern and schemes"
-        case .handOuts: "a list of strings, each a program and host patterns"
-        case .path: "a path from \"/\" on"
-        case .homePath: "a path from \"/\" or \"~/\" on"
+        case .releaseRules: "a list of strings, each a program and host patterns"
+        case .commands: "a list of strings, each a host pattern, a user and a command"
+        case .path: "an absolute path"
+        case .homePath: "an absolute path or a path that begins with \"~/\""
         }
     }
 
-    /// A value that could stand in the file.
+    /// A valid example value.
     public var example: String {
         switch self {
         case .integer(let range): "\(range.lowerBound)"
@@ -87,7 +89,8 @@ extension ConfigurationOption.ValueType {
         case .choice(let names): "\"\(names.first ?? "")\""
         case .hosts: "[\"www.example.com\", \".example.org\"]"
         case .proxyURL: "\"http://proxy.example.com:3128\""
-        case .handOuts: "[\"/usr/bin/watchword git.example.com *.corp.example\"]"
+        case .releaseRules: "[\"/usr/bin/watchword git.example.com *.corp.example\"]"
+        case .commands: "[\"git.example.com bob /usr/bin/pass show work/git\"]"
         case .schemeOrders: "[\"www.example.com negotiate digest\", \".example.org digest basic\"]"
         case .path: "\"/usr/lib/x86_64-linux-gnu/opensc-pkcs11.so\""
         case .homePath: "\"~/.netrc\""
@@ -96,17 +99,17 @@ extension ConfigurationOption.ValueType {
 }
 
 extension ConfigurationOption {
-    /// What to write, with a value that is sure to be taken.
-    var advice: String { "Write for example: \(name) = \(defaultText ?? type.example)" }
+    /// A valid example line for error messages.
+    var advice: String { "for example, write: \(name) = \(defaultText ?? type.example)" }
 
-    /// The objection to a value of another type.
-    func wrongType(_ value: TOMLValue) -> Objection {
-        Objection(text: "This is \(value.kindText), and \(type.text) is expected. \(advice)")
+    /// Returns the problem for a value of another type.
+    func wrongType(_ value: TOMLValue) -> ValueProblem {
+        ValueProblem(text: "expected \(type.text), found \(value.kindText); \(advice)")
     }
 }
 
 extension TOMLValue {
-    /// As a noun phrase; never the value itself, which may be what nobody is to read.
+    /// The kind of the value, as a noun phrase. It does not quote the value, which may be secret.
     var kindText: String {
         switch self {
         case .string: "a string"
@@ -115,7 +118,7 @@ extension TOMLValue {
         case .real: "a number with a fraction or an exponent"
         case .strings(let texts): texts.isEmpty ? "an empty list" : "a list of strings"
         case .table: "a table"
-        case .other: "a date, a time, or a list of other things than strings"
+        case .other: "a date, a time, or a list that does not contain only strings"
         }
     }
 }

@@ -1,4 +1,6 @@
-/// watchword-config(5), made from the table of options, so that the manual knows neither more nor less than the parser.
+internal import WatchwordProtocol
+
+/// Generates watchword-config(5) from the table of options, so that the manual page matches the parser.
 public enum ManualPage {
     /// The page for man(1), with the macros of groff_man(7).
     public static func roff() -> String {
@@ -9,7 +11,7 @@ public enum ManualPage {
     private static var head: [String] {
         [
             ".\\\" Made from the table of options in Sources/Configuration; a test says how to make it again.",
-            ".TH WATCHWORD\\-CONFIG 5 \"\" watchword \"File Formats\"",
+            ".TH WATCHWORD\\-CONFIG 5 \(WatchwordVersion.date) watchword \"File Formats\"",
             ".SH NAME",
             "watchword\\-config \\- configuration of the watchword broker",
             ".SH SYNOPSIS",
@@ -19,14 +21,14 @@ public enum ManualPage {
             ".SH DESCRIPTION",
         ]
             + paragraphs(
-                "The broker watchwordd reads this file when it starts. The first path counts where XDG_CONFIG_HOME is set, "
-                    + "otherwise the second. A file that is missing is the same as an empty one: everything is at its "
-                    + "default.",
-                "The file is in TOML 1.0, in UTF-8, of at most \(SettingsFile.largestSize) bytes. Options stand in tables. "
-                    + "With one problem anywhere in the file, such as an option that does not exist or a value out of its "
-                    + "range, nothing of it is used; all problems are reported at once, with their lines.",
-                "Nobody but its owner may be able to write to the file, and the owner is the user of the broker or root.",
-                "No password belongs in this file.")
+                "The broker watchwordd reads this file when it starts and when it receives SIGHUP. The first path is used "
+                    + "if XDG_CONFIG_HOME is set, otherwise the second. If the file does not exist, all options have "
+                    + "their default values.",
+                "The file is written in TOML 1.0, encoded in UTF-8, and at most \(SettingsFile.largestSize) bytes long. "
+                    + "Options are grouped in tables. If the file contains any error, such as an unknown option or a "
+                    + "value out of range, none of it is used; all errors are reported with their line numbers.",
+                "The file must be owned by the user of the broker or by root, and only the owner may have write permission.",
+                "Passwords do not belong in this file.")
     }
 
     private static func section(of table: String) -> [String] {
@@ -35,7 +37,7 @@ public enum ManualPage {
                 [
                     ".TP", ".B \(literal(option.name))", escaped(option.summary), ".br",
                     "Value: \(escaped(option.type.text)).",
-                    option.defaultText.map { "Default: \(literal($0))." } ?? "By default the option is not there.",
+                    option.defaultText.map { "Default: \(literal($0))." } ?? "By default the option is not set.",
                 ]
             }
     }
@@ -43,20 +45,20 @@ public enum ManualPage {
     private static var hostPatterns: [String] {
         [".SH HOST PATTERNS"]
             + entries([
-                ("example.com", "This host, and none below it."),
-                ("*.example.com", "Every host below example.com, at any depth, but not example.com itself."),
-                (".example.com", "example.com and every host below it."),
+                ("example.com", "This host, but not its subdomains."),
+                ("*.example.com", "All subdomains of example.com, at any depth, but not example.com itself."),
+                (".example.com", "example.com and all its subdomains."),
                 ("192.0.2.1", "An IPv4 address."),
                 ("[2001:db8::1]", "An IPv6 address, in brackets."),
             ])
             + [".PP"]
             + paragraphs(
-                "After each of them a colon and a port may stand: then only that port is meant, otherwise every port. Small "
-                    + "and capital letters are the same. Names that are not in ASCII are written in punycode. Names are "
-                    + "compared as they stand in the URL; no address is looked up for them.")
+                "A pattern may be followed by a colon and a port; it then matches that port only, otherwise every port. "
+                    + "Matching is case-insensitive. Names with non-ASCII characters must be written in Punycode. Names "
+                    + "are compared as they appear in the URL, and are not resolved.")
     }
 
-    /// Every option once: with its default, or as a comment where only leaving it out gives the default.
+    /// All options: with their defaults, or as comments if they are not set by default.
     private static var example: [String] {
         let text = ConfigurationOption.tables.flatMap { table in
             ["[\(table)]"]
@@ -64,7 +66,7 @@ public enum ManualPage {
                     option.defaultText.map { "\(option.name) = \($0)" } ?? "# \(option.name) = \(option.type.example)"
                 } + [""]
         }
-        return hostPatterns + [".SH EXAMPLE", "Every option, at its default:", ".PP", ".EX"]
+        return hostPatterns + [".SH EXAMPLE", "All options with their defaults:", ".PP", ".EX"]
             + text.dropLast().map(literal) + [".EE"]
     }
 
@@ -78,14 +80,14 @@ public enum ManualPage {
         entries.flatMap { [".TP", ".B \(literal($0.tag))", escaped($0.text)] }
     }
 
-    /// Text as it reads.
+    /// Escapes text for roff.
     private static func escaped(_ text: String) -> String {
         let safe = text.map { $0 == "\\" ? "\\e" : String($0) }.joined()
-        // A dot or an apostrophe would make the line a request.
+        // A leading dot or apostrophe would make the line a roff request.
         return safe.hasPrefix(".") || safe.hasPrefix("'") ? "\\&\(safe)" : safe
     }
 
-    /// Text to be copied into a file: its hyphens and quotation marks stay in ASCII.
+    /// Escapes text that a reader may copy: hyphens and quotation marks stay ASCII.
     private static func literal(_ text: String) -> String {
         escaped(text).map { character in
             switch character {

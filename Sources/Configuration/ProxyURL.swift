@@ -1,32 +1,34 @@
 internal import WatchwordProtocol
 
-/// The address of a proxy: what it speaks, its host and its port. A path behind them means nothing.
+/// Parses the URL of a proxy: a scheme, a host and a port. A path is ignored.
 enum ProxyURL {
-    /// The canonical form. What is refused is never quoted: it may hold a password in any place.
+    /// Returns the canonical form. Error messages never quote the text, which may contain a password in any place.
+    /// - Throws: `Refusal`, whose text says what to write instead.
     static func canonical(_ text: String) throws(Refusal) -> String {
         guard !text.utf8.contains(UInt8(ascii: "@")) else {
             throw Refusal(
-                "This URL holds a user or a password, and a password does not belong in this file. Take out what stands "
-                    + "between // and @, and the @ too.")
+                "this URL contains a user name or a password, which do not belong in this file; remove the "
+                    + "text between // and @, and the @")
         }
-        guard let (scheme, rest) = divide(text) else { throw Refusal("This is not the URL of a proxy. \(form)") }
+        guard let (scheme, rest) = divide(text) else { throw Refusal("not a proxy URL; \(form)") }
         let authority = rest.prefix { $0 != "/" }
         guard !authority.contains(where: { "?#".contains($0) }) else {
-            throw Refusal("After the host and the port of this URL there is something more. \(form)")
+            throw Refusal("remove the query or the fragment after the host and the port; \(form)")
         }
         do throws(Refusal) {
             let parts = try HostPort(authority)
             guard let host = HostName.canonical(parts.host) else {
-                throw Refusal("This URL names no host.")
+                throw Refusal("this URL has no valid host")
             }
-            guard let port = parts.port else { throw Refusal("This URL names no port.") }
+            guard let port = parts.port else { throw Refusal("this URL has no port") }
             return "\(scheme)\(host):\(port)"
         } catch {
-            throw Refusal("\(error.text) \(form)")
+            throw Refusal("\(error.text); \(form)")
         }
     }
 
-    /// `nil` for what proxies do not speak. A SOCKS proxy always resolves the names itself, whichever way it is written.
+    /// Splits off the scheme; `nil` for an unsupported one. `socks5` means `socks5h`: a SOCKS proxy always resolves the host
+    /// names.
     private static func divide(_ text: String) -> (scheme: String, rest: Substring)? {
         let schemes = [
             ("http://", "http://"), ("https://", "https://"), ("socks5h://", "socks5h://"), ("socks5://", "socks5h://"),
@@ -36,5 +38,5 @@ enum ProxyURL {
     }
 
     private static let form =
-        "Write http://, https:// or socks5h:// with a host and a port, for example \"http://proxy.example.com:3128\"."
+        "write http://, https:// or socks5h:// with a host and a port, for example \"http://proxy.example.com:3128\""
 }

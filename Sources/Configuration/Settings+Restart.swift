@@ -1,10 +1,10 @@
 extension Settings {
-    /// The options whose new values take effect only when the broker starts again.
+    /// Returns the changed options that take effect only when the broker is restarted.
     ///
-    /// - Parameter started: the settings that the broker was started with.
+    /// - Parameter started: the settings with which the broker was started.
     public func optionsThatNeedRestart(since started: Settings) -> [String] {
         var options: [String] = []
-        if tokenModule != started.tokenModule { options.append("tokens.module") }
+        if tokenModule != started.tokenModule { options.append("tokens.module") }  // guard: reload-needs-restart
         if filtersSystemCalls != started.filtersSystemCalls { options.append("process.filter-system-calls") }
         return options
     }

@@ -1,72 +1,74 @@
 public import WatchwordProtocol
 
-/// What the configuration file decides. Without a file everything is at its default.
+/// The settings from the configuration file; without a file, the defaults.
 public struct Settings: Sendable, Equatable {
-    /// Who may use the credentials of a session.
+    /// The programs that may use the credentials of the session.
     public enum Sharing: String, Sendable, CaseIterable {
-        /// Every program of the user.
+        /// All programs of the user.
         case user
-        /// Only the connection that brought them.
+        /// Only the connection that provided the credential.
         case client
-        /// Every program of the user that the user has let.
+        /// The programs that the user has allowed.
         case ask
     }
 
-    /// How long a question waits for its answer.
+    /// How long a challenge waits for an answer.
     public var challengeDeadline = Limits.challengeDeadline
-    /// A session entry that nobody uses ends after this time.
+    /// The time after which an unused session entry expires.
     public var sessionIdle = Limits.sessionIdle
-    /// A session entry ends after this time in any case.
+    /// The time after which a session entry expires even if it is used.
     public var sessionLifetime = Limits.sessionLifetime
-    /// Protection spaces that the session remembers.
+    /// The maximum number of accepted credentials in the session cache; the same limit applies separately to staged
+    /// ones.
     public var sessionEntries = Limits.sessionEntries
 
-    /// Whether credentials are looked for, and kept, in the keyring.
+    /// Whether credentials are looked up and stored in the keyring.
     public var keyringEnabled = true
-    /// How long one call to the keyring may take.
+    /// The timeout of a call to the keyring.
     public var keyringCall = Limits.keyringCall
 
     /// The hosts that may be fetched from; `nil` for all, an empty list for none.
     public var allowedHosts: [HostPattern]?
-    /// The hosts that are not fetched from, also where `allowedHosts` has them.
+    /// The hosts that must not be fetched from, even if `allowedHosts` contains them.
     public var deniedHosts: [HostPattern] = []
 
-    /// Who may use the credentials of a session.
+    /// The programs that may use the credentials of the session.
     public var sharing = Sharing.user
 
-    /// The proxy, canonical: `http://`, `https://` or `socks5h://` with a host and a port; `nil` for none.
+    /// The canonical URL of the proxy: `http://`, `https://` or `socks5h://` with a host and a port; `nil` for none.
     public var proxyURL: String?
     /// The hosts that are reached without the proxy.
     public var proxyExceptions: [HostPattern] = []
 
     /// The PKCS#11 module; `nil` for that of p11-kit.
     public var tokenModule: String?
-    /// Hosts that the user's Kerberos tickets are good for.
+    /// Hosts for which the user's Kerberos tickets are used.
     public var negotiateHosts: [HostPattern] = []
-    /// Hosts that may act as the user elsewhere.
+    /// Hosts that receive a delegated Kerberos ticket, with which they can act as the user.
     public var delegationHosts: [HostPattern] = []
-    /// Hosts that get NTLM.
+    /// Hosts for which NTLM is allowed.
     public var ntlmHosts: [HostPattern] = []
-    /// Hosts with an order of schemes of their own. The first that matches counts.
+    /// Scheme orders for some hosts. The first that matches applies.
     public var schemeOrders: [SchemeOrder] = []
-    /// Whether old and sloppy challenges are answered.
+    /// Whether outdated and malformed challenges are answered.
     public var allowsWeak = true
 
-    /// Programs that are given passwords themselves.
-    public var handOuts: [HandOutRule] = []
-    /// Logins in a file, from "/" or "~/" on; `nil` for none.
+    /// Programs that may receive passwords (`credential/get`).
+    public var releaseRules: [ReleaseRule] = []
+    /// The path of a netrc file, beginning with "/" or "~/"; `nil` for none.
     public var netrcFile: String?
+    /// Commands that print passwords. The first one for a host is used.
+    public var credentialCommands: [CredentialCommand] = []
 
-    /// Whether an account is kept of who used what for where.
+    /// Whether the audit log is written.
     public var auditEnabled = true
-    /// The largest size of one of its files.
+    /// The size at which the audit log is rotated, in bytes.
     public var auditFileBytes = 4 << 20
-    /// How many of its files are kept besides the one that is written to.
+    /// The number of rotated files, not counting the current one.
     public var auditOldFiles = 4
 
-    /// Whether the broker forbids itself what it never does.
+    /// Whether the broker filters its system calls with seccomp.
     public var filtersSystemCalls = false
 
-    /// Everything at its default.
     public init() {}
 }

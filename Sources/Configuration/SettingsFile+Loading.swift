@@ -2,15 +2,16 @@ internal import Glibc
 internal import WatchwordProtocol
 
 extension SettingsFile {
-    /// Where the file lies; see `ConfigurationLocation`.
+    /// The path of the file; see `ConfigurationLocation`.
     public static func path(environment: (String) -> String?) -> String? {
         ConfigurationLocation.path(environment: environment)
     }
 
-    /// The settings that a file gives, or everything that is wrong with it. A file that is missing gives the defaults.
+    /// Loads the settings from a file, or returns all problems of the file. Returns the defaults if the file does not
+    /// exist.
     ///
-    /// Who can write to the file decides where passwords go, so it has to belong to this user (or to root), and nobody else
-    /// may write to it.
+    /// The file must belong to this user or to root, and must not be writable by other users: it controls where passwords are
+    /// sent.
     public static func load(_ path: String) -> Result<Settings, InvalidSettings> {
         do throws(LoadFailure) {
             guard let bytes = try contents(path) else { return .success(Settings()) }
@@ -29,18 +30,17 @@ extension SettingsFile {
 
         init(unreadable path: String, error: Int32) {
             self.init(
-                "The file \(path) cannot be read: \(String(cString: strerror(error))). Make it readable for yourself, or "
-                    + "remove it.")
+                "cannot read \(path): \(String(cString: strerror(error))); make the file readable by you, or remove it")
         }
     }
 
-    /// `nil` when there is no file.
+    /// Reads the file; `nil` if it does not exist.
     private static func contents(_ path: String) throws(LoadFailure) -> [UInt8]? {
-        // Without O_NONBLOCK a named pipe would be waited for.
+        // O_NONBLOCK prevents waiting for the writer of a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let error = errno
-            // A link to nothing is not a missing file: its owner expects it to be in force.
+            // A dangling symbolic link is an error and not a missing file: its owner expects a file to be used.
             var status = stat()
             if error == ENOENT && lstat(path, &status) != 0 { return nil }
             throw LoadFailure(unreadable: path, error: error)
@@ -48,23 +48,23 @@ extension SettingsFile {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw LoadFailure(unreadable: path, error: errno) }
-        if let text = objection(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path) {
+        if let text = fileProblem(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path) {
             throw LoadFailure(text)
         }
         return try readAll(descriptor, path)
     }
 
-    /// `nil` when everything is as it should be.
-    static func objection(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
-        if mode & S_IFMT != S_IFREG { return "\(path) is not a file. Move it away, and put a file in its place." }
-        if owner != user && owner != 0 {
-            return "The file \(path) belongs to user \(owner), who could change where passwords go. Replace it with a "
-                + "file of your own."
+    /// Why the type, owner or mode of the file is not acceptable; `nil` if all are.
+    static func fileProblem(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
+        if mode & S_IFMT != S_IFREG { return "\(path) is not a regular file; replace it with one" }
+        if owner != user && owner != 0 {  // guard: configuration-owner
+            return "\(path) belongs to user \(owner), who could change where passwords are sent; replace it with a "
+                + "file of your own"
         }
-        if mode & 0o022 != 0 {
+        if mode & 0o022 != 0 {  // guard: configuration-mode
             let text = String(mode & 0o7777, radix: 8)
-            return "Others can write to the file \(path) (mode 0\(text)), and so change where passwords go. "
-                + "Look whether it is as you left it, then run: chmod go-w '\(path)'"
+            return "\(path) is writable by other users (mode 0\(text)), who could change where passwords are sent; "
+                + "check its contents, then run: chmod go-w '\(path)'"
         }
         return nil
     }
@@ -78,7 +78,7 @@ extension SettingsFile {
             guard count >= 0 else { throw LoadFailure(unreadable: path, error: errno) }
             if count == 0 { return bytes }
             bytes += buffer[..<count]
-            // By what was read and not by what fstat(2) says: the file may be growing.
+            // Checks the bytes read and not the size from fstat(2), because the file may be growing.
             if bytes.count > largestSize { throw LoadFailure(tooLarge) }
         }
     }

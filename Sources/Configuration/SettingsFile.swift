@@ -1,14 +1,15 @@
 internal import WatchwordProtocol
 
-/// The configuration file of the broker. watchword-config(5) describes it for its users.
+/// The configuration file of the broker, documented in watchword-config(5).
 public enum SettingsFile {
-    /// The largest file that is read, in bytes.
+    /// The size limit of the file, in bytes.
     public static let largestSize = TOMLDocument.largestSize
 
-    /// The settings that a text in TOML gives, or everything that is wrong with it.
+    /// Parses TOML, and returns the settings or all problems.
     public static func parse(_ bytes: [UInt8]) -> Result<Settings, InvalidSettings> {
+        // guard: configuration-size
         guard bytes.count <= largestSize else { return .failure(InvalidSettings(problems: [tooLarge])) }
-        if let line = lineWithoutUTF8(bytes) {
+        if let line = lineWithoutUTF8(bytes) {  // guard: configuration-line-without-utf8
             return .failure(InvalidSettings(problems: [SettingsProblem(line: line, notUTF8)]))
         }
         let entries: [TOMLEntry]
@@ -24,12 +25,12 @@ public enum SettingsFile {
 
     static let tooLarge = SettingsProblem(
         line: nil,
-        "The file is larger than \(largestSize) bytes, which no configuration needs. See whether it is the right one.")
+        "the file is larger than \(largestSize) bytes; check whether it is the right file")
 
     private static let notUTF8 =
-        "The file is not valid TOML, and nothing of it is used. This line holds bytes that are not UTF-8. Save the file as UTF-8."
+        "the file is not valid TOML and is not used: this line is not valid UTF-8; save the file as UTF-8"
 
-    /// toml++ reads ahead of the line that it names.
+    /// Returns the first line that is not valid UTF-8. toml++ reads ahead, and would report another line.
     private static func lineWithoutUTF8(_ bytes: [UInt8]) -> Int? {
         do throws(UTF8.ValidationError) {
             _ = try UTF8Span(validating: bytes.span)
@@ -40,15 +41,15 @@ public enum SettingsFile {
     }
 
     private static func syntaxProblem(_ message: TOMLText) -> SettingsProblem {
-        // The parser's words may hold characters of the file, which are not to reach a terminal as they are.
+        // The parser's message may contain characters of the file, which must not reach a terminal unescaped.
         let words = message.text.split(separator: ": ").map { String($0).shortened }.joined(separator: ": ")
         return SettingsProblem(
             line: message.line,
-            "The file is not valid TOML, and nothing of it is used. \(words). Correct this line, or what is "
-                + "left open before it; strings stand in quotation marks.")
+            "the file is not valid TOML and is not used: \(words); fix this line, or an unclosed string or bracket "
+                + "before it; strings need quotation marks")
     }
 
-    /// By line; problems of one line stay as they are.
+    /// Sorts problems by line. The order of problems in the same line does not change.
     private static func inOrder(_ problems: [SettingsProblem]) -> [SettingsProblem] {
         problems.enumerated().sorted { left, right in
             (left.element.line ?? 0, left.offset) < (right.element.line ?? 0, right.offset)
@@ -58,13 +59,13 @@ public enum SettingsFile {
     private static func apply(_ entry: TOMLEntry, to settings: inout Settings) -> [SettingsProblem] {
         let table = String(entry.path.prefix { $0 != "." })
         if entry.depth == 1 { return tableProblem(entry).map { [$0] } ?? [] }
-        // What stands in an unknown table, or below a key, is part of a problem that has been found already.
+        // Keys in an unknown table or below an option are not reported, because the table or option itself is.
         guard entry.depth == 2, ConfigurationOption.tables.contains(table) else { return [] }
         guard let option = ConfigurationOption.all.first(where: { $0.key == entry.path }) else {
             return [unknownKey(entry, table: table)]
         }
-        return option.apply(entry.value, to: &settings).map { objection in
-            SettingsProblem(line: objection.line ?? entry.line, key: option.key, objection.text)
+        return option.apply(entry.value, to: &settings).map { problem in
+            SettingsProblem(line: problem.line ?? entry.line, key: option.key, problem.text)
         }
     }
 
@@ -76,29 +77,27 @@ public enum SettingsFile {
         if isTable { return nil }
         return SettingsProblem(
             line: entry.line, key: entry.path,
-            "A table is expected here, not a value or a list of tables. Write [\(entry.path)] in a line of its own, and its "
-                + "options in the lines below.")
+            "expected a table, not a value or a list of tables; write [\(entry.path)] on a line of its own, and its "
+                + "options on the lines below")
     }
 
     private static func unknownTable(_ entry: TOMLEntry) -> SettingsProblem {
         let advice =
-            Suggestion.table(for: entry.path).map { "Did you mean [\($0)]?" }
-            ?? "There are \(list(ConfigurationOption.tables.map { "[\($0)]" }))."
-        return SettingsProblem(
-            line: entry.line, key: entry.path.shortened, "There is no such table. \(advice) Correct or remove it.")
+            Suggestion.table(for: entry.path).map { "did you mean [\($0)]?" }
+            ?? "the tables are \(list(ConfigurationOption.tables.map { "[\($0)]" }))"
+        return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown table; \(advice)")
     }
 
     private static func unknownKey(_ entry: TOMLEntry, table: String?) -> SettingsProblem {
         let advice =
             if let option = Suggestion.option(for: entry.path) {
-                "Did you mean \(option.name) in [\(option.table)]?"
+                "did you mean \(option.name) in [\(option.table)]?"
             } else if let table {
-                "In [\(table)] there are \(list(ConfigurationOption.inTable(table).map(\.name)))."
+                "the options of [\(table)] are \(list(ConfigurationOption.inTable(table).map(\.name)))"
             } else {
-                "Options stand in the tables \(list(ConfigurationOption.tables.map { "[\($0)]" }))."
+                "options belong in the tables \(list(ConfigurationOption.tables.map { "[\($0)]" }))"
             }
-        return SettingsProblem(
-            line: entry.line, key: entry.path.shortened, "There is no such option. \(advice) Correct or remove it.")
+        return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown option; \(advice)")
     }
 
     private static func list(_ names: [String]) -> String {

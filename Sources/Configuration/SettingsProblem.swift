@@ -1,10 +1,10 @@
-/// One thing that is wrong with the configuration file.
+/// A problem in the configuration file.
 public struct SettingsProblem: Sendable, Equatable {
-    /// Counts from 1; `nil` when the file as a whole is meant.
+    /// The line, counted from 1; `nil` if the problem concerns the whole file.
     public let line: Int?
-    /// The key or the table, with dots; `nil` when there is none to name.
+    /// The key or the table, with dots; `nil` if the problem concerns neither.
     public let key: String?
-    /// What was found, what is expected and what to do, in whole sentences.
+    /// The error message, which says how to fix the problem.
     public let text: String
 
     init(line: Int?, key: String? = nil, _ text: String) {
@@ -21,9 +21,9 @@ extension SettingsProblem: CustomStringConvertible {
     }
 }
 
-/// Why a file gives no settings: everything that is wrong with it, from its first line to its last.
+/// All problems of a configuration file, ordered by line.
 public struct InvalidSettings: Error, Equatable {
-    /// At least one.
+    /// The problems; never empty.
     public let problems: [SettingsProblem]
 }
 

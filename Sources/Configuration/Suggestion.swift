@@ -1,9 +1,9 @@
-/// What somebody may have meant who wrote a name that does not exist.
+/// Suggests known names for a misspelt one.
 enum Suggestion {
     /// Names longer than this are not compared.
     private static let longest = 64
 
-    /// The option nearest to a path. An option of another table counts too: the table is easily mixed up.
+    /// Returns the option most similar to a path, compared by key or, in any table, by name; `nil` if none is similar.
     static func option(for path: String) -> ConfigurationOption? {
         let name = path.split(separator: ".").last.map(String.init) ?? path
         return nearest(to: path, among: ConfigurationOption.all) { option in
@@ -12,7 +12,7 @@ enum Suggestion {
         }
     }
 
-    /// The table nearest to a name.
+    /// Returns the table most similar to a name; `nil` if none is similar.
     static func table(for name: String) -> String? {
         nearest(to: name, among: ConfigurationOption.tables) { distance(name, $0, limit: limit(for: name)) }
     }
@@ -25,10 +25,10 @@ enum Suggestion {
             .min { $0.1 < $1.1 }?.0
     }
 
-    /// One slip in three letters, and one in any name.
+    /// The largest distance that counts as similar: a third of the length, at least 1.
     private static func limit(for name: String) -> Int { max(1, name.utf8.count / 3) }
 
-    /// How many bytes have to be inserted, deleted, replaced or exchanged with their neighbours; `nil` above `limit`.
+    /// The edit distance: the number of bytes to insert, delete, replace or swap with a neighbour; `nil` above `limit`.
     static func distance(_ left: String, _ right: String, limit: Int) -> Int? {
         let (left, right) = (Array(left.utf8), Array(right.utf8))
         guard abs(left.count - right.count) <= limit else { return nil }

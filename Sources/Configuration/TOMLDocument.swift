@@ -1,6 +1,6 @@
 internal import CToml
 
-/// A text out of the file, with the line where it starts.
+/// A text, with the line of the file in which it starts or to which it refers.
 struct TOMLText {
     let text: String
     let line: Int
@@ -12,7 +12,7 @@ struct TOMLText {
     }
 }
 
-/// What stands behind a key.
+/// The value of a key.
 enum TOMLValue {
     case string(String)
     case integer(Int64)
@@ -23,11 +23,11 @@ enum TOMLValue {
     case other
 }
 
-/// One key of the file, tables included.
+/// A key or a table of the file.
 struct TOMLEntry {
-    /// Parts that are not bare keys are in quotation marks.
+    /// The dotted path. Parts that are not bare keys are in quotation marks.
     let path: String
-    /// The number of parts.
+    /// The number of parts of the path.
     let depth: Int
     let line: Int
     let value: TOMLValue
@@ -49,12 +49,12 @@ struct TOMLEntry {
     }
 }
 
-/// The whole file as a flat list, in the order of the text.
+/// Parses a file into a flat list of entries, in the order of the text.
 enum TOMLDocument {
-    /// The longest text that is parsed.
+    /// The size limit for a text, in bytes.
     static let largestSize = Int(WATCHWORD_TOML_BYTES)
 
-    /// Why a text is not TOML, and where the parser gave up.
+    /// A syntax error: the parser's message and its line.
     struct SyntaxError: Error {
         let message: TOMLText
     }

@@ -1,4 +1,4 @@
-/// What is collected and taken together, again and again, without new memory each time.
+/// A list whose elements are taken all at once. Two arrays are used alternately, so that their memory is reused.
 struct Batches<Element> {
     private var collected: [Element] = []
     private var spare: [Element] = []
@@ -15,7 +15,7 @@ struct Batches<Element> {
         return collected
     }
 
-    /// The memory of a batch that is done with.
+    /// Returns the memory of a processed batch for reuse.
     mutating func giveBack(_ batch: consuming [Element]) {
         batch.removeAll(keepingCapacity: batch.count <= 256)
         spare = batch

@@ -1,14 +1,14 @@
-/// Takes what belongs to a loop through other threads, on which it cannot be looked at.
+/// A reference to a value that belongs to a loop. It can be passed through other threads, but read only on the loop.
 ///
-/// `@unchecked Sendable`: the value is given away on its loop only, which is checked. Whoever drops the last one elsewhere must
-/// not be the last to hold what is in it.
+/// `@unchecked Sendable`: `value` checks that it is read on the loop. If the last copy is released on another thread,
+/// something on the loop must still refer to the value, so that it is not deinitialized on the other thread.
 public struct LoopBound<Value>: @unchecked Sendable {
     private let loop: EventLoop
     private let bound: Value
 
     public init(_ value: Value, to loop: EventLoop) { (bound, self.loop) = (value, loop) }
 
-    /// On the loop only.
+    /// The value. To be read on the loop only.
     public var value: Value {
         loop.checkIsolated()
         return bound

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The kernel has not given what a loop needs.
+/// A failed system call of an event loop.
 public struct LoopFailure: Error, Equatable, CustomStringConvertible {
     private let call: String
     private let error: Int32

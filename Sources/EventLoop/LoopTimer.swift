@@ -1,24 +1,26 @@
-/// A time at which a loop does something: set, moved and cleared as often as one likes. Used on its loop only.
+/// A timer of a loop, which can be set, moved and cleared repeatedly. Used on its loop only.
 ///
-/// Moving it to a later time, or to none, costs nothing: it stays in the loop's queue where it is until its old time comes.
+/// Moving a timer to a later time or clearing it is cheap, because the timer stays at its place in the loop's queue
+/// until its previous time is reached.
 public final class LoopTimer {
     public typealias Instant = ContinuousClock.Instant
 
     private unowned let loop: EventLoop
     private let action: () -> Void
-    /// When the action is to run; `nil` for never.
+    /// The time at which the action runs; `nil` for never.
     public private(set) var deadline: Instant?
-    /// Its place in the queue, and the time under which it stands there.
+    /// The index in the queue.
     fileprivate var place: Int?
+    /// The time by which the timer is ordered in the queue; may be earlier than `deadline`.
     fileprivate var queued: Instant?
 
-    /// - Parameter action: keeps alive what it captures, until the timer is gone.
+    /// - Parameter action: retained until the timer is released.
     public init(on loop: EventLoop, _ action: @escaping () -> Void) {
         self.loop = loop
         self.action = action
     }
 
-    /// Runs the action at `deadline`, and not before; `nil` for never, unless it is set again.
+    /// Sets the time at which the action runs once; `nil` clears the timer.
     public func set(_ deadline: Instant?) {
         self.deadline = deadline
         guard let deadline else { return }
@@ -28,10 +30,10 @@ public final class LoopTimer {
 
     public func set(in duration: Duration) { set(loop.now + duration) }
 
-    /// Never again runs the action, and lets go of it.
+    /// Clears the timer, and removes it from the queue.
     public func cancel() {
         deadline = nil
-        loop.timers.remove(self)
+        loop.timers.remove(self)  // guard: cancelled-deadlines
     }
 
     fileprivate func fire() {
@@ -40,11 +42,11 @@ public final class LoopTimer {
     }
 }
 
-/// The timers of a loop, the next one first: a binary heap in which each timer knows its place.
+/// The timers of a loop, ordered by time: a binary heap in which each timer stores its index.
 struct TimerQueue {
     private var heap: [LoopTimer] = []
 
-    /// When something has to be looked at.
+    /// The time at which the queue must be checked next.
     var next: LoopTimer.Instant? { heap.first?.queued }
 
     mutating func insert(_ timer: LoopTimer, at time: LoopTimer.Instant) {
@@ -65,7 +67,8 @@ struct TimerQueue {
         moveDown(last.place ?? place)
     }
 
-    /// A timer whose time under which it stands has come; `nil` when there is none.
+    /// Removes and returns a due timer; `nil` if there is none. Timers that were moved to a later time are queued again
+    /// for that time.
     mutating func takeDue(at now: LoopTimer.Instant) -> LoopTimer? {
         while let timer = heap.first, let queued = timer.queued, queued <= now {
             remove(timer)
@@ -115,7 +118,8 @@ struct TimerQueue {
 }
 
 extension TimerQueue {
-    /// Runs what is due; each timer once, though it may set itself again.
+    /// Runs due timers, at most as many as the queue contains now, so that a timer that sets itself again cannot occupy
+    /// the loop.
     static func run(of loop: EventLoop, at now: LoopTimer.Instant) {
         for _ in 0..<loop.timers.heap.count {
             guard let timer = loop.timers.takeDue(at: now) else { return }

@@ -2,7 +2,7 @@ internal import CPlatform
 internal import Glibc
 internal import Synchronization
 
-/// What other threads want to be done on a loop, in order; wakes the loop where it sleeps, with one system call for each sleep.
+/// A queue through which other threads pass work to a loop. Wakes a sleeping loop with one system call. Thread-safe.
 final class Mailbox: Sendable {
     enum Work {
         case job(UnownedJob)
@@ -11,14 +11,14 @@ final class Mailbox: Sendable {
 
     private struct State {
         var work: [Work] = []
-        /// The loop sleeps, or is about to: whoever adds something wakes it.
+        /// Whether the loop sleeps, or is about to, so that `add` must wake it.
         var isAsleep = false
-        /// Nothing is taken any more.
+        /// Whether the loop has ended and no work is accepted any more.
         var hasEnded = false
     }
 
     private let state = Mutex(State())
-    /// An eventfd(2), for the loop to watch.
+    /// An eventfd(2), to be watched by the loop.
     let alarm: Int32
 
     init() throws(LoopFailure) {
@@ -28,7 +28,7 @@ final class Mailbox: Sendable {
 
     deinit { close(alarm) }
 
-    /// `false` when the loop has ended: then it is never done.
+    /// Adds work. Returns `false`, without adding it, if the loop has ended.
     func add(_ work: Work) -> Bool {
         let (isTaken, wakes) = state.withLock { state in
             guard !state.hasEnded else { return (false, false) }
@@ -36,7 +36,7 @@ final class Mailbox: Sendable {
             defer { state.isAsleep = false }
             return (true, state.isAsleep)
         }
-        // Not under the lock, for which the woken thread would have to wait at once.
+        // The lock is released first, because the woken thread takes it at once.
         if wakes { ring() }
         return isTaken
     }
@@ -46,12 +46,13 @@ final class Mailbox: Sendable {
         _ = write(alarm, &one, MemoryLayout.size(ofValue: one))
     }
 
+    /// Reads the eventfd, so that it stops being readable.
     func silence() {
         var count: UInt64 = 0
         _ = read(alarm, &count, MemoryLayout.size(ofValue: count))
     }
 
-    /// Whether the loop may sleep: not while something waits.
+    /// Marks the loop as asleep and returns `true`, unless work is waiting.
     func fallAsleep() -> Bool {
         state.withLock { state in
             state.isAsleep = state.work.isEmpty
@@ -59,7 +60,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Takes all that waits; the loop is awake.
+    /// Removes and returns all work, and marks the loop as awake.
     func take() -> [Work] {
         state.withLock { state in
             state.isAsleep = false
@@ -70,7 +71,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// From now on nothing is taken. Returns what was left.
+    /// Stops accepting work, and removes and returns the remaining work.
     func end() -> [Work] {
         state.withLock { state in
             state.hasEnded = true

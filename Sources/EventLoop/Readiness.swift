@@ -1,7 +1,7 @@
 internal import CPlatform
 internal import Glibc
 
-/// What has happened to a descriptor, or is waited for.
+/// Events of a descriptor, to wait for or to report.
 public struct ReadyEvents: OptionSet, Sendable {
     public let rawValue: UInt32
 
@@ -9,24 +9,24 @@ public struct ReadyEvents: OptionSet, Sendable {
 
     public static let readable = ReadyEvents(rawValue: UInt32(WATCHWORD_READABLE))
     public static let writable = ReadyEvents(rawValue: UInt32(WATCHWORD_WRITABLE))
-    /// Both directions have ended, or there is an error. Comes without being asked for.
+    /// Both directions are closed, or there is an error. Reported even if not requested.
     public static let hungUp = ReadyEvents(rawValue: UInt32(WATCHWORD_HUNG_UP))
 }
 
-/// Is told, on the loop, what happens to the descriptors that it watches.
+/// Receives the events of a watched descriptor, on the loop.
 public protocol ReadinessHandler: AnyObject {
     func ready(_ descriptor: Int32, _ events: ReadyEvents)
 }
 
-/// Has something to do at the end of a turn of the loop, once for all that happened in it.
+/// Is called at the end of a turn after `EventLoop.atEndOfTurn`.
 public protocol TurnEndHandler: AnyObject {
     func turnEnds()
 }
 
-/// The descriptors of a loop, and who is told of them: epoll(7), level-triggered.
+/// The watched descriptors of a loop and their handlers, based on level-triggered epoll(7).
 ///
-/// A number may be closed and opened again while events of the old descriptor are still to be handled. Each watch has a
-/// generation of its own, so that these are not taken for the new one's.
+/// A descriptor may be closed and its number reused while events of the closed descriptor are pending. Each watch has a
+/// generation number, so that these events do not reach the new handler.
 struct PollSet: ~Copyable {
     private struct Watch {
         var generation: UInt32 = 0
@@ -34,6 +34,7 @@ struct PollSet: ~Copyable {
         var handler: (any ReadinessHandler)?
     }
 
+    /// The maximum number of events of one wait.
     private static let most = 64
 
     private let descriptor: Int32
@@ -48,7 +49,7 @@ struct PollSet: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// - Returns: 0, or errno.
+    /// - Returns: 0, or an error number.
     mutating func watch(_ number: Int32, _ events: ReadyEvents, _ handler: any ReadinessHandler) -> Int32 {
         let index = Int(number)
         if index >= watches.count {
@@ -69,25 +70,28 @@ struct PollSet: ~Copyable {
         return error
     }
 
-    /// - Parameter handler: only if it is still this one's; `nil` for anybody's.
+    /// Stops watching a descriptor.
+    /// - Parameter handler: if given, no effect unless this is the handler of the descriptor.
     mutating func forget(_ number: Int32, of handler: (any ReadinessHandler)?) {
         let index = Int(number)
         guard index >= 0, index < watches.count, let current = watches[index].handler,
-            handler == nil || current === handler
+            handler == nil || current === handler  // guard: watch-of-another
         else { return }
         watches[index].handler = nil
         watchword_poll_forget(descriptor, number)
     }
 
-    /// - Returns: how many events `event(_:)` has.
+    /// Waits for events; -1 waits without a time limit.
+    /// - Returns: the number of events available from `event(_:)`.
     mutating func wait(milliseconds: Int32) -> Int {
         Int(watchword_poll_wait(descriptor, &ready, Int32(Self.most), milliseconds))
     }
 
-    /// `nil` for one whose watch has ended meanwhile.
+    /// Returns an event; `nil` if its watch has ended since the wait.
     func event(_ index: Int) -> (descriptor: Int32, events: ReadyEvents, handler: any ReadinessHandler)? {
         let one = ready[index]
         let watch = watches[Int(one.descriptor)]
+        // guard: event-of-another
         guard watch.generation == one.generation, let handler = watch.handler else { return nil }
         return (one.descriptor, ReadyEvents(rawValue: one.events), handler)
     }

@@ -1,13 +1,13 @@
-/// How long the turns of a loop have taken.
+/// A histogram of the durations of a loop's turns.
 public struct TurnFigures: Sendable, Equatable {
-    /// Upper bounds, in milliseconds, of all classes but the last, which has none.
+    /// The upper bounds of the buckets in milliseconds; one more bucket without a bound follows.
     public static let boundsMilliseconds = [1, 2, 5, 10, 50]
 
-    /// How many turns there were in each class.
+    /// The number of turns in each bucket.
     public private(set) var counts = [Int](repeating: 0, count: boundsMilliseconds.count + 1)
     public private(set) var longest = Duration.zero
 
-    mutating func note(_ duration: Duration) {
+    mutating func record(_ duration: Duration) {
         let index = Self.boundsMilliseconds.firstIndex { duration < .milliseconds($0) }
         counts[index ?? counts.count - 1] += 1
         if duration > longest { longest = duration }

@@ -1,7 +1,7 @@
-/// One JSON value (RFC 8259): parsed, or built to be sent. Immutable.
+/// A JSON value (RFC 8259), parsed or built. Immutable.
 ///
-/// A value read out of a parsed one shares its tree, so taking a message apart copies nothing. A string stays where it is until
-/// it is asked for, which is how a password gets from a message into a wiped block without ever being a `String`.
+/// Members and elements of a parsed value share its tree and are not copied. A string becomes a `String`
+/// only if `string` is read, so a password can be copied from `withUTF8` to memory that is wiped.
 public struct JSON: Sendable {
     enum Content: Sendable {
         case parsed(Node)
@@ -10,11 +10,11 @@ public struct JSON: Sendable {
         case integer(Int)
         case real(Double)
         case string(String)
-        /// A string as its bytes, which are UTF-8.
+        /// A string as UTF-8 bytes.
         case utf8([UInt8])
         case array([JSON])
         case pairs([(String, String)])
-        /// Members without a value are left out.
+        /// An object; members whose value is `nil` are omitted.
         case object([(String, JSON?)])
     }
 
@@ -41,7 +41,7 @@ public struct JSON: Sendable {
 
     public var isNull: Bool { kind == .null }
 
-    /// `nil` for anything but `true` and `false`.
+    /// The value of a Boolean; otherwise `nil`.
     public var boolean: Bool? {
         switch content {
         case .parsed(let node): node.boolean
@@ -50,7 +50,8 @@ public struct JSON: Sendable {
         }
     }
 
-    /// `nil` for anything but a number without fraction and exponent. Such numbers are within 64 bits: others do not parse.
+    /// The value of a number without fraction and exponent; otherwise `nil`. The parser rejects integers
+    /// that do not fit in 64 bits.
     public var integer: Int? {
         switch content {
         case .parsed(let node): node.integer
@@ -59,7 +60,7 @@ public struct JSON: Sendable {
         }
     }
 
-    /// Any number.
+    /// The value of any number; otherwise `nil`.
     public var number: Double? {
         switch content {
         case .parsed(let node): node.number
@@ -73,7 +74,8 @@ public struct JSON: Sendable {
         if case .string(let text) = content { text } else { withUTF8 { String(decoding: $0, as: UTF8.self) } }
     }
 
-    /// Lends the bytes of a string for the length of the call; `nil` for anything but a string.
+    /// Calls `body` with the UTF-8 bytes of a string, which are valid only during the call. Returns `nil` for any other
+    /// kind of value.
     public func withUTF8<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result? {
         switch content {
         case .parsed(let node):
@@ -87,7 +89,7 @@ public struct JSON: Sendable {
         }
     }
 
-    /// The elements of an array; `nil` for anything else.
+    /// The elements of an array; `nil` for any other kind of value.
     public var elements: [JSON]? {
         switch content {
         case .parsed(let node): node.elements?.map { JSON(.parsed($0)) }
@@ -97,7 +99,7 @@ public struct JSON: Sendable {
         }
     }
 
-    /// The member called `name` of an object; `nil` where there is none, and for anything but an object.
+    /// The member `name` of an object; `nil` if the value has no such member or is not an object.
     public subscript(name: String) -> JSON? {
         switch content {
         case .parsed(let node): node[name].map { JSON(.parsed($0)) }
@@ -106,7 +108,7 @@ public struct JSON: Sendable {
         }
     }
 
-    /// The members of an object in their order; `nil` for anything else.
+    /// The members of an object, in order; `nil` for any other kind of value.
     public var members: [(name: String, value: JSON)]? {
         switch content {
         case .parsed(let node): node.members?.map { ($0, JSON(.parsed($1))) }
@@ -117,7 +119,7 @@ public struct JSON: Sendable {
 }
 
 extension JSON: Equatable {
-    /// Equal by content; the order of an object's members does not count, and `1` is not `1.0`.
+    /// Compares by content. The order of an object's members is ignored; `1` and `1.0` differ.
     public static func == (left: JSON, right: JSON) -> Bool {
         guard left.kind == right.kind else { return false }
         switch left.kind {
@@ -135,7 +137,7 @@ extension JSON: Equatable {
 }
 
 extension JSON: CustomStringConvertible, CustomReflectable {
-    /// The kind alone: a message may hold a password.
+    /// The kind only, because a value may contain a password.
     public var description: String { "JSON(\(kind))" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

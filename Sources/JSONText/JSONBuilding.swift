@@ -7,17 +7,17 @@ extension JSON {
 
     public static func integer(_ value: Int) -> JSON { JSON(.integer(value)) }
 
-    /// `nil` for what JSON cannot say: infinities, and what is not a number.
+    /// Returns `nil` for infinities and NaN, which JSON cannot represent.
     public static func real(_ value: Double) -> JSON? { value.isFinite ? JSON(.real(value)) : nil }
 
     public static func string(_ value: String) -> JSON { JSON(.string(value)) }
 
-    /// `nil` when `bytes` are not UTF-8.
+    /// Returns `nil` if `bytes` are not UTF-8.
     public static func string(utf8 bytes: [UInt8]) -> JSON? {
         (try? UTF8Span(validating: bytes.span)) == nil ? nil : JSON(.utf8(bytes))
     }
 
-    /// `nil` when `bytes` are not UTF-8. They are copied into memory that is wiped when it is freed, so a secret may pass.
+    /// Returns a string in memory that is wiped when it is freed; `nil` if `bytes` are not UTF-8.
     public static func string(secret bytes: UnsafeRawBufferPointer) -> JSON? {
         WipingAllocator.install()
         guard let start = bytes.baseAddress else { return .string("") }
@@ -28,14 +28,15 @@ extension JSON {
 
     public static func array(_ elements: [JSON]) -> JSON { JSON(.array(elements)) }
 
-    /// A list of lists of two strings.
+    /// Returns an array of two-element arrays of strings.
     public static func pairs(_ pairs: [(String, String)]) -> JSON { JSON(.pairs(pairs)) }
 
-    /// An object with these members in this order, no two of one name. Members whose value is `nil` are left out.
+    /// Returns an object with these members in this order; names must be unique. Members whose value is `nil` are
+    /// omitted.
     public static func object(_ members: [(String, JSON?)]) -> JSON { JSON(.object(members)) }
 
-    /// This object with the members of `other` after its own; those of the same name are replaced. Anything but an object is
-    /// left as it is.
+    /// Returns this object with the members of `other` appended. They replace members of the same name. A value that is
+    /// not an object is returned unchanged.
     public func adding(_ other: JSON) -> JSON {
         guard var members else { return self }
         for (name, value) in other.members ?? [] {

@@ -1,12 +1,12 @@
 internal import CJansson
 internal import CPlatform
 
-/// How much a text may ask of the parser.
+/// The limits of the parser.
 public struct JSONLimits: Sendable {
-    /// Arrays and objects inside each other.
+    /// The maximum nesting of arrays and objects.
     public var depth: Int
-    /// Values in all; an empty array or object counts as two. A text of empty arrays takes some thirty times its size once
-    /// parsed; this bounds it.
+    /// The maximum number of values; an empty array or object counts as two. This limits the memory of the parsed tree:
+    /// for a text of empty arrays, the tree is about thirty times as large as the text.
     public var values: Int
 
     public init(depth: Int, values: Int) {
@@ -15,7 +15,8 @@ public struct JSONLimits: Sendable {
     }
 }
 
-/// Why a text is not taken. It names a place, and never quotes the text: a broken message may hold a password.
+/// A parse error, with its byte offset in the text. The text is never quoted, because a malformed message may contain a
+/// password.
 public enum JSONFailure: Error, Equatable, Sendable {
     case containsNUL
     case tooDeep(limit: Int)
@@ -29,32 +30,31 @@ public enum JSONFailure: Error, Equatable, Sendable {
 extension JSONFailure: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .containsNUL: "the text holds a NUL byte"
+        case .containsNUL: "the text contains a NUL byte"
         case .tooDeep(let limit): "arrays and objects are nested deeper than \(limit)"
-        case .tooManyValues(let limit): "the text holds more than \(limit) values"
-        case .notUTF8(let offset): "the text is not UTF-8 at byte \(offset)"
-        case .duplicateMember(let offset): "an object has two members of one name, at byte \(offset)"
-        case .numberTooLarge(let offset): "a number is too large, at byte \(offset)"
-        case .syntax(let offset): "the text is not JSON at byte \(offset)"
+        case .tooManyValues(let limit): "the text contains more than \(limit) values"
+        case .notUTF8(let offset): "invalid UTF-8 at byte \(offset)"
+        case .duplicateMember(let offset): "duplicate member name in an object at byte \(offset)"
+        case .numberTooLarge(let offset): "number too large at byte \(offset)"
+        case .syntax(let offset): "invalid JSON at byte \(offset)"
         }
     }
 }
 
 extension JSON {
-    /// Parses one value with nothing but white space around it. Members of one name in one object are refused: two parsers
-    /// would not agree on which of them counts.
+    /// Parses one value; only white space may precede or follow it. Duplicate member names in an object are an error,
+    /// because parsers disagree on which of them counts.
     public static func parse(_ text: UnsafeRawBufferPointer, limits: JSONLimits) throws(JSONFailure) -> JSON {
         try measure(text, limits: limits)
-        WipingAllocator.install()
+        WipingAllocator.install()  // guard: json-wiping-allocator
         var details = json_error_t()
-        let flags = Int(JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL)
+        let flags = Int(JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL)  // guard: json-duplicate-members
         guard let root = json_loadb(text.baseAddress, text.count, flags, &details) else {
             throw JSONFailure(details)
         }
         return JSON(.parsed(Node(owning: root)))
     }
 
-    /// The same for bytes in an array.
     public static func parse(_ text: [UInt8], limits: JSONLimits) throws(JSONFailure) -> JSON {
         let result: Result<JSON, JSONFailure> = text.withUnsafeBytes { bytes in
             do throws(JSONFailure) { return .success(try parse(bytes, limits: limits)) } catch {
@@ -64,7 +64,7 @@ extension JSON {
         return try result.get()
     }
 
-    /// Finds what would cost too much before anything is allocated.
+    /// Checks the limits before the parser allocates memory.
     private static func measure(_ text: UnsafeRawBufferPointer, limits: JSONLimits) throws(JSONFailure) {
         var depth = 0
         var values = 1
@@ -78,7 +78,7 @@ extension JSON {
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1
                 values += 1
-                if depth > limits.depth { throw .tooDeep(limit: limits.depth) }
+                if depth > limits.depth { throw .tooDeep(limit: limits.depth) }  // guard: json-depth
             case UInt8(ascii: "]"), UInt8(ascii: "}"):
                 depth -= 1
             case UInt8(ascii: ","):
@@ -86,12 +86,12 @@ extension JSON {
             default:
                 break
             }
-            if values > limits.values { throw .tooManyValues(limit: limits.values) }
+            if values > limits.values { throw .tooManyValues(limit: limits.values) }  // guard: json-values
             index += 1
         }
     }
 
-    /// The place of the closing quotation mark, or the end of the text where there is none.
+    /// Returns the index of the closing quotation mark, or the length of the text if there is none.
     private static func endOfString(in text: UnsafeRawBufferPointer, from start: Int) throws(JSONFailure) -> Int {
         var index = start
         while index < text.count {
@@ -107,11 +107,11 @@ extension JSON {
 }
 
 extension JSONFailure {
-    /// jansson's own wording quotes the text, so only its code and position are used.
+    /// Uses only the code and the position of jansson's error, because its message quotes the text.
     init(_ details: json_error_t) {
         var details = details
         let offset = Int(max(details.position, 0))
-        // The code is kept in the last byte of the text field (`json_error_code` in jansson.h).
+        // jansson stores the code in the last byte of the text field (`json_error_code` in jansson.h).
         let code = withUnsafePointer(to: &details) { json_error_code($0) }
         self =
             switch code {
@@ -123,7 +123,7 @@ extension JSONFailure {
     }
 }
 
-/// jansson's allocator, changed once so that what it frees is wiped.
+/// Makes jansson wipe the memory that it frees.
 enum WipingAllocator {
     private static let installed: Void = watchword_json_use_wiping_allocator()
 

@@ -1,4 +1,4 @@
-/// Writes JSON into memory of a fixed size. What does not fit is only counted, as snprintf(3) does it.
+/// Writes JSON into a buffer of fixed size. Like snprintf(3), it counts bytes that do not fit without writing them.
 struct JSONWriter {
     private let destination: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -55,7 +55,7 @@ struct JSONWriter {
         append(UInt8(ascii: "}"))
     }
 
-    /// Times and the like have one digit behind the point. For all else jansson has the rules.
+    /// Formats numbers with at most one decimal place, such as times, directly, and others with jansson.
     private mutating func append(_ value: Double) {
         let tenths = (value * 10).rounded()
         if value.sign == .plus, tenths < 1e15, tenths / 10 == value {
@@ -127,10 +127,10 @@ struct JSONWriter {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The place of the first byte that must not stand in a string as it is (RFC 8259 section 7).
+    /// The index of the first byte that must be escaped in a string (RFC 8259 section 7).
     fileprivate var firstToEscape: Int? {
         var index = 0
-        // Eight bytes at a time: most text has no such byte.
+        // Skip eight bytes at a time, because most text needs no escapes.
         while index + 8 <= count, !loadUnaligned(fromByteOffset: index, as: UInt64.self).holdsByteToEscape {
             index += 8
         }
@@ -146,8 +146,8 @@ extension UnsafeRawBufferPointer {
 extension UInt64 {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
 
-    /// Whether one of the eight bytes is below `limit`, which is 0x80 at most ("Determine if a word has a byte less than n" in
-    /// Bit Twiddling Hacks).
+    /// Whether one of the eight bytes is below `limit`, which is 0x80 at most. See "Determine if a word has a byte less
+    /// than n" in Bit Twiddling Hacks.
     private func holdsByte(below limit: UInt64) -> Bool {
         (self &- Self.ones &* limit) & ~self & (Self.ones &* 0x80) != 0
     }

@@ -1,7 +1,7 @@
 extension JSON {
-    /// The value as compact text, members in the order in which they were added, without a line end. `end` follows it.
+    /// Returns the value as compact text, followed by `end`. Members are in the order in which they were added.
     ///
-    /// It is measured first and then written where it stays: nothing grows and leaves copies behind.
+    /// The size is computed first, because a growing buffer would leave copies of secrets in freed memory.
     public func serialized(terminator end: StaticString = "") -> [UInt8] {
         let count = serializedCount + end.utf8CodeUnitCount
         return Array(unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -19,7 +19,7 @@ extension JSON {
         return writer.count
     }
 
-    /// Writes the text of `serialized()` into memory of the caller's, which must have room for `serializedCount` bytes.
+    /// Writes the text of `serialized()` to a buffer of at least `serializedCount` bytes.
     public func write(_ destination: UnsafeMutableRawBufferPointer) {
         var writer = JSONWriter(destination)
         writer.append(self)

@@ -1,8 +1,8 @@
 internal import CJansson
 
-/// A value in a tree of jansson's, which goes when no value in it is left.
+/// A value in a jansson tree. The tree is freed when no node refers to it any more.
 ///
-/// `@unchecked Sendable`: no tree is changed once it was made.
+/// `@unchecked Sendable`: a tree is immutable once it is created.
 struct Node: @unchecked Sendable {
     private final class Tree {
         let root: UnsafeMutablePointer<json_t>
@@ -15,7 +15,7 @@ struct Node: @unchecked Sendable {
     private let tree: Tree
     private let pointer: UnsafeMutablePointer<json_t>
 
-    /// Takes over the caller's reference to the root of a tree.
+    /// Takes ownership of the caller's reference to the root of a tree.
     init(owning root: UnsafeMutablePointer<json_t>) {
         tree = Tree(root)
         pointer = root
@@ -52,7 +52,7 @@ struct Node: @unchecked Sendable {
 
     var number: Double? { kind == .integer || kind == .real ? json_number_value(pointer) : nil }
 
-    /// The bytes of a string, for as long as the node is there.
+    /// The bytes of a string, valid as long as the node exists.
     var text: UnsafeRawBufferPointer? {
         json_string_value(pointer).map { UnsafeRawBufferPointer(start: $0, count: json_string_length(pointer)) }
     }
@@ -65,7 +65,7 @@ struct Node: @unchecked Sendable {
     }
 
     subscript(name: String) -> Node? {
-        // With its length: for a C string Swift would copy the name.
+        // The function with a length parameter is used, because Swift would copy the name to make a C string.
         var name = name
         let member = name.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { json_object_getn(pointer, $0.baseAddress, $0.count) }
@@ -86,12 +86,12 @@ struct Node: @unchecked Sendable {
         return result
     }
 
-    /// Digits kept of a number with a fraction: enough for every time and size, and `41.2` stays `41.2`.
+    /// The precision of written numbers with a fraction: with 15 digits, `41.2` remains `41.2`.
     private static let significantDigits = 15
 
     private static let flags = Int(JSON_COMPACT | JSON_ENCODE_ANY) | (significantDigits << 11)
 
-    /// Writes the value as compact text where there is room for all of it, and returns how many bytes that takes.
+    /// Writes the value as compact text if all of it fits. Returns its size in bytes, whether or not it fits.
     func write(_ destination: UnsafeMutableRawBufferPointer) -> Int {
         let start = destination.baseAddress?.assumingMemoryBound(to: CChar.self)
         return json_dumpb(pointer, start, destination.count, Self.flags)

@@ -1,16 +1,16 @@
 internal import CSecret
 internal import WatchwordCore
 
-/// An error of GLib, owned.
+/// A GLib error.
 struct ServiceError: Error {
-    /// The name of the error on D-Bus; empty for an error of this side.
+    /// The D-Bus name of the error; empty for a local error.
     let name: String
     let message: String
     private let isCancelled: Bool
     private let isTimeout: Bool
     private let isClosed: Bool
 
-    /// Takes over `error`.
+    /// Takes ownership of `error`.
     init(taking error: UnsafeMutablePointer<GError>?) {
         guard let error else {
             (name, message, isCancelled, isTimeout, isClosed) = ("", "no reason given", false, false, false)
@@ -28,7 +28,8 @@ struct ServiceError: Error {
         isClosed = code == Int32(G_IO_ERROR_CLOSED.rawValue) || code == Int32(G_IO_ERROR_BROKEN_PIPE.rawValue)
     }
 
-    /// The object that was asked is not there. Services on GDBus, such as gnome-keyring, say "unknown method".
+    /// Whether the error means that the object does not exist. Services that use GDBus, such as gnome-keyring, report "unknown
+    /// method".
     var isNoSuchObject: Bool {
         switch name {
         case "org.freedesktop.Secret.Error.NoSuchObject", "org.freedesktop.DBus.Error.UnknownObject",
@@ -38,10 +39,10 @@ struct ServiceError: Error {
         }
     }
 
-    /// What to tell the caller, where there was a service at the beginning of `call`.
+    /// The failure for the caller, if the service existed at the start of `call`.
     func failure(_ call: KeyringCall) -> KeyringFailure {
         if isCancelled { return call.cause }
-        if isTimeout { return KeyringFailure(.timedOut, "The keyring did not answer in time.") }
+        if isTimeout { return KeyringFailure(.timedOut, "no reply from the keyring in time") }
         if isClosed { return .lost }
         switch name {
         case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.ServiceUnknown",
@@ -49,31 +50,46 @@ struct ServiceError: Error {
             "org.freedesktop.Secret.Error.NoSession":
             return .lost
         case "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut":
-            return KeyringFailure(.timedOut, "The keyring did not answer in time.")
+            return KeyringFailure(.timedOut, "no reply from the keyring in time")
         case "org.freedesktop.Secret.Error.IsLocked": return .locked
         default:
-            return KeyringFailure(.refused, "The keyring refused: \(message.prefix(200))")
+            return KeyringFailure(.refused, "the Secret Service refused the call: \(message.prefix(200))")
         }
     }
 }
 
 extension KeyringFailure {
-    static let lost = KeyringFailure(.lost, "The keyring's service ended in the middle of the call. Try again.")
-    static let locked = KeyringFailure(.locked, "The keyring is locked. Unlock it and try again.")
-    static let dismissed = KeyringFailure(.dismissed, "The keyring's window was closed.")
-    static let shutDown = KeyringFailure(.cancelled, "The keyring has been shut down.")
+    static let lost = KeyringFailure(.lost, "the Secret Service exited during the call; try again")
+    static let locked = KeyringFailure(.locked, "the keyring is locked; unlock it and try again")
+    static let dismissed = KeyringFailure(.dismissed, "the keyring's window was closed")
+    static let shutDown = KeyringFailure(.cancelled, "the keyring has been shut down")
     static let plainOnly = KeyringFailure(
-        .plainOnly, "The keyring's service gives secrets only readable on the bus; it is not used.")
-    static let noDefault = KeyringFailure(
-        .refused, "There is no default keyring. Make one, for example with Seahorse, and mark it as the default.")
-    static let hasZero = KeyringFailure(.refused, "Attributes and labels cannot have NUL characters.")
+        .plainOnly, "the Secret Service does not support encrypted sessions, so it is not used; install another one")
 
-    /// For a reply that does not follow the specification.
+    /// The failure if libsecret cannot be loaded. On a session bus there may be a keyring, with a login that a netrc file must
+    /// not replace, so that the keyring does not count as absent.
+    /// - Parameter reason: the dynamic linker's message.
+    static func notLoaded(_ reason: String, hasBus: Bool) -> KeyringFailure {
+        KeyringFailure(
+            hasBus ? .refused : .absent,  // guard: unloadable-keyring-is-not-absent
+            "cannot load the keyring's library: \(reason); if the package libsecret-1-0 is missing, install it")
+    }
+
+    /// - Parameter error: the errno of pthread_create(3).
+    static func noThread(_ error: Int32) -> KeyringFailure {
+        KeyringFailure(.refused, "cannot start a thread for the keyring (error \(error)); try again")
+    }
+
+    static let noDefault = KeyringFailure(
+        .refused, "no default keyring; create one, for example with Seahorse, and mark it as the default")
+    static let nulInAttribute = KeyringFailure(.refused, "NUL character in an attribute or label")
+
+    /// The failure for a reply that violates the specification.
     static func badReply(_ method: String) -> KeyringFailure {
-        KeyringFailure(.refused, "The keyring's reply to \(method) cannot be understood.")
+        KeyringFailure(.refused, "malformed reply from the Secret Service to \(method)")
     }
 
     static func noSuchItem(_ id: String) -> KeyringFailure {
-        KeyringFailure(.refused, "The keyring has no item \(id.prefix(200)).")
+        KeyringFailure(.refused, "no keyring item \(id.prefix(200))")
     }
 }

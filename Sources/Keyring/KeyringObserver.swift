@@ -2,7 +2,7 @@ internal import Synchronization
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Who hears what other programs change, and when the keyring's thread looks.
+/// Schedules calls on the keyring's thread that look for changes by other programs, and reports the changes to the broker.
 final class KeyringObserver: Sendable {
     private struct State {
         var report: (@Sendable (KeyringChange) -> Void)?
@@ -16,7 +16,7 @@ final class KeyringObserver: Sendable {
 
     func set(_ report: @escaping @Sendable (KeyringChange) -> Void) { state.withLock { $0.report = report } }
 
-    /// Lets the thread look at the signals when it has done what it has to do. Nothing without an observer.
+    /// Queues a call that processes the received signals. Does nothing if one is queued already, or if `set` was not called.
     func schedule() {
         let report = state.withLock { state in
             defer { if state.report != nil { state.isScheduled = true } }
@@ -24,7 +24,7 @@ final class KeyringObserver: Sendable {
         }
         guard let report else { return }
         let call = KeyringCall(
-            limit: Limits.keyringCall, onCancel: { [thread] in thread.forgetWhatIsOver() },
+            limit: Limits.keyringCall, onCancel: { [thread] in thread.dropFinishedJobs() },
             fail: { [weak self] _ in self?.unschedule() })
         _ = thread.post(
             KeyringThread.Job(call: call) { worker in

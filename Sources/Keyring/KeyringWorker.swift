@@ -1,10 +1,10 @@
 internal import CSecret
 internal import WatchwordCore
 
-/// What the keyring's thread has between two calls: the way to the service, as long as it works.
+/// The state of the keyring's thread between calls: the session with the service.
 ///
-/// Kept, because some services (KeePassXC) ask the user once for each connection; made again after every failure that leaves
-/// doubts, and when the name on the bus has another owner.
+/// The session is reused, because some services (KeePassXC) ask the user once for each connection. It is opened again after a
+/// failure that may have broken it, and when the service's bus name has a new owner.
 final class KeyringWorker {
     private let busAddress: String?
     private let context: OpaquePointer
@@ -12,22 +12,22 @@ final class KeyringWorker {
     private var session: ServiceSession?
 
     /// - Parameters:
-    ///   - busAddress: where the message bus is; `nil` looks into the environment at every connecting.
+    ///   - busAddress: the address of the message bus; `nil` to read it from the environment at every connection.
     ///   - context: the thread's main context, which outlives the worker.
-    ///   - observer: who hears what other programs change, as long as a session is alive.
+    ///   - observer: receives the changes by other programs while a session is open.
     init(busAddress: String?, context: OpaquePointer, observer: KeyringObserver) {
         self.busAddress = busAddress
         self.context = context
         self.observer = observer
     }
 
-    /// Looks at the signals of the session, if it is alive still.
+    /// Processes the signals of the session, if there is one.
     func reportChanges(_ call: KeyringCall, _ report: (KeyringChange) -> Void) {
         guard session != nil else { return }
         _ = try? perform(call) { session, call throws(KeyringFailure) in try session.reportChanges(call, report) }
     }
 
-    /// Does `work` with a session that is alive.
+    /// Performs `work` with a live session.
     func perform<Value>(
         _ call: KeyringCall, _ work: (ServiceSession, KeyringCall) throws(KeyringFailure) -> Value
     ) throws(KeyringFailure) -> Value {
@@ -48,7 +48,7 @@ final class KeyringWorker {
         let session = try ServiceSession(
             busAddress: busAddress, context: context, onSignal: { [observer] in observer.schedule() }, call)
         self.session = session
-        // Which items there are.
+        // The scheduled call queries the existing items.
         observer.schedule()
         return session
     }

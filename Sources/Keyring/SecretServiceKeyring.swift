@@ -3,13 +3,15 @@ internal import Synchronization
 public import WatchwordCore
 public import WatchwordProtocol
 
-/// The keyring of the user's session over the Secret Service (GNOME Keyring, KWallet, KeePassXC), on the session's message bus.
+/// The keyring of the user's session, accessed through the Secret Service (GNOME Keyring, KWallet, KeePassXC) on the session
+/// bus.
 ///
-/// All calls happen on one thread of its own. A call's time counts from when it is made, waiting for its turn included. Secrets
-/// cross the bus encrypted, or not at all. The way to the service is made with the first call, kept while it works, and made
-/// again after a failure: a service that comes later, or comes back, is found.
+/// All calls run on one dedicated thread. The time limit of a call includes the time in the queue. Secrets are sent over the
+/// bus encrypted, or not at all. The first call connects to the service; the connection is reused, and opened again after a
+/// failure, so that a service that starts or restarts later is found.
 ///
-/// Completions run on that thread, on one of Dispatch, or in `shutDown`. They are to be short: the next call waits for them.
+/// Completions run on that thread, on a Dispatch thread, or in `shutDown`. They must be short, because they delay the next
+/// call.
 public final class SecretServiceKeyring: KeyringPort, Sendable {
     private let thread: KeyringThread
     private let observer: KeyringObserver
@@ -17,12 +19,12 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     private var callLimit: Duration { limit.withLock { $0 } }
     private let windowLimit: Duration
 
-    /// Starts the thread; `shutDown` ends it. Nothing is asked of the bus yet.
+    /// The first call starts the thread; `shutDown` ends it.
     /// - Parameters:
-    ///   - callLimit: the most a call may take, as long as the keyring shows no window.
-    ///   - windowLimit: the most `store` waits for the user from when a window comes up.
-    ///   - busAddress: the message bus, as D-Bus writes addresses. `nil` for that of the environment: `DBUS_SESSION_BUS_ADDRESS`,
-    ///     or else the socket `bus` in `XDG_RUNTIME_DIR`.
+    ///   - callLimit: the time limit of a call, as long as the keyring shows no window.
+    ///   - windowLimit: how long `store` waits for the user after a window is shown.
+    ///   - busAddress: a D-Bus server address. `nil` for the one in the environment: `DBUS_SESSION_BUS_ADDRESS`, or else the
+    ///     socket `bus` in `XDG_RUNTIME_DIR`.
     public init(
         callLimit: Duration = Limits.keyringCall, windowLimit: Duration = Limits.challengeDeadline,
         busAddress: String? = nil
@@ -32,14 +34,14 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
         let thread = KeyringThread()
         let observer = KeyringObserver(thread)
         (self.thread, self.observer) = (thread, observer)
-        thread.start { KeyringWorker(busAddress: busAddress, context: $0, observer: observer) }
+        thread.setWorker { KeyringWorker(busAddress: busAddress, context: $0, observer: observer) }
     }
 
-    /// Ends what runs and what waits with `.cancelled`, and returns when the thread is gone. Further calls end in the same way.
-    /// Not to be called in a completion. More calls do nothing.
+    /// Ends the running and the queued calls with `.cancelled`, and returns when the thread has ended. Later calls end in the
+    /// same way. Must not be called in a completion. Further calls of this method do nothing.
     public func shutDown() { thread.stop(.shutDown) }
 
-    /// Changes the most that a call may take, from the next call on.
+    /// Changes the time limit of the following calls.
     public func setCallLimit(_ limit: Duration) { self.limit.withLock { $0 = limit } }
 
     public func search(
@@ -87,7 +89,7 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
         }
     }
 
-    /// A service that does not even show its window is given up after the limit of any other call.
+    /// Until the service shows its window, the call limit applies if it is shorter than `limit`.
     public func unlock(limit: Duration, completion: @escaping Completion<Void>) {
         let end = ContinuousClock.now + limit
         begin(completion, limit: min(limit, callLimit)) { session, call throws(KeyringFailure) in
@@ -106,14 +108,14 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
         _ work: @escaping @Sendable (ServiceSession, KeyringCall) throws(KeyringFailure) -> Value
     ) {
         let call = KeyringCall(
-            limit: limit ?? callLimit, onCancel: { [thread] in thread.forgetWhatIsOver() },
+            limit: limit ?? callLimit, onCancel: { [thread] in thread.dropFinishedJobs() },
             fail: { completion(.failure($0)) })
-        let isTaken = thread.post(
+        let refusal = thread.post(
             KeyringThread.Job(call: call) { worker in
                 let result = Result { () throws(KeyringFailure) in try worker.perform(call, work) }
                 if call.claim() { completion(result) }
             })
-        // Elsewhere, as always: a completion in the middle of the call could find its caller's locks held.
-        if !isTaken { DispatchQueue.global().async { call.end(.shutDown) } }
+        // The caller may hold locks that the completion needs, so the completion runs on another thread.
+        if let refusal { DispatchQueue.global().async { call.end(refusal) } }
     }
 }

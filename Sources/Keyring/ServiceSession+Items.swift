@@ -17,7 +17,7 @@ extension ServiceSession {
         var seen: Set<String> = []
         for query in queries {
             for id in try find(query, call) where items.count < Limits.keyringItems && seen.insert(id).inserted {
-                // It may have gone since, or cannot be shown.
+                // The item may have been deleted meanwhile, or be unreadable.
                 guard let item = try self.item(id, call) else { continue }
                 guard withSecrets && !item.isLocked else {
                     items.append(item)
@@ -29,7 +29,7 @@ extension ServiceSession {
         return items
     }
 
-    /// The paths of all items that carry `query`, the unlocked ones first.
+    /// Returns the paths of all items with the attributes of `query`, the unlocked ones first.
     private func find(_ query: [ExactText: ExactText], _ call: KeyringCall) throws(KeyringFailure) -> [String] {
         let (unlocked, locked) = try paths(query, call)
         return unlocked + locked
@@ -38,7 +38,7 @@ extension ServiceSession {
     func paths(
         _ query: [ExactText: ExactText], _ call: KeyringCall
     ) throws(KeyringFailure) -> (unlocked: [String], locked: [String]) {
-        // What D-Bus cannot carry, no item has.
+        // D-Bus cannot transport these attributes, so no item has them.
         guard let attributes = Variant.attributes(query) else { return ([], []) }
         let reply = try send(
             Self.root, Self.serviceInterface, "SearchItems", [attributes], reply: "(aoao)", call
@@ -47,7 +47,7 @@ extension ServiceSession {
         return (lists.first ?? [], lists.dropFirst().first ?? [])
     }
 
-    /// The item without its secret; `nil` when there is none, or its text is not text.
+    /// Returns the item without its secret; `nil` if it does not exist or its attributes are not valid text.
     func item(_ id: String, _ call: KeyringCall) throws(KeyringFailure) -> KeyringItem? {
         let reply = try send(
             id, Self.propertiesInterface, "GetAll", [.name("org.freedesktop.Secret.Item")], reply: "(a{sv})", call
@@ -66,14 +66,14 @@ extension ServiceSession {
             guard let secret = try secret(of: item.id, call) else { return nil }
             item.secret = secret
         } catch {
-            // Since the look at it, or because the service wants to ask the user first.
+            // The item was locked after it was read, or the service wants to ask the user first.
             guard error.kind == .locked else { throw error }
             item.isLocked = true
         }
         return item
     }
 
-    /// `nil` when the item has gone, or its secret cannot be decrypted.
+    /// Returns the secret; `nil` if the item no longer exists or its secret cannot be decrypted.
     private func secret(of id: String, _ call: KeyringCall) throws(KeyringFailure) -> Secret? {
         guard let session = sessionPath else { return nil }
         let reply = try send(
@@ -105,9 +105,11 @@ extension ServiceSession {
     ) throws(KeyringFailure) {
         guard Variant.path(id) != nil, let item = try item(id, call) else { throw .noSuchItem(id) }
         if item.isLocked { throw .locked }
-        // Without its schema an item becomes a generic one, which nobody finds who asks for the schema.
+        // Without its schema an item becomes a generic one, which a search with the schema does not find.
         let schema = item.attributes[Self.schemaName].map { [Self.schemaName: $0] } ?? [:]
-        guard let value = Variant.attributes(attributes.merging(schema) { own, _ in own }) else { throw .hasZero }
+        guard let value = Variant.attributes(attributes.merging(schema) { own, _ in own }) else {
+            throw .nulInAttribute
+        }
         try set("Attributes", of: id, Self.itemInterface, to: value, call)
     }
 
@@ -116,7 +118,7 @@ extension ServiceSession {
     func set(
         _ property: StaticString, of path: String, _ interface: String, to value: Variant, _ call: KeyringCall
     ) throws(KeyringFailure) {
-        guard let interface = Variant.text(interface) else { throw .hasZero }
+        guard let interface = Variant.text(interface) else { throw .nulInAttribute }
         _ = try send(
             path, Self.propertiesInterface, "Set", [interface, .name(property), .boxed(value)], reply: "()", call
         ).orThrow(call)
@@ -141,7 +143,7 @@ extension Result where Success == Variant, Failure == ServiceError {
         }
     }
 
-    /// `nil` when the object is not there.
+    /// Returns the reply; `nil` if the object does not exist.
     func orThrowUnlessGone(_ call: KeyringCall) throws(KeyringFailure) -> Variant? {
         if case .failure(let error) = self, error.isNoSuchObject { return nil }
         return try orThrow(call)

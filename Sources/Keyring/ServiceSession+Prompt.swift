@@ -1,21 +1,22 @@
 internal import CSecret
 internal import WatchwordCore
 
-/// The keyring's windows.
+/// The prompts of the Secret Service, which the keyring shows as windows.
 extension ServiceSession {
     private static let promptInterface = "org.freedesktop.Secret.Prompt"
     private static let dismissMilliseconds: gint = 500
 
-    /// What the two signals of a prompt leave behind. Only used on the keyring's thread: its main context delivers them.
+    /// The results of the two signals of a prompt. Used on the keyring's thread only, whose main context delivers them.
     private final class Outcome {
         /// `(bv)`: whether the window was dismissed, and the result.
         var completed: Variant?
         var isLost = false
     }
 
-    /// Shows the window of `prompt`, waits until the user is done with it, and gives its result, a variant in its box.
+    /// Shows the window of `prompt`, waits until the user has closed it, and returns its result, a variant in a variant.
     ///
-    /// - Throws: `.dismissed`; `.lost` when the service ends; what the call ends with, and then the window is closed.
+    /// - Throws: `.dismissed` if the user cancels; `.lost` if the service exits. If the call ends first, closes the window and
+    ///   throws the cause of the call.
     func complete(_ prompt: String, _ call: KeyringCall) throws(KeyringFailure) -> Variant {
         let outcome = Outcome()
         let user = Unmanaged.passUnretained(outcome).toOpaque()
@@ -34,13 +35,13 @@ extension ServiceSession {
                 Unmanaged<Outcome>.fromOpaque(user).takeUnretainedValue().isLost = true
             }, user, nil)
         defer {
-            // On the thread of the main context: after this no handler runs any more, and `outcome` may go.
+            // This is the thread of the main context, so no handler runs after this and `outcome` may be released.
             g_dbus_connection_signal_unsubscribe(connection, completion)
             g_dbus_connection_signal_unsubscribe(connection, end)
             withExtendedLifetime(outcome) {}
         }
         if case .failure(let error) = send(prompt, Self.promptInterface, "Prompt", [.name("")], reply: "()", call) {
-            // The window may have come up all the same.
+            // The window may have been shown anyway.
             dismiss(prompt)
             throw error.failure(call)
         }
@@ -50,7 +51,7 @@ extension ServiceSession {
                 throw call.cause
             }
             if outcome.isLost || g_dbus_connection_is_closed(connection) != 0 { throw .lost }
-            // Woken by the signals, by the end of the connection, and by the end of the call.
+            // Returns on a signal, on the end of the connection, and on the end of the call.
             g_main_context_iteration(context, gboolean(1))
         }
         guard let parts = outcome.completed?.children, parts.count == 2, let isDismissed = parts[0].flag else {
@@ -60,8 +61,8 @@ extension ServiceSession {
         return parts[1]
     }
 
-    /// Closes the window of `prompt`. Waits a moment for the answer, because the connection may be closed next, and what was
-    /// not sent by then is not sent.
+    /// Closes the window of `prompt`. Waits briefly for the reply, because the caller may close the connection next, which
+    /// would drop an unsent request.
     func dismiss(_ prompt: String) {
         let reply = g_dbus_connection_call_sync(
             connection, owner, prompt, Self.promptInterface, "Dismiss", nil, nil, G_DBUS_CALL_FLAGS_NO_AUTO_START,

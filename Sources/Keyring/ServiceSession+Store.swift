@@ -4,11 +4,12 @@ internal import WatchwordProtocol
 
 /// The calls on the default collection.
 extension ServiceSession {
-    /// The attribute under which the name of the schema is kept.
+    /// The attribute that contains the name of the schema.
     static let schemaName: ExactText = "xdg:schema"
     private static let networkPassword: ExactText = "org.gnome.keyring.NetworkPassword"
 
-    /// - Throws: `.refused` when the user has none.
+    /// Returns the path of the default collection.
+    /// - Throws: `.refused` if there is none.
     private func defaultCollection(_ call: KeyringCall) throws(KeyringFailure) -> String {
         let reply = try send(
             Self.root, Self.serviceInterface, "ReadAlias", [.name("default")], reply: "(o)", call
@@ -17,11 +18,12 @@ extension ServiceSession {
         return path
     }
 
+    /// Throws unless the default collection is unlocked.
     func check(_ call: KeyringCall) throws(KeyringFailure) {
         if try isLocked(try defaultCollection(call), call) { throw .locked }
     }
 
-    /// Unlocks the default collection. `onPrompt` runs before a window comes up.
+    /// Unlocks the default collection. `onPrompt` runs before the keyring shows a window.
     func unlock(_ call: KeyringCall, onPrompt: () -> Void) throws(KeyringFailure) {
         _ = try unlockedCollection(call, onPrompt: onPrompt)
     }
@@ -42,17 +44,21 @@ extension ServiceSession {
         return collection
     }
 
-    /// Puts the secret into the default collection, which is unlocked for that. `onPrompt` runs before a window comes up.
+    /// Unlocks the default collection, stores the secret in it, and returns the path of the item. `onPrompt` runs before the
+    /// keyring shows a window.
     func store(
         _ secret: Secret, attributes: [ExactText: ExactText], label: String, _ call: KeyringCall, onPrompt: () -> Void
     ) throws(KeyringFailure) -> String {
         var attributes = attributes
         attributes[Self.schemaName] = Self.networkPassword
-        guard let packed = Variant.attributes(attributes), let title = Variant.text(label) else { throw .hasZero }
+        guard let packed = Variant.attributes(attributes), let title = Variant.text(label) else {
+            throw .nulInAttribute
+        }
         let collection = try unlockedCollection(call, onPrompt: onPrompt)
 
-        // "Replace" in the specification's sense takes any item that has these attributes and more, and so the item of somebody
-        // else: only an item with exactly these is changed.
+        // The `replace` argument of CreateItem replaces any item that has at least these attributes, which may belong to
+        // another program. It is therefore set only if no such item exists. If an item has exactly these attributes, its
+        // secret is changed.
         let similar = try similarItems(packed, in: collection, call)
         if let present = similar.first(where: { $0.attributes == attributes }) {
             _ = try send(
@@ -95,7 +101,7 @@ extension ServiceSession {
         }
         if prompt == "/" { return path }
         onPrompt()
-        // What a prompt comes to is in a box: here the path of the item.
+        // The result of a prompt is a variant in a variant: here the path of the item.
         guard let path = try complete(prompt, call).children.first?.text else { throw .badReply("CreateItem") }
         return path
     }

@@ -3,13 +3,13 @@ internal import Glibc
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A connection to the message bus, and on it an encrypted session with one instance of the Secret Service.
+/// A connection to the message bus with an encrypted session to one instance of the Secret Service.
 ///
-/// libsecret makes the session and the encryption. The calls are plain D-Bus: libsecret's own functions load every item there
-/// is, leave the cancellable out when they load secrets, and wait without end for a prompt that does not complete.
+/// libsecret opens the session and encrypts. The calls are plain D-Bus: libsecret's own functions load all existing items,
+/// ignore the cancellable when they load secrets, and wait forever for a prompt that does not complete.
 ///
-/// Everything is addressed to the unique name of that instance: when it ends, calls fail, and are never started again by the
-/// bus in an instance that does not know the session.
+/// All calls are addressed to the unique name of that instance. If it exits, they fail; the bus does not start another
+/// instance, which would not know the session.
 final class ServiceSession {
     private static let encryption = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 
@@ -20,7 +20,7 @@ final class ServiceSession {
     let signals: ItemSignals
     private let service: UnsafeMutablePointer<SecretService>
 
-    /// - Parameter onSignal: runs when another program may have changed something.
+    /// - Parameter onSignal: runs when another program may have changed an item.
     init(
         busAddress: String?, context: OpaquePointer, onSignal: @escaping @Sendable () -> Void, _ call: KeyringCall
     ) throws(KeyringFailure) {
@@ -36,7 +36,7 @@ final class ServiceSession {
         }
     }
 
-    /// Ends the session. Not to be used any more.
+    /// Ends the session. It must not be used afterwards.
     func close() {
         signals.end(connection)
         g_object_unref(service)
@@ -44,12 +44,12 @@ final class ServiceSession {
     }
 
     private static func close(_ connection: OpaquePointer) {
-        // Explicitly: GIO holds references of its own for as long as signals are on their way.
+        // Releasing the connection is not enough: GIO holds references of its own until all signals are delivered.
         g_dbus_connection_close(connection, nil, nil, nil)
         g_object_unref(UnsafeMutableRawPointer(connection))
     }
 
-    /// Whether the service is still the one with which the session was opened.
+    /// Whether the service is still the instance with which the session was opened.
     func isAlive(_ call: KeyringCall) -> Bool {
         g_dbus_connection_is_closed(connection) == 0
             && (try? Self.ownerName(connection, call)) == owner
@@ -59,16 +59,16 @@ final class ServiceSession {
 
     private static func connect(_ busAddress: String?, _ call: KeyringCall) throws(KeyringFailure) -> OpaquePointer {
         guard let address = busAddress ?? BusAddress.ofSession() else {
-            throw KeyringFailure(.absent, "There is no session bus; is this a login session?")
+            throw KeyringFailure(.absent, "no session bus; is this a login session?")
         }
         var error: UnsafeMutablePointer<GError>?
         if let connection = watchword_bus_connect(address, call.cancellable, &error) { return connection }
         let failure = ServiceError(taking: error)
         if call.isOver { throw call.cause }
-        throw KeyringFailure(.absent, "The session bus cannot be reached: \(failure.message)")
+        throw KeyringFailure(.absent, "cannot connect to the session bus: \(failure.message)")
     }
 
-    /// The unique name of the service, which the bus starts where it knows how.
+    /// Returns the unique name of the service. The bus starts the service if necessary and possible.
     private static func findService(
         _ connection: OpaquePointer, _ call: KeyringCall
     ) throws(KeyringFailure) -> String {
@@ -76,7 +76,7 @@ final class ServiceSession {
         _ = try askBus(connection, "StartServiceByName", [.name("org.freedesktop.secrets"), .number(0)], "(u)", call)
         if let owner = try ownerName(connection, call) { return owner }
         throw KeyringFailure(
-            .absent, "No keyring runs on the session bus. Install and start one, for example gnome-keyring.")
+            .absent, "no keyring on the session bus; install and start one, for example gnome-keyring")
     }
 
     private static func ownerName(
@@ -85,14 +85,14 @@ final class ServiceSession {
         try askBus(connection, "GetNameOwner", [.name("org.freedesktop.secrets")], "(s)", call)?.children.first?.text
     }
 
-    /// `nil` when the bus does not know the service, or cannot start it.
+    /// Calls a method of the bus. Returns `nil` if the bus does not know the service or cannot start it.
     private static func askBus(
         _ connection: OpaquePointer, _ method: String, _ arguments: [Variant], _ reply: String, _ call: KeyringCall
     ) throws(KeyringFailure) -> Variant? {
         let reply = send(
             connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", method, arguments,
             reply: reply, call)
-        // What has a name on D-Bus has been said by the bus; the rest are our own time-outs and lost connections.
+        // An error with a D-Bus name comes from the bus; the others are local: timeouts and lost connections.
         if case .failure(let error) = reply, !error.name.isEmpty { return nil }
         return try reply.orThrow(call)
     }
@@ -108,7 +108,7 @@ final class ServiceSession {
             g_object_unref(service)
             throw ServiceError(taking: error).failure(call)
         }
-        // libsecret falls back to a session that does not encrypt.
+        // libsecret falls back to an unencrypted session.
         guard let algorithms = secret_service_get_session_algorithms(service),
             String(cString: algorithms) == encryption
         else {
@@ -121,7 +121,7 @@ final class ServiceSession {
     // MARK: Calling
 
     /// Calls a method of the service.
-    /// - Parameter reply: the D-Bus type of the whole reply, a tuple; another reply is an error.
+    /// - Parameter reply: the expected D-Bus type of the reply, a tuple; any other reply is an error.
     func send(
         _ path: String, _ interface: String, _ method: String, _ arguments: [Variant], reply: String,
         _ call: KeyringCall
@@ -137,7 +137,7 @@ final class ServiceSession {
         defer { g_variant_type_free(type) }
         let parameters = Variant.tuple(arguments)
         var error: UnsafeMutablePointer<GError>?
-        // No time limit of GDBus: the call has its own.
+        // Without a GDBus timeout, because the call has its own deadline.
         let answer = withExtendedLifetime(parameters) {
             g_dbus_connection_call_sync(
                 connection, name, path, interface, method, parameters.pointer, type,
@@ -148,24 +148,24 @@ final class ServiceSession {
 
     // MARK: Secrets
 
-    /// The session as the service knows it.
+    /// The object path of the session.
     var sessionPath: Variant? {
         secret_service_get_session_dbus_path(service).flatMap { Variant.path(String(cString: $0)) }
     }
 
-    /// The secret in `value`, a `(oayays)` of this session; `nil` when it cannot be decrypted.
+    /// Returns the secret in `value`, a `(oayays)` of this session; `nil` if it cannot be decrypted.
     func decode(_ value: Variant) -> Secret? {
         guard value.type == "(oayays)", let decoded = secret_service_decode_dbus_secret(service, value.pointer) else {
             return nil
         }
-        // libsecret wipes its block when the value goes.
+        // libsecret wipes its memory when the value is freed.
         defer { secret_value_unref(UnsafeMutableRawPointer(decoded)) }
         var count: gsize = 0
         let bytes = secret_value_get(decoded, &count)
         return Secret(copying: UnsafeRawBufferPointer(start: bytes, count: Int(count)))
     }
 
-    /// `secret`, encrypted for this session, as a `(oayays)`.
+    /// Returns `secret`, encrypted for this session, as a `(oayays)`.
     func encode(_ secret: Secret) throws(KeyringFailure) -> Variant {
         let encoded = secret.withUnsafeBytes { bytes -> OpaquePointer? in
             let start = bytes.baseAddress?.assumingMemoryBound(to: gchar.self)
@@ -173,7 +173,7 @@ final class ServiceSession {
             defer { secret_value_unref(UnsafeMutableRawPointer(value)) }
             return secret_service_encode_dbus_secret(service, value)
         }
-        guard let encoded else { throw KeyringFailure(.refused, "The secret could not be encrypted for the keyring.") }
+        guard let encoded else { throw KeyringFailure(.refused, "cannot encrypt the secret for the keyring") }
         return Variant(taking: encoded)
     }
 }

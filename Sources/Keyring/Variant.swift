@@ -1,16 +1,16 @@
 internal import CSecret
 internal import WatchwordProtocol
 
-/// A value of D-Bus, owned. Its text is valid UTF-8, because GDBus lets nothing else in.
+/// An owned D-Bus value. Its text is valid UTF-8: GDBus rejects anything else.
 final class Variant {
     let pointer: OpaquePointer
 
-    /// Takes over the reference, or a floating one.
+    /// Takes ownership of the reference, which may be floating.
     init(taking pointer: OpaquePointer) { self.pointer = g_variant_take_ref(pointer) }
 
     deinit { g_variant_unref(pointer) }
 
-    /// `nil` for text with a NUL, which D-Bus cannot carry.
+    /// A string; `nil` if the text contains a NUL, which D-Bus cannot transport.
     static func text(_ text: String) -> Variant? {
         text.utf8.contains(0) ? nil : Variant(taking: g_variant_new_string(text))
     }
@@ -19,7 +19,7 @@ final class Variant {
         Variant(taking: g_variant_new_string(name.withUTF8Buffer { String(decoding: $0, as: UTF8.self) }))
     }
 
-    /// `nil` for what is no object path.
+    /// An object path; `nil` if `path` is not a valid one.
     static func path(_ path: String) -> Variant? {
         guard !path.utf8.contains(0), g_variant_is_object_path(path) != 0 else { return nil }
         return Variant(taking: g_variant_new_object_path(path))
@@ -49,7 +49,7 @@ final class Variant {
         Variant(taking: g_variant_new_dict_entry(key.pointer, value.pointer))
     }
 
-    /// `a{ss}`; `nil` when a name or a value has a NUL.
+    /// An `a{ss}`; `nil` if a name or a value contains a NUL.
     static func attributes(_ attributes: [ExactText: ExactText]) -> Variant? {
         var entries: [Variant] = []
         for (name, value) in attributes {
@@ -63,12 +63,12 @@ final class Variant {
 
     var type: String { String(cString: g_variant_get_type_string(pointer)) }
 
-    /// The parts of an array, a tuple, an entry or a box.
+    /// The elements of an array, a tuple, a dictionary entry or a variant.
     var children: [Variant] {
         (0..<g_variant_n_children(pointer)).map { Variant(taking: g_variant_get_child_value(pointer, $0)) }
     }
 
-    /// Of a string or an object path.
+    /// The text of a string or an object path.
     var text: String? {
         type == "s" || type == "o" ? String(validatingCString: g_variant_get_string(pointer, nil)) : nil
     }
@@ -77,10 +77,10 @@ final class Variant {
 
     var number: UInt64? { type == "t" ? UInt64(g_variant_get_uint64(pointer)) : nil }
 
-    /// Of an `ao`.
+    /// The paths of an `ao`; empty for another type.
     var paths: [String] { type == "ao" ? children.compactMap(\.text) : [] }
 
-    /// Of an `a{ss}`; `nil` when it is none, or has text that is not UTF-8.
+    /// The contents of an `a{ss}`; `nil` for another type, or if a text is not UTF-8.
     var attributes: [ExactText: ExactText]? {
         guard type == "a{ss}" else { return nil }
         var attributes: [ExactText: ExactText] = [:]
@@ -91,7 +91,7 @@ final class Variant {
         return attributes
     }
 
-    /// The value under `key` of an `a{sv}`, out of its box.
+    /// The value for `key` in an `a{sv}`, taken out of its variant.
     subscript(_ key: String) -> Variant? {
         g_variant_lookup_value(pointer, key, nil).map { Variant(taking: $0) }
     }

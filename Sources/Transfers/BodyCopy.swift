@@ -2,21 +2,21 @@ internal import CPlatform
 internal import Glibc
 internal import WatchwordCore
 
-/// A body that is kept: of a request, for the case that it has to be sent again, or of a response that waits for an answer. In
-/// memory while it is small, then in a file that has no name any more.
+/// A copy of a request body that may have to be sent again, or of the response body of a challenge or redirect. A small copy is
+/// in memory, a larger one in an unlinked temporary file.
 ///
-/// Lost, and then of no use, when there is no more room for it. Lives on the engine's loop.
+/// A copy that exceeds a limit is lost, and cannot be read. Used on the engine's loop only.
 struct BodyCopy: ~Copyable {
     /// Why a copy was lost.
     enum Loss: Equatable {
         case tooLarge
-        /// Files of the same client, or of all clients, use the whole quota.
-        case quota(Allowance.Shortage)
-        /// The disk is full, or nearly so, or cannot be written.
+        /// The copy would exceed the quota for files of its client, or of all clients.
+        case quota(Quota.QuotaExceeded)
+        /// The file system has too little free space, or the file cannot be written.
         case noSpace
     }
 
-    /// Not where the system keeps files in memory.
+    /// The directory of the files. /tmp is not used, because it may be in memory.
     private static let folder = "/var/tmp"
 
     private var memory: [UInt8] = []
@@ -24,28 +24,28 @@ struct BodyCopy: ~Copyable {
     private(set) var count = 0
     private(set) var loss: Loss?
     private let limit: Int
-    /// The quota for what is in files, and the part of it that this copy uses.
-    private let disk: Allowance?
-    private var share: Allowance.Share?
-    /// What is larger is in a file.
+    /// The quota for files, and this copy's usage of it.
+    private let disk: Quota?
+    private var share: Quota.Share?
+    /// The largest size in memory; a larger copy is in a file.
     private let memoryBytes: Int
-    /// The quota for what is in memory, of which others have half, and the part of it that this copy uses.
-    private let memoryQuota: Allowance?
-    private var memoryShare: Allowance.Share?
+    /// The quota for memory, of which copies may use half, and this copy's usage of it.
+    private let memoryQuota: Quota?
+    private var memoryShare: Quota.Share?
 
     /// - Parameters:
-    ///   - memory: the quota for what is in memory; beyond half of it the copy is in a file. `nil` for none.
-    ///   - disk: the quota for what is in a file; `nil` for none.
+    ///   - memory: the quota for memory; beyond half of it the copy is in a file. `nil` for none.
+    ///   - disk: the quota for files; `nil` for none.
     init(
-        limit: Int = .max, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes, memory: Allowance? = nil,
-        disk: Allowance? = nil
+        limit: Int = .max, memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes, memory: Quota? = nil,
+        disk: Quota? = nil
     ) {
         self.limit = limit
         self.memoryBytes = memoryBytes
         self.disk = disk
         memoryQuota = memory
-        share = disk.map { Allowance.Share(of: $0) }
-        memoryShare = memory.map { Allowance.Share(of: $0) }
+        share = disk.map { Quota.Share(of: $0) }
+        memoryShare = memory.map { Quota.Share(of: $0) }
     }
 
     deinit { if file >= 0 { close(file) } }
@@ -54,21 +54,21 @@ struct BodyCopy: ~Copyable {
         guard loss == nil else { return }
         if file < 0 && fitsIntoMemory(bytes.count) {
             memory += bytes
-            memoryShare?.grow(by: bytes.count)
+            memoryShare?.grow(by: bytes.count)  // guard: copies-in-memory-counted
             count += bytes.count
             return
         }
         let growth = file < 0 ? count + bytes.count : bytes.count
         guard count + bytes.count <= limit else { return lose(.tooLarge) }
-        if let shortage = disk?.shortage(for: growth) { return lose(.quota(shortage)) }
+        if let shortage = disk?.shortage(for: growth) { return lose(.quota(shortage)) }  // guard: disk-quota
         guard DiskReserve.allows(growth, in: Self.folder) else { return lose(.noSpace) }
-        // What was written before a failure counts, too, until the file is closed.
+        // Charges the quota before the write, because bytes written before a failure also use space until the file is closed.
         share?.grow(by: growth)
         guard moveToFile(), write(bytes) else { return lose(.noSpace) }
         count += bytes.count
     }
 
-    /// Gives up a copy that will not have room, before any of it is written.
+    /// Marks the copy as lost if the quota for files has no room for its announced size, in bytes. Called before `append`.
     mutating func expect(_ size: Int) {
         guard loss == nil, size > memoryBytes, let shortage = disk?.shortage(for: size) else { return }
         lose(.quota(shortage))
@@ -76,7 +76,8 @@ struct BodyCopy: ~Copyable {
 
     var isLost: Bool { loss != nil }
 
-    /// The bytes from `offset` on, as many as fit. 0 when the copy does not reach that far, or cannot be read.
+    /// Reads bytes from `offset` on, as many as fit into `buffer`, and returns their number: 0 beyond the end, or if the copy
+    /// cannot be read.
     func read(from offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isLost, offset < count else { return 0 }
         let wanted = min(buffer.count, count - offset)
@@ -90,12 +91,12 @@ struct BodyCopy: ~Copyable {
     }
 
     private func fitsIntoMemory(_ added: Int) -> Bool {
-        count + added <= memoryBytes && memoryQuota?.leavesHalf(with: added) ?? true
+        count + added <= memoryBytes && memoryQuota?.hasHeadroom(with: added) ?? true  // guard: copies-in-memory
     }
 
     private mutating func lose(_ reason: Loss) {
         loss = reason
-        (share, memoryShare) = (nil, nil)
+        (share, memoryShare) = (nil, nil)  // guard: disk-quota-released
         memory = []
         if file >= 0 { close(file) }
         file = -1

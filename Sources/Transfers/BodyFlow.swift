@@ -1,41 +1,31 @@
 internal import WatchwordCore
 
-/// The body of one response on its way from libcurl to whoever takes it: in parts, or through a socket.
+/// Delivers the body of one response from libcurl to its reader: in parts, or through a socket.
 ///
-/// Holds little: when nobody takes, libcurl is told to pause, and the server has to wait. Lives on the engine's loop.
+/// Its buffer is small: if the reader is slow, libcurl pauses and the server has to wait. Used on the engine's loop only.
 final class BodyFlow {
     typealias Read = (maxBytes: Int, completion: @Sendable (Result<BodyPart, TransferFailure>) -> Void)
     typealias Follower = @Sendable (TransferPort.Delivery) -> Void
 
-    private var buffer: [UInt8] = []
-    /// What of the buffer has been taken.
-    private var taken = 0
-    /// Taken in all.
-    private var offset = 0
-    private var socket: BodySocket?
-    /// There was no room for all at the last time.
-    private var isBlocked = false
-    /// The peer has shut down its writing side, and goes on reading.
-    private var hasInputEnded = false
+    private var buffer: FlowBuffer
+    private var socket: ReaderSocket?
     private var read: Read?
     private var follower: Follower?
-    /// What libcurl has come to; `nil` while there may be more.
+    /// The result of the transfer; `nil` while more bytes may follow.
     private var source: Result<Void, TransferFailure>?
-    /// How it ended; nothing happens any more.
+    /// The result of the delivery; `nil` until it has ended.
     private(set) var outcome: TransferPort.Delivery?
-    /// libcurl was told to pause.
+    /// Whether libcurl was told to pause.
     var isPaused = false
-    /// Told whenever something has happened to it.
+    /// Called for every event of this body.
     var touched: (() -> Void)?
     private var lastProgress = ContinuousClock.now
 
-    /// - Parameter start: what has come already.
-    init(start: [UInt8]) { buffer = start }
-
-    private var waitingCount: Int { buffer.count - taken }
+    /// - Parameter start: the bytes received so far.
+    init(start: [UInt8]) { buffer = FlowBuffer(start) }
 
     private var isFull: Bool {
-        waitingCount >= (socket != nil ? EngineLimits.sentChunkBytes : EngineLimits.bodyBufferBytes)
+        buffer.count >= (socket != nil ? EngineLimits.sentChunkBytes : EngineLimits.bodyBufferBytes)
     }
 
     var mayResume: Bool { isPaused && hasRoom }
@@ -44,7 +34,7 @@ final class BodyFlow {
 
     // MARK: From libcurl
 
-    /// `false` when there is no room: libcurl has to come again with the same bytes.
+    /// Appends received bytes. Returns `false` if the buffer is full; libcurl then pauses and passes the same bytes again.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard outcome == nil else { return true }
         touched?()
@@ -52,19 +42,19 @@ final class BodyFlow {
             isPaused = true
             return false
         }
-        if waitingCount == 0 { lastProgress = .now }
-        buffer.append(contentsOf: bytes)
-        // libcurl comes with 16 KiB at most, and a call for each would cost more than all the rest.
+        if buffer.count == 0 { lastProgress = .now }
+        buffer.append(bytes)
+        // libcurl passes at most 16 KiB at a time; sending each part at once would need too many system calls.
         if socket == nil || isFull { serve() }
         return true
     }
 
-    /// Sends what was collected, unless there was no room before.
+    /// Sends the collected bytes, unless the socket cannot take more.
     func flush() {
-        if socket != nil && waitingCount > 0 && !isBlocked { serve() }
+        if socket?.isBlocked == false && buffer.count > 0 { serve() }
     }
 
-    /// No more comes.
+    /// Ends the body: no more bytes follow.
     func end(_ result: Result<Void, TransferFailure>) {
         guard source == nil else { return }
         touched?()
@@ -73,7 +63,7 @@ final class BodyFlow {
         serve()
     }
 
-    // MARK: To whoever takes it
+    // MARK: To the reader
 
     func read(_ request: Read) {
         touched?()
@@ -87,7 +77,7 @@ final class BodyFlow {
     func attach(_ socket: consuming BodySocket) {
         touched?()
         guard outcome == nil, self.socket == nil, read == nil else { return }
-        self.socket = consume socket
+        self.socket = ReaderSocket(socket)
         serve()
     }
 
@@ -98,81 +88,49 @@ final class BodyFlow {
         lastProgress = .now
     }
 
-    func giveUp(_ failure: TransferFailure) {
+    func abort(_ failure: TransferFailure) {
         touched?()
         settle(.failure(failure))
     }
 
-    /// Hands over what can be handed over.
+    /// Delivers available bytes to a waiting read or to the socket.
     private func serve() {
         guard outcome == nil else { return }
         if socket != nil { return drain() }
-        guard let read, waitingCount > 0 || source != nil else { return }
+        guard let read, buffer.count > 0 || source != nil else { return }
         self.read = nil
-        if waitingCount == 0, case .failure(let failure)? = source {
+        if buffer.count == 0, case .failure(let failure)? = source {
             read.completion(.failure(failure))
             return settle(.failure(failure))
         }
-        let count = min(read.maxBytes, waitingCount)
-        var part = BodyPart(bytes: Array(buffer[taken..<(taken + count)]), offset: offset, isAtEnd: false)
-        take(count)
-        if waitingCount == 0, case .success? = source { part.isAtEnd = true }
+        let count = min(read.maxBytes, buffer.count)
+        var part = BodyPart(bytes: buffer.next(count), offset: buffer.offset, isAtEnd: false)
+        lastProgress = .now
+        buffer.take(count, freeingBeyond: EngineLimits.bodyBufferBytes, retainsCapacity: source == nil)
+        if buffer.count == 0, case .success? = source { part.isAtEnd = true }
         read.completion(.success(part))
-        if part.isAtEnd { settle(.success(offset)) }
+        if part.isAtEnd { settle(.success(buffer.offset)) }
     }
 
     private func drain() {
-        if waitingCount > 0 {
-            let sent = buffer.withUnsafeBytes { send(UnsafeRawBufferPointer(rebasing: $0[taken...])) }
-            guard let sent else { return settle(.failure(.readerGone)) }
-            isBlocked = sent < waitingCount
-            taken += sent
-            compact(beyond: EngineLimits.sentChunkBytes)
+        if buffer.count > 0 {
+            guard let sent = buffer.withUnsafeBytes({ socket?.send($0) ?? nil }) else {
+                return settle(.failure(.readerGone))
+            }
+            if sent > 0 { lastProgress = .now }
+            buffer.take(sent, freeingBeyond: EngineLimits.sentChunkBytes, retainsCapacity: source == nil)
         }
-        guard waitingCount == 0, outcome == nil, let source else { return }
-        settle(source.map { offset })
-    }
-
-    /// How many bytes have gone out; `nil` when nobody is there.
-    private func send(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        switch socket?.send(bytes) {
-        case .bytes(let count)?:
-            if count > 0 { lastProgress = .now }
-            offset += count
-            return count
-        case .peerGone?, nil:
-            return nil
-        }
-    }
-
-    private func take(_ count: Int) {
-        taken += count
-        offset += count
-        lastProgress = .now
-        compact(beyond: EngineLimits.bodyBufferBytes)
-    }
-
-    /// Gives back what has been taken: a reader that never catches up must not let it grow.
-    private func compact(beyond limit: Int) {
-        if taken == buffer.count {
-            empty()
-        } else if taken >= limit {
-            buffer.removeFirst(taken)
-            taken = 0
-        }
-    }
-
-    private func empty() {
-        taken = 0
-        buffer.removeAll(keepingCapacity: source == nil)
+        guard buffer.count == 0, outcome == nil, let source else { return }
+        settle(source.map { buffer.offset })
     }
 
     private func settle(_ result: TransferPort.Delivery) {
         guard outcome == nil else { return }
         outcome = result
-        // Closed before anybody is told: whoever is told finds the end of the stream.
+        // The socket is closed before the completions run, so that a client that is notified of the end also finds the end of
+        // the stream.
         socket = nil
-        (buffer, taken) = ([], 0)
+        buffer.drop()
         if let read, case .failure(let failure) = result { read.completion(.failure(failure)) }
         read = nil
         follower?(result)
@@ -181,39 +139,23 @@ final class BodyFlow {
 
     // MARK: Waiting
 
-    /// The socket to be watched, for room to write or for a peer that goes away: with that comes the end of its input.
+    /// The socket to watch, for room to send, and for input: it becomes readable when the peer closes it.
     var watched: (descriptor: Int32, forRoom: Bool, forInput: Bool)? {
         guard outcome == nil, let descriptor = socket?.descriptor else { return nil }
-        return (descriptor, waitingCount > 0, !hasInputEnded)
+        return (descriptor, buffer.count > 0, socket?.hasInputEnded == false)
     }
 
-    /// The socket can be written to, or something else has happened to it.
+    /// Called when the socket is writable or has another event.
     func act() {
         touched?()
-        if socket?.isPeerGone == true { return settle(.failure(.readerGone)) }
-        if !hasInputEnded {
-            switch socket?.input {
-            case .bytes: return settle(.failure(.readerWrites))
-            case .end: hasInputEnded = true
-            case .nothing, nil: break
-            }
-        }
+        if let problem = socket?.problem() ?? nil { return settle(.failure(problem)) }
         serve()
     }
 
-    /// When it is given up, should nobody take what is there; `nil` while the server has the turn, or it is not yet decided
-    /// who may take it.
+    /// The time at which the delivery fails if the reader takes nothing; `nil` during a read, while waiting for the server, and
+    /// before `follow`.
     var deadline: ContinuousClock.Instant? {
-        guard outcome == nil, follower != nil, waitingCount > 0 || source != nil, read == nil else { return nil }
+        guard outcome == nil, follower != nil, buffer.count > 0 || source != nil, read == nil else { return nil }
         return lastProgress + .seconds(EngineLimits.readerIdleSeconds)
     }
-}
-
-extension TransferFailure {
-    fileprivate static let bodyTaken = TransferFailure(.internalError, "Somebody else reads this body, or has read it.")
-    static let readerGone = TransferFailure(.cancelled, "Whoever read the body has gone.")
-    static let readerWrites = TransferFailure(
-        .cancelled, "Whoever read the body has sent something, which is not for this.")
-    static let readerIdle = TransferFailure(
-        .timedOut, "Nobody has read the body for \(EngineLimits.readerIdleSeconds) seconds.")
 }

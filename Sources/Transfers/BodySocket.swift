@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// The end of a connected socket over which a body comes or goes without any framing. No call on it waits.
+/// One end of a connected socket that carries a body without framing. No call on it blocks.
 struct BodySocket: ~Copyable {
     let descriptor: Int32
 
     enum Sent: Equatable {
         case bytes(Int)
-        /// Nobody will read any more.
+        /// The peer no longer reads.
         case peerGone
     }
 
@@ -16,12 +16,12 @@ struct BodySocket: ~Copyable {
 
     private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
-    /// - Parameter descriptor: owned from now on.
+    /// Takes ownership of `descriptor`.
     init(owning descriptor: Int32) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }
 
-    /// Sends what there is room for.
+    /// Sends as many bytes as the socket accepts.
     func send(_ bytes: UnsafeRawBufferPointer) -> Sent {
         var sent = 0
         while sent < bytes.count {
@@ -41,7 +41,7 @@ struct BodySocket: ~Copyable {
         case end
     }
 
-    /// Takes what has come, as much as fits.
+    /// Receives the available bytes that fit into `buffer`.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
         while true {
             let count = recv(descriptor, buffer.baseAddress, buffer.count, Self.flags)
@@ -51,7 +51,7 @@ struct BodySocket: ~Copyable {
         }
     }
 
-    /// What the peer, which only reads, has to say.
+    /// The input from a peer that should only read. Reads at most one byte of it.
     var input: Input {
         var byte: UInt8 = 0
         switch recv(descriptor, &byte, 1, Self.flags) {
@@ -61,7 +61,7 @@ struct BodySocket: ~Copyable {
         }
     }
 
-    /// The peer has closed its end, and not only its writing side.
+    /// Whether the peer has closed the connection, and not only shut down its writing side.
     var isPeerGone: Bool {
         var entry = pollfd(fd: descriptor, events: 0, revents: 0)
         return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLHUP | POLLERR) != 0

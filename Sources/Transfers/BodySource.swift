@@ -1,43 +1,44 @@
 internal import WatchwordCore
 
-/// The body of a request that comes through a socket, on its way to libcurl; and a copy of it, should it have to be sent again.
+/// A request's body that the client sends through a socket, with a copy in case it has to be sent again.
 ///
-/// Used by one transfer after the other. Lives on the engine's loop.
+/// Used by one transfer at a time, on the engine's loop only.
 final class BodySource {
     enum Part: Equatable {
         case bytes(Int)
-        /// Nothing has come yet.
+        /// No bytes are available yet.
         case wait
         case end
-        /// It ended before it was whole, or the copy cannot be read.
+        /// The body ended early, or the copy cannot be read.
         case broken
     }
 
-    /// `nil` when nobody knows.
+    /// The announced size in bytes; `nil` if unknown.
     let size: Int?
-    private let keepsCopy: Bool
+    private let storesCopy: Bool
     private var copy: BodyCopy
     private var socket: BodySocket?
     private var hasEnded = false
-    /// Whoever wrote it has gone, and has not said that this was all.
+    /// Whether the writer closed its socket, instead of only shutting down its writing side to mark the end.
     private var isCutOff = false
-    /// What has come through the socket.
+    /// The number of bytes received from the socket.
     private var received = 0
-    /// What this transfer has got.
+    /// The number of bytes that the current transfer has read.
     private var offset = 0
-    /// libcurl was told to wait.
+    /// Whether libcurl was told to pause.
     var isPaused = false
     private var lastProgress = ContinuousClock.now
 
     /// - Parameters:
-    ///   - memory: the quota for a copy in memory, and `disk` for one in a file; `nil` for none.
-    ///   - memoryBytes: a larger copy is in a file.
+    ///   - memory: the quota for a copy in memory; `nil` for none.
+    ///   - disk: the quota for a copy in a file; `nil` for none.
+    ///   - memoryBytes: the largest copy in memory; a larger one is in a file.
     init(
-        size: Int?, keepsCopy: Bool, memory: Allowance? = nil, disk: Allowance? = nil,
+        size: Int?, storesCopy: Bool, memory: Quota? = nil, disk: Quota? = nil,
         memoryBytes: Int = EngineLimits.bodyCopyMemoryBytes
     ) {
         self.size = size
-        self.keepsCopy = keepsCopy
+        self.storesCopy = storesCopy
         copy = BodyCopy(memoryBytes: memoryBytes, memory: memory, disk: disk)
         if let size { copy.expect(size) }
     }
@@ -47,7 +48,7 @@ final class BodySource {
         if self.socket == nil && !hasEnded { self.socket = consume socket }
     }
 
-    /// The next transfer begins at the start. `false` when what was sent before is gone.
+    /// Makes the next transfer start at the beginning. Returns `false` if the bytes that were sent were not copied.
     func rewind() -> Bool {
         isPaused = false
         guard state != .spent else { return false }
@@ -55,13 +56,14 @@ final class BodySource {
         return true
     }
 
-    /// Whether it can be sent once more.
+    /// Whether the body can be sent again.
     var state: RequestBodyState {
         if received == 0 { return .untouched }
-        return keepsCopy && !copy.isLost && copy.count == received ? .copied : .spent
+        return storesCopy && !copy.isLost && copy.count == received ? .copied : .spent
     }
 
-    /// Never more than was announced: what follows on the connection would be taken for another request.
+    /// Reads the next bytes of the body. Never returns more than the announced size: further bytes on the connection would be
+    /// taken for another request.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Part {
         lastProgress = .now
         isPaused = false
@@ -77,7 +79,7 @@ final class BodySource {
         }
         switch result {
         case .bytes(let count):
-            if keepsCopy { copy.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+            if storesCopy { copy.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
             received += count
             offset += count
             return .bytes(count)
@@ -100,18 +102,18 @@ final class BodySource {
 
     // MARK: Waiting
 
-    /// The socket to be watched.
+    /// The socket to watch while paused.
     var watched: Int32? { isPaused ? socket?.descriptor : nil }
 
-    /// When it is given up, should nothing come.
+    /// The time at which the transfer fails if no bytes are received; `nil` unless paused.
     var deadline: ContinuousClock.Instant? {
         isPaused ? lastProgress + .seconds(EngineLimits.readerIdleSeconds) : nil
     }
 
-    /// What is wrong with a body that is broken.
+    /// The error message for a body that ended with `.broken`.
     var problem: String {
-        if isCutOff && size == nil { return "Whoever wrote the request's body has gone before its end." }
-        guard let size, received < size else { return "What was kept of the request's body cannot be read." }
-        return "The request's body ended after \(received) of \(size) bytes."
+        if isCutOff && size == nil { return "the writer of the request's body closed its connection before the end" }
+        guard let size, received < size else { return "cannot read the stored copy of the request's body" }
+        return "the request's body ended after \(received) of \(size) bytes"
     }
 }

@@ -1,16 +1,15 @@
 internal import WatchwordCore
 
-/// The body of a response of which nobody knows yet what becomes: it asks for a log-in, or leads elsewhere. Lives on the engine's
-/// thread.
+/// The complete body of a challenge or a redirect, which may become the result of the fetch. Used on the engine's loop only.
 final class BodyStore {
     private static let block = 64 << 10
 
     private var copy: BodyCopy
     private var fed = 0
 
-    /// - Parameter inMemory: as long as it is small.
-    /// - Parameter disk: the quota for what is in a file; `nil` for none.
-    init(start: [UInt8], inMemory: Bool, disk: Allowance? = nil) {
+    /// - Parameter inMemory: whether a small body stays in memory.
+    /// - Parameter disk: the quota for bytes in a file; `nil` for none.
+    init(start: [UInt8], inMemory: Bool, disk: Quota? = nil) {
         copy = BodyCopy(
             limit: EngineLimits.wholeBodyBytes, memoryBytes: inMemory ? EngineLimits.bodyCopyMemoryBytes : 0, disk: disk
         )
@@ -19,18 +18,18 @@ final class BodyStore {
 
     var count: Int { copy.count }
 
-    /// The quota that has no room for the body.
-    var shortage: Allowance.Shortage? {
+    /// The quota that was exceeded; `nil` if none was.
+    var shortage: Quota.QuotaExceeded? {
         if case .quota(let shortage)? = copy.loss { shortage } else { nil }
     }
 
-    /// `false` when it is too large, or there is no room for it.
+    /// Appends bytes. Returns `false` if the body is too large or does not fit into the available space.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         copy.append(bytes)
         return !copy.isLost
     }
 
-    /// Gives what there is room for. `false` when that was all, or nobody wants more.
+    /// Fills `flow` up to its limit. Returns `false` after the last byte, or if the flow has ended.
     func feed(_ flow: BodyFlow) -> Bool {
         while flow.hasRoom {
             var count = 0
@@ -39,7 +38,7 @@ final class BodyStore {
                 initialized = count
             }
             guard count > 0 else {
-                flow.end(fed == copy.count ? .success(()) : .failure(.unreadable))
+                flow.end(fed == copy.count ? .success(()) : .failure(.bodyUnreadable))
                 return false
             }
             fed += count
@@ -47,8 +46,4 @@ final class BodyStore {
         }
         return flow.outcome == nil
     }
-}
-
-extension TransferFailure {
-    fileprivate static let unreadable = TransferFailure(.internalError, "What was kept of the body cannot be read.")
 }

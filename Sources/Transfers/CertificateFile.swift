@@ -2,31 +2,32 @@ internal import Glibc
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The bytes of a certificate or key, and how far the file is exposed that they were read from.
+/// The bytes of a certificate or key, and whether their file is exposed to other users.
 struct CertificateFile {
     let bytes: Secret
     private let exposure: KeyFileExposure?
 
-    /// Reads a file on the calling thread.
+    /// Reads a file, blocking the calling thread.
     /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable`.
     init(_ material: ClientCertificate.Material) throws(TransferFailure) {
         switch material {
         case .bytes(let bytes): (self.bytes, exposure) = (bytes, nil)
         case .file(let path): (bytes, exposure) = try Self.read(path)
-        case .token: throw LoadedCertificate.failure("A token holds no file.", .clientCertificateUnreadable)
+        case .token: throw LoadedCertificate.failure("a token has no certificate file", .clientCertificateUnreadable)
         }
     }
 
-    /// To be called when a key was found in it.
-    /// - Throws: `TransferFailure` with cause `clientKeyExposed` when others can get at the file.
+    /// Checks the permissions of a file that contains a key.
+    /// - Throws: `TransferFailure` with cause `clientKeyExposed` if other users can read or change the file.
     func requirePrivate() throws(TransferFailure) {
         if let exposure { throw LoadedCertificate.failure(exposure.text, .clientKeyExposed) }
     }
 
-    /// Only regular files of a sensible size: a pipe would hold up the engine.
+    /// Reads only regular files up to `EngineLimits.certificateFileBytes`: a pipe would block the thread.
     private static func read(_ path: String) throws(TransferFailure) -> (Secret, KeyFileExposure?) {
         let unreadable = LoadedCertificate.failure(
-            "The file \(path.shortened) cannot be read, or is too large.", .clientCertificateUnreadable)
+            "cannot read \(path.shortened): not a regular file, not readable, or larger than "
+                + "\(EngineLimits.certificateFileBytes) bytes", .clientCertificateUnreadable)
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard file >= 0 else { throw unreadable }
         defer { close(file) }

@@ -2,7 +2,7 @@ internal import CCurl
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Decides for one transfer to which addresses libcurl may connect, and over which connections from before it may send.
+/// Decides to which addresses libcurl may connect for one transfer, and over which existing connections it may send.
 struct ConnectionGate {
     private let rules: AddressRules
     private var hasAdmitted = false
@@ -10,17 +10,19 @@ struct ConnectionGate {
 
     init(_ rules: AddressRules) { self.rules = rules }
 
-    /// Whether anything is checked.
+    /// Whether every address is allowed.
     var isOpen: Bool { rules.isEmpty }
 
-    /// - Parameter address: `nil` for one that is neither IPv4 nor IPv6, or not known.
+    /// Records a connection to `address`, and returns whether it is allowed.
+    /// - Parameter address: `nil` if the address is unknown, or neither IPv4 nor IPv6. It is then denied if there are any
+    ///   rules.
     mutating func admit(_ address: NetworkAddress?, port: Int) -> Bool {
         let isDenied = address.map { rules.denies($0, port: port) } ?? !rules.isEmpty
         if isDenied { denied = (address.map { "\($0)" } ?? "an unknown address", port) } else { hasAdmitted = true }
         return !isDenied
     }
 
-    /// Why the transfer has failed; `nil` where some address was admitted, and the failure is another.
+    /// The failure of a transfer whose addresses were all denied; `nil` if none was denied or any was allowed.
     func failure(for request: TransferRequest) -> TransferFailure? {
         guard let denied, !hasAdmitted else { return nil }
         let name = request.proxy?.host ?? request.url.origin.host.string

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The space that temporary files leave free on their file system, for everybody else.
+/// The space that temporary files leave free on their file system for other programs.
 enum DiskReserve {
-    /// Whether a file in `folder` may grow by `count` bytes. `false` when the file system cannot be asked.
+    /// Whether a file in `folder` may grow by `count` bytes. `false` if statvfs(3) fails.
     static func allows(_ count: Int, in folder: String) -> Bool {
         var facts = statvfs()
         guard statvfs(folder, &facts) == 0 else { return false }
@@ -12,9 +12,9 @@ enum DiskReserve {
             size: Int(clamping: facts.f_blocks).scaled(by: unit))
     }
 
-    /// The same, for a file system of `size` bytes of which `free` are free.
+    /// Whether a file may grow by `count` bytes, on a file system of `size` bytes of which `free` are free.
     static func allows(_ count: Int, free: Int, size: Int) -> Bool {
-        free - count >= min(size / EngineLimits.diskReserveShare, EngineLimits.diskReserveBytes)
+        free - count >= min(size / EngineLimits.diskReserveShare, EngineLimits.diskReserveBytes)  // guard: disk-reserve
     }
 }
 

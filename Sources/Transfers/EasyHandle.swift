@@ -2,7 +2,7 @@ internal import CCurl
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A libcurl easy handle: one exchange, never used for a second one. Whoever made it closes it.
+/// A libcurl easy handle, used for one transfer only. The caller closes it.
 struct EasyHandle {
     let pointer: UnsafeMutableRawPointer
 
@@ -10,11 +10,11 @@ struct EasyHandle {
 
     static func make() throws(TransferFailure) -> EasyHandle { try EasyHandle(curl_easy_init()) }
 
-    /// A handle of its own with the same options; of the transfers of this one it knows nothing.
+    /// Returns a new handle with the same options, and without the state of any transfer.
     func duplicate() throws(TransferFailure) -> EasyHandle { try EasyHandle(curl_easy_duphandle(pointer)) }
 
     private init(_ made: UnsafeMutableRawPointer?) throws(TransferFailure) {
-        guard let made else { throw TransferFailure(.outOfMemory, "No memory for a transfer.") }
+        guard let made else { throw TransferFailure(.outOfMemory, "out of memory for a transfer") }
         pointer = made
     }
 
@@ -30,7 +30,7 @@ struct EasyHandle {
 
     func set(_ option: CURLoption, _ value: Bool) throws(TransferFailure) { try set(option, value ? 1 : 0) }
 
-    /// libcurl copies the text. `nil` takes the option's default away.
+    /// libcurl copies the text. `nil` clears the option, including its default.
     func set(_ option: CURLoption, _ value: String?) throws(TransferFailure) {
         try check(watchword_curl_easy_set_string(pointer, option, value), option)
     }
@@ -56,7 +56,7 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_data_function(pointer, option, value), option)
     }
 
-    /// `function` is lent the OpenSSL context of every new connection, before the handshake.
+    /// libcurl calls `function` with the OpenSSL context of every new connection, before the handshake.
     func set(context function: curl_ssl_ctx_callback) throws(TransferFailure) {
         try check(watchword_curl_easy_set_context_function(pointer, function), CURLOPT_SSL_CTX_FUNCTION)
     }
@@ -71,7 +71,7 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_seek_function(pointer, function, user), CURLOPT_SEEKFUNCTION)
     }
 
-    /// The body is asked for, with the read function.
+    /// Makes libcurl get the request's body from the read callback.
     func setStreamedBody(size: Int?) throws(TransferFailure) {
         try set(CURLOPT_UPLOAD, true)
         try set(CURLOPT_INFILESIZE_LARGE, offset: size ?? -1)
@@ -83,7 +83,7 @@ struct EasyHandle {
         try check(
             watchword_curl_easy_set_offset(pointer, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count)),
             CURLOPT_POSTFIELDSIZE_LARGE)
-        // libcurl takes a null pointer for "no body at all".
+        // libcurl interprets a null pointer as no body.
         let code = (bytes.isEmpty ? [0] : bytes).withUnsafeBytes { bytes in
             watchword_curl_easy_set_pointer(
                 pointer, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
@@ -91,7 +91,7 @@ struct EasyHandle {
         try check(code, CURLOPT_COPYPOSTFIELDS)
     }
 
-    /// `function` is asked before every request. `user` must live as long as the handle.
+    /// libcurl calls `function` before every request. `user` must live as long as the handle.
     func set(request function: curl_prereq_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
         try check(watchword_curl_easy_set_request_function(pointer, function, user), CURLOPT_PREREQFUNCTION)
     }
@@ -101,7 +101,7 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_socket_function(pointer, function), CURLOPT_OPENSOCKETFUNCTION)
     }
 
-    /// Goes on after a callback has said that it has no room, or nothing to send. That callback may be called meanwhile.
+    /// Resumes a transfer that a callback paused. The callback may be called before this returns.
     func resume() -> CURLcode { curl_easy_pause(pointer, CURLPAUSE_CONT) }
 
     func number(_ info: CURLINFO) -> Int {
@@ -109,13 +109,13 @@ struct EasyHandle {
         return watchword_curl_easy_get_long(pointer, info, &value) == CURLE_OK ? value : 0
     }
 
-    /// In bytes; 0 where libcurl does not say.
+    /// A value in bytes; 0 if libcurl does not know it.
     func offset(_ info: CURLINFO) -> Int {
         var value: curl_off_t = 0
         return watchword_curl_easy_get_offset(pointer, info, &value) == CURLE_OK ? Int(value) : 0
     }
 
-    /// What was set as `CURLOPT_PRIVATE`.
+    /// The value of `CURLOPT_PRIVATE`.
     var owner: UnsafeMutableRawPointer? {
         var value: UnsafeMutableRawPointer?
         return watchword_curl_easy_get_pointer(pointer, CURLINFO_PRIVATE, &value) == CURLE_OK ? value : nil
@@ -125,14 +125,14 @@ struct EasyHandle {
         guard code == CURLE_OK else {
             throw TransferFailure(
                 code == CURLE_OUT_OF_MEMORY ? .outOfMemory : .internalError,
-                "libcurl refuses its option \(option.rawValue): \(TransferLibrary.description(of: code)).")
+                "libcurl rejects option \(option.rawValue): \(TransferLibrary.description(of: code))")
         }
     }
 }
 
 extension Secret {
-    /// Lends a copy that ends with a zero byte, and is wiped.
-    /// - Throws: `TransferFailure` of kind `internalError` when a zero byte would cut it short.
+    /// Calls `body` with a copy that ends with a NUL byte, and wipes the copy.
+    /// - Throws: `TransferFailure` of kind `internalError` if the secret contains a NUL byte.
     func withTerminatedBytes<Value>(
         after prefix: String = "", _ body: (UnsafePointer<CChar>) throws(TransferFailure) -> Value
     ) throws(TransferFailure) -> Value {
@@ -146,7 +146,7 @@ extension Secret {
         }
         return try copy.withUnsafeBytes { bytes throws(TransferFailure) in
             guard let base = bytes.baseAddress, !bytes.dropLast().contains(0) else {
-                throw TransferFailure(.internalError, "A secret holds a zero byte.")
+                throw TransferFailure(.internalError, "NUL byte in a secret")
             }
             return try body(base.assumingMemoryBound(to: CChar.self))
         }

@@ -2,61 +2,61 @@ internal import Glibc
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The bounds of an engine. Sizes are in bytes, times in seconds unless their name says otherwise.
+/// The limits of an engine. Sizes are in bytes, times in seconds unless their name says otherwise.
 enum EngineLimits {
-    /// The header section of a response, as curl's own tool allows.
+    /// The header section of a response. Later versions of libcurl enforce the same limit.
     static let headerBytes = 300 << 10
-    /// The body of a proxy's refusal to connect; the connection ends there. libcurl reads it byte by byte, to its end, and lets
-    /// everybody wait meanwhile.
+    /// The body of a proxy's refusal of CONNECT; a transfer with a larger one is aborted. libcurl reads such a body byte by
+    /// byte to its end, and blocks the other transfers meanwhile.
     static let refusedTunnelBodyBytes = 64 << 10
-    /// Until the connection stands, TLS included.
+    /// The time to connect, including the TLS handshake.
     static let connectMilliseconds = 30_000
-    /// Connections to one host at once; further transfers wait for one of them.
+    /// Concurrent connections to one host; further transfers wait for one of them.
     static let connectionsPerHost = 64
-    /// Connections to all hosts at once, by what the process may open; further transfers wait for one of them.
+    /// Concurrent connections to all hosts, derived from RLIMIT_NOFILE; further transfers wait for one of them.
     static var connections: Int {
         var limit = rlimit()
         let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
         return Limits.serverConnections(descriptors: isKnown ? Int(clamping: limit.rlim_cur) : 1024)
     }
-    /// Connections that are kept when idle.
-    static let keptConnections = 128
-    /// A connection is not used any more when it is this old, so that a changed address is noticed.
+    /// Idle connections in the cache.
+    static let cachedConnections = 128
+    /// The age after which a connection is not used again, so that a changed address takes effect.
     static let connectionLifetime = 3600
-    /// The connections of an identity that nobody uses are closed after this time.
+    /// The time after which idle connections of an identity are closed.
     static let identityIdleSeconds = 300
-    /// The same where libcurl keeps a password together with the connection.
+    /// The same time for connections with which libcurl stores a password.
     static let loginIdleSeconds = 15
-    /// Of a chain that is shown, and of the issuers that a server accepts: more are left out.
+    /// The maximum number of certificates of a chain, and of issuers accepted by a server, that are reported.
     static let shownCertificates = 20
     static let shownIssuers = 256
-    /// A file with a client certificate or its key.
+    /// The largest file with a client certificate or its key.
     static let certificateFileBytes = 1 << 20
-    /// The rounds by which the keys of such a file are derived from its passphrase, together: a few seconds. OpenSSL's own files
-    /// have 2048 for each key, careful ones a million.
+    /// The total number of rounds to derive the keys of such a file from its passphrase, which takes a few seconds. OpenSSL
+    /// writes files with 2048 rounds for each key; other tools use up to a million.
     static let derivationRounds: UInt64 = 5_000_000
-    /// Identities whose files, tokens or tickets are waited for at once; each has a thread that may hang.
+    /// Identities with a preparation (file, token, ticket) in progress; each has a thread that may hang.
     static let preparations = 64
-    /// A body that is handed over complete, because it belongs to a response that asks for a log-in or leads elsewhere.
-    /// Beyond `bodyBufferBytes` it is in a file.
+    /// The largest body that is delivered complete, which the body of a challenge or a redirect always is.
     static let wholeBodyBytes = 64 << 20
-    /// What is kept of a body that nobody takes; then the server has to wait.
+    /// The buffered part of a body that its reader has not taken; at this size the transfer pauses.
     static let bodyBufferBytes = 1 << 20
-    /// The copy of a request's body that may have to be sent again, in memory; the rest is in a file, within the client's quota.
+    /// The largest copy of a body in memory. A larger copy is in a file, within the client's quota.
     static let bodyCopyMemoryBytes = 1 << 20
-    /// Left free by temporary files: one part in so many of the file system, but no more than so many bytes.
+    /// The space that temporary files leave free: 1/`diskReserveShare` of the file system, at most `diskReserveBytes`.
     static let diskReserveShare = 50
     static let diskReserveBytes = 256 << 20
     static let announcedBodyBytes = TransferRequest.announcedBodyBytes
-    /// How long a body waits for whoever reads it, or writes it.
+    /// The time that a body waits for its reader or its writer.
     static let readerIdleSeconds = 60
-    /// What libcurl reads at once, of a body that is handed over on its way.
+    /// libcurl's buffer for a body that is streamed, in either direction.
     static let streamedChunkBytes = 256 << 10
-    /// What is collected of such a body before it is sent on; half of what a Unix socket takes by default.
+    /// The bytes of a streamed body that are collected before they are sent to the reader; about half of a Unix socket's
+    /// default buffer.
     static let sentChunkBytes = 96 << 10
-    /// The same of a body that is decompressed: libcurl undoes all of it at once, and keeps a thousand times as much if it has to
-    /// wait.
+    /// libcurl's buffer for a body that is decompressed: libcurl decodes all of it at once, and buffers a thousand times as
+    /// much if the transfer pauses.
     static let compressedChunkBytes = 2 << 10
-    /// A server that sends nothing of such a body for so long is given up.
+    /// The time without any byte of a streamed body after which the transfer fails.
     static let stallSeconds = 300
 }

@@ -3,8 +3,8 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 extension TransferFailure {
-    /// libcurl's hundred codes, in the few words that make a difference to somebody.
-    /// - Parameter limit: the time that a transfer had which ran out of it.
+    /// Maps libcurl's result codes to the few kinds that clients distinguish.
+    /// - Parameter limit: the timeout that the transfer had.
     init(_ code: CURLcode, for request: TransferRequest, limit: Duration, errorText: String) {
         let kind: Kind =
             switch code {
@@ -44,17 +44,17 @@ extension TransferFailure.Kind {
     fileprivate func sentence(_ request: TransferRequest, _ limit: Duration) -> String {
         let origin = request.url.origin
         return switch self {
-        case .nameNotResolved: "The name \(origin.host) was not found. Check its spelling, and the network."
-        case .cannotConnect: "Nothing answers at \(origin.host), port \(origin.port). Check that the server runs."
-        case .timedOut: "\(origin.text) did not answer within \(limit.wholeMilliseconds) ms."
-        case .serverNotTrusted: "The certificate of \(origin.host), port \(origin.port), is not trusted."
-        case .tlsFailed: "No protected connection to \(origin.host), port \(origin.port), could be made."
-        case .connectionLost: "The connection to \(origin.host), port \(origin.port), ended too early."
-        case .malformedResponse: "\(origin.text) sent something that is not HTTP."
-        case .headersTooLarge: "The header of the response of \(origin.text) is too large."
-        case .requestBodyGone: "\(origin.text) has to be sent the request again, and its body is gone."
+        case .nameNotResolved: "cannot resolve host \(origin.host); check the spelling and the network"
+        case .cannotConnect: "cannot connect to \(origin.host), port \(origin.port); check that the server runs"
+        case .timedOut: "the transfer from \(origin.text) timed out after \(limit.wholeMilliseconds) ms"
+        case .serverNotTrusted: "the certificate of \(origin.host), port \(origin.port), is not trusted"
+        case .tlsFailed: "TLS handshake with \(origin.host), port \(origin.port), failed"
+        case .connectionLost: "lost the connection to \(origin.host), port \(origin.port)"
+        case .malformedResponse: "malformed response from \(origin.text)"
+        case .headersTooLarge: "the header of the response from \(origin.text) is too large"
+        case .requestBodyGone: "cannot send the request to \(origin.text) again: its body was not copied"
         case .bodyTooLarge, .requestBodyIncomplete, .cancelled, .quotaExceeded, .outOfMemory, .internalError:
-            "The transfer from \(origin.text) failed."
+            "the transfer from \(origin.text) failed"
         }
     }
 }

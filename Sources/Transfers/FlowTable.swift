@@ -1,8 +1,8 @@
 internal import EventLoop
 internal import WatchwordCore
 
-/// The bodies of an engine that are on their way. Those with which something has happened are looked at at the end of the turn.
-/// Lives on the engine's loop.
+/// The bodies that an engine is delivering. Bodies with new events are served at the end of the loop's turn. Used on the
+/// engine's loop only.
 final class FlowTable: TurnEndHandler {
     private let loop: EventLoop
     weak var engine: TransferEngine?
@@ -14,7 +14,7 @@ final class FlowTable: TurnEndHandler {
 
     subscript(id: TransferID) -> BodyFlow? { slots[id]?.flow }
 
-    /// - Parameter store: where the bytes come from of one with which libcurl has done.
+    /// - Parameter store: the source of the bytes, if libcurl has finished the transfer.
     func add(_ flow: BodyFlow, from store: BodyStore? = nil, _ id: TransferID) {
         let slot = FlowSlot(id, flow, store, on: loop)
         slots[id] = slot
@@ -22,8 +22,8 @@ final class FlowTable: TurnEndHandler {
         touch(slot)
     }
 
-    func giveUpAll(_ failure: TransferFailure) {
-        for slot in slots.values { slot.flow.giveUp(failure) }
+    func abortAll(_ failure: TransferFailure) {
+        for slot in slots.values { slot.flow.abort(failure) }
         turnEnds()
     }
 
@@ -36,7 +36,7 @@ final class FlowTable: TurnEndHandler {
         loop.atEndOfTurn(self)
     }
 
-    /// Sends what was collected, lets those go on for whom there is room again, and ends what nobody reads.
+    /// Sends buffered bytes, resumes transfers whose buffers have room again, and removes finished bodies.
     func turnEnds() {
         isPlanned = false
         let slots = touched
@@ -51,7 +51,7 @@ final class FlowTable: TurnEndHandler {
         slot.feed()
         let flow = slot.flow
         flow.flush()
-        if flow.mayResume, let transfer = engine?.transfers[slot.id] {
+        if flow.mayResume, let transfer = engine?.running[slot.id] {
             flow.isPaused = false
             engine?.resume(transfer)
         }
@@ -62,7 +62,7 @@ final class FlowTable: TurnEndHandler {
     }
 }
 
-/// One body on its way, and what the loop watches for it.
+/// One body in delivery, with the descriptor and the timer that the loop watches for it.
 final class FlowSlot: ReadinessHandler {
     let id: TransferID
     let flow: BodyFlow
@@ -76,7 +76,7 @@ final class FlowSlot: ReadinessHandler {
         (self.id, self.flow, self.store, self.loop) = (id, flow, store, loop)
     }
 
-    /// Fills up what is fed from what was kept.
+    /// Fills the flow from its store, if it has one.
     func feed() {
         if let store, !store.feed(flow) { self.store = nil }
     }
@@ -94,11 +94,11 @@ final class FlowSlot: ReadinessHandler {
 
     private func expire() {
         guard let deadline = flow.deadline else { return }
-        if deadline <= loop.now { flow.giveUp(.readerIdle) } else { timer.set(deadline) }
+        if deadline <= loop.now { flow.abort(.readerIdle) } else { timer.set(deadline) }
     }
 
     func close() {
-        // The body may have closed it.
+        // The body may already have closed the descriptor.
         if let watched { loop.forget(watched, of: self) }
         watched = nil
         timer.cancel()

@@ -1,18 +1,17 @@
+internal import CKeyDerivation
 internal import COpenSSL
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A client certificate with its key, as OpenSSL wants them. Contexts that use it hold on to its parts by themselves.
-///
-/// `@unchecked Sendable`: nothing changes after `init`, and OpenSSL counts references atomically.
-final class LoadedCertificate: @unchecked Sendable {
+/// A client certificate with its key, as OpenSSL objects. A context that uses it holds references of its own.
+final class LoadedCertificate {
     private var certificate: OpaquePointer?
     private var key: OpaquePointer?
-    /// The issuers, in order.
+    /// The issuers, in the order of the chain.
     private var chain: OpaquePointer?
     private(set) var content = CertificateContent(sha256: [])
 
-    /// Reads files on the calling thread.
+    /// Blocks the calling thread while it reads files or asks a token.
     /// - Parameter tokenModule: the PKCS#11 module; `nil` for that of p11-kit.
     /// - Throws: `TransferFailure` of kind `tlsFailed` with the cause.
     init(_ given: ClientCertificate, tokenModule: String? = nil) throws(TransferFailure) {
@@ -25,10 +24,11 @@ final class LoadedCertificate: @unchecked Sendable {
             file = try readCertificate(given)
         }
         content = try contentNow()
+        // guard: certificate-content-expected
         if let expected = given.expectedContent, expected != content { throw Self.changed }
         if key == nil { try readKey(given, file, tokenModule) }
         if X509_check_private_key(certificate, key) != 1 {
-            throw Self.failure("The private key does not belong to the client certificate.", .clientKeyMismatch)
+            throw Self.failure("the private key does not belong to the client certificate", .clientKeyMismatch)
         }
     }
 
@@ -48,7 +48,7 @@ final class LoadedCertificate: @unchecked Sendable {
         }
         let hashes = ([certificate] + (issuers ?? [])).map { $0.map(CertificateFacts.fingerprint(of:)) ?? [] }
         guard hashes.allSatisfy({ !$0.isEmpty }) else {
-            throw TransferFailure(.outOfMemory, "No memory for a client certificate.")
+            throw TransferFailure(.outOfMemory, "out of memory for a client certificate")
         }
         return CertificateContent(sha256: Array(hashes.joined()))
     }
@@ -59,22 +59,22 @@ final class LoadedCertificate: @unchecked Sendable {
         let noPassphrase = Passphrase(nil)
         certificate = noPassphrase.lend { PEM_read_bio_X509(input, nil, $0, $1) }
         guard certificate != nil, let chain = OPENSSL_sk_new_null() else {
-            throw Self.failure("The client certificate cannot be read.", .clientCertificateUnreadable)
+            throw Self.failure("cannot read the client certificate", .clientCertificateUnreadable)
         }
         self.chain = chain
         while let issuer = noPassphrase.lend({ PEM_read_bio_X509(input, nil, $0, $1) }) {
             if OPENSSL_sk_push(chain, UnsafeRawPointer(issuer)) <= 0 {
                 X509_free(issuer)
-                throw TransferFailure(.outOfMemory, "No memory for a client certificate.")
+                throw TransferFailure(.outOfMemory, "out of memory for a client certificate")
             }
         }
     }
 
-    /// Reads a certificate from a file or PEM text, and its key too if that is PKCS#12.
+    /// Reads a certificate from a file or from bytes; from PKCS#12 also its key.
     private func readCertificate(_ given: ClientCertificate) throws(TransferFailure) -> CertificateFile {
         let file = try CertificateFile(given.certificate)
         if file.bytes.withUnsafeBytes({ $0.first == 0x30 }) {
-            try file.requirePrivate()
+            try file.requirePrivate()  // guard: key-file-pkcs12
             try readPKCS12(file.bytes, given.passphrase)
         } else {
             try readCertificates(file.bytes)
@@ -82,7 +82,7 @@ final class LoadedCertificate: @unchecked Sendable {
         return file
     }
 
-    /// - Parameter file: that of the certificate, which holds the key unless another one is given.
+    /// - Parameter file: the file of the certificate, which contains the key unless another file is given.
     private func readKey(
         _ given: ClientCertificate, _ file: CertificateFile?, _ tokenModule: String?
     ) throws(TransferFailure) {
@@ -102,24 +102,24 @@ final class LoadedCertificate: @unchecked Sendable {
         ERR_clear_error()
         let source = Passphrase(passphrase)
         key = source.lend { PEM_read_bio_PrivateKey(input, nil, $0, $1) }
-        if key != nil || source.wasAsked { try file.requirePrivate() }
+        if key != nil || source.wasAsked { try file.requirePrivate() }  // guard: key-file-pem
         guard key == nil else { return }
         throw source.wasAsked
             ? Self.wrongPassphrase
-            : Self.failure("The private key of the client certificate cannot be read.", .clientCertificateUnreadable)
+            : Self.failure("cannot read the private key of the client certificate", .clientCertificateUnreadable)
     }
 
     private func readPKCS12(_ bytes: Secret, _ passphrase: Secret?) throws(TransferFailure) {
         let input = try Self.input(bytes)
         defer { BIO_free_all(input) }
         guard let store = d2i_PKCS12_bio(input, nil) else {
-            throw Self.failure("The client certificate cannot be read.", .clientCertificateUnreadable)
+            throw Self.failure("cannot read the client certificate", .clientCertificateUnreadable)
         }
         defer { PKCS12_free(store) }
         try Self.check(rounds: watchword_rounds_of_mac(store))
         let text = passphrase ?? Secret(capacity: 0) { _ in 0 }
         try text.withTerminatedBytes { text throws(TransferFailure) in
-            // Without a passphrase there are two ways to compute the check: over nothing, and over an empty one.
+            // Without a passphrase, the MAC may have been computed with no passphrase or with an empty one.
             let isRight =
                 PKCS12_verify_mac(store, text, -1) == 1 || (text[0] == 0 && PKCS12_verify_mac(store, nil, 0) == 1)
             if PKCS12_mac_present(store) == 1 && !isRight { throw Self.wrongPassphrase }
@@ -127,32 +127,32 @@ final class LoadedCertificate: @unchecked Sendable {
             _ = PKCS12_parse(store, text, &key, &certificate, &chain)
         }
         guard certificate != nil, key != nil else {
-            throw Self.failure("The PKCS#12 file holds no usable certificate with a key.", .clientCertificateUnreadable)
+            throw Self.failure("no usable certificate with a key in the PKCS#12 file", .clientCertificateUnreadable)
         }
     }
 
-    /// Nothing can stop OpenSSL once it has begun.
+    /// Rejects a file with too many rounds before OpenSSL derives its keys, which cannot be interrupted.
     private static func check(rounds: UInt64) throws(TransferFailure) {
-        guard rounds > EngineLimits.derivationRounds else { return }
+        guard rounds > EngineLimits.derivationRounds else { return }  // guard: key-derivation-rounds
         throw failure(
-            "The key of the client certificate is derived from its passphrase in more than \(EngineLimits.derivationRounds) "
-                + "rounds. Encrypt it anew with fewer.", .clientCertificateUnreadable)
+            "deriving the key of the client certificate from its passphrase takes too many rounds (limit "
+                + "\(EngineLimits.derivationRounds)); encrypt the key again with fewer", .clientCertificateUnreadable)
     }
 
-    /// `bytes` must outlive what is returned.
+    /// Returns a BIO that reads `bytes`, which must outlive it.
     private static func input(_ bytes: Secret) throws(TransferFailure) -> OpaquePointer {
         let input = bytes.withUnsafeBytes { BIO_new_mem_buf($0.baseAddress, Int32(clamping: $0.count)) }
-        guard let input else { throw TransferFailure(.outOfMemory, "No memory for a client certificate.") }
+        guard let input else { throw TransferFailure(.outOfMemory, "out of memory for a client certificate") }
         return input
     }
 
     static var wrongPassphrase: TransferFailure {
-        failure("The passphrase of the client certificate's key is wrong, or missing.", .clientKeyPassphraseWrong)
+        failure("wrong or missing passphrase or PIN for the key of the client certificate", .clientKeyPassphraseWrong)
     }
 
     private static var changed: TransferFailure {
         failure(
-            "the client certificate is not the one that was accepted for this session: its file or token was replaced",
+            "the client certificate differs from the one accepted for this session: its file or token was replaced",
             .clientCertificateChanged)
     }
 
@@ -161,13 +161,13 @@ final class LoadedCertificate: @unchecked Sendable {
     }
 }
 
-/// `pem_password_cb`, which is imported without its convention.
+/// `pem_password_cb`, which Swift imports without its calling convention.
 private typealias PassphraseFunction =
     @convention(c) (
         UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
     ) -> Int32
 
-/// Answers OpenSSL when it asks for a passphrase; without an answer it would ask at the terminal.
+/// Supplies the passphrase that OpenSSL asks for. Without a callback OpenSSL would prompt at the terminal.
 private final class Passphrase {
     private let secret: Secret?
     private(set) var wasAsked = false

@@ -1,37 +1,38 @@
 internal import CCurl
 internal import WatchwordCore
 
-/// A libcurl multi handle: the transfers that run together, and the connections they leave for the next.
-/// Used on one loop.
+/// A libcurl multi handle: concurrent transfers, and the connections that they share. Used on one loop.
 final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
     private let connectionsPerHost: Int
-    /// To all hosts.
+    /// The limit for connections to all hosts.
     private let connections: Int
     private var heldConnections = 0
+    /// The number of transfers in the handle.
+    private(set) var running = 0
 
-    /// - Parameter connectionsPerHost: further transfers wait for one of them; 0 for any number.
+    /// - Parameter connectionsPerHost: the limit; further transfers wait for a connection. 0 for no limit.
     /// - Throws: `TransferFailure` of kind `outOfMemory` or `internalError`.
     init(connectionsPerHost: Int = EngineLimits.connectionsPerHost) throws(TransferFailure) {
         guard let pointer = curl_multi_init() else {
-            throw TransferFailure(.outOfMemory, "No memory for a transfer engine.")
+            throw TransferFailure(.outOfMemory, "out of memory for a transfer engine")
         }
         self.pointer = pointer
         self.connectionsPerHost = connectionsPerHost
         connections = EngineLimits.connections
-        try set(CURLMOPT_MAXCONNECTS, min(EngineLimits.keptConnections, connections))
+        try set(CURLMOPT_MAXCONNECTS, min(EngineLimits.cachedConnections, connections))
         try set(CURLMOPT_MAX_TOTAL_CONNECTIONS, connections)
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost)
         try set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
 
-    /// Goes on with what waits for `socket`, or with `CURL_SOCKET_TIMEOUT` for what waits for a time.
+    /// Continues the transfers that wait for `socket`, or for a timer if it is `CURL_SOCKET_TIMEOUT`.
     func act(on socket: curl_socket_t, _ events: Int32 = 0) {
         var running: Int32 = 0
         check(curl_multi_socket_action(pointer, socket, events, &running))
     }
 
-    /// From now on `act` moves the transfers, and `user` is told what to wait for. It must outlive this handle.
+    /// Sets the callbacks that say which sockets to watch and when to call `act`. `user` must outlive this handle.
     func watch(
         _ user: UnsafeMutableRawPointer, sockets: @escaping curl_socket_callback,
         timer: @escaping curl_multi_timer_callback
@@ -46,11 +47,16 @@ final class MultiHandle {
     func add(_ easy: EasyHandle) throws(TransferFailure) {
         let code = curl_multi_add_handle(pointer, easy.pointer)
         guard code == CURLM_OK else { throw Self.failure(code) }
+        running += 1
     }
 
-    func remove(_ easy: EasyHandle) { check(curl_multi_remove_handle(pointer, easy.pointer)) }
+    func remove(_ easy: EasyHandle) {
+        check(curl_multi_remove_handle(pointer, easy.pointer))
+        running -= 1
+    }
 
-    /// So many more connections wait for readers, and are not there for others: what these may have is not less for it.
+    /// Adds `count`, which may be negative, to the number of connections that wait for the reader of a body. The
+    /// connection limits are raised by that number, so that these connections do not count.
     func hold(_ count: Int) {
         guard connectionsPerHost > 0 else { return }
         heldConnections += count
@@ -63,14 +69,14 @@ final class MultiHandle {
         if count > 0 { wakeWaiting() }
     }
 
-    /// Who waits for a connection is looked at again only when a transfer goes.
+    /// Makes libcurl start transfers that wait for a connection, which it does only when a transfer is removed.
     private func wakeWaiting() {
         guard let easy = curl_easy_init() else { return }
         if curl_multi_add_handle(pointer, easy) == CURLM_OK { check(curl_multi_remove_handle(pointer, easy)) }
         curl_easy_cleanup(easy)
     }
 
-    /// The next transfer that has ended.
+    /// Returns the next finished transfer; `nil` if there is none.
     func nextFinished() -> (easy: EasyHandle, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(pointer, &left) {
@@ -80,7 +86,7 @@ final class MultiHandle {
         return nil
     }
 
-    /// Closes all connections. Every transfer must have been removed; nothing may be called afterwards.
+    /// Closes all connections. Every transfer must have been removed. The handle must not be used afterwards.
     func close() { check(curl_multi_cleanup(pointer)) }
 
     private func set(_ option: CURLMoption, _ value: Int) throws(TransferFailure) {
@@ -93,7 +99,7 @@ final class MultiHandle {
             code == CURLM_OUT_OF_MEMORY ? .outOfMemory : .internalError, String(cString: curl_multi_strerror(code)))
     }
 
-    /// These calls fail only when they are used wrongly, or without memory.
+    /// Aborts the program if `code` is an error: these calls fail only if they are misused or memory is exhausted.
     private func check(_ code: CURLMcode) {
         precondition(code == CURLM_OK, String(cString: curl_multi_strerror(code)))
     }

@@ -1,14 +1,14 @@
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Text for libcurl's NTLM, which widens bytes to UTF-16 as they are: right for ISO 8859-1, and wrong for UTF-8.
+/// Encodes text for libcurl's NTLM, which widens each byte to UTF-16: correct for ISO 8859-1, wrong for UTF-8.
 enum NTLMText {
     /// - Throws: `TransferFailure` with cause `charactersUnsupported`.
     static func name(_ text: String) throws(TransferFailure) -> Secret {
         var bytes: [UInt8] = []
         for scalar in text.unicodeScalars {
             guard let byte = UInt8(exactly: scalar.value), byte != 0 else { throw unsupported }
-            // A part of the answer is computed from the name in capitals, where libcurl knows only those of ASCII.
+            // The NTLMv2 response is computed from the name in upper case, and libcurl converts only ASCII letters.
             let isSmall = (0xE0...0xFE).contains(byte) && byte != 0xF7
             bytes.append(isSmall ? byte - 0x20 : byte)
         }
@@ -45,7 +45,8 @@ enum NTLMText {
     private static var unsupported: TransferFailure {
         TransferFailure(
             .internalError,
-            "The login by NTLM holds characters beyond ISO 8859-1, which libcurl cannot send. Choose another scheme.",
+            "user name, domain or password for NTLM contains characters outside ISO 8859-1, which libcurl cannot send; "
+                + "use another scheme",
             cause: .charactersUnsupported)
     }
 }

@@ -1,8 +1,8 @@
 internal import WatchwordCore
 
-/// The logins by NTLM of one transfer: watches what the targets send, and says when libcurl has to be stopped (security rule N8).
+/// Checks the NTLM messages from the targets of one transfer, and decides when libcurl must stop (SECURITY-RULES N8).
 struct NTLMWatch {
-    /// Why, and by which target.
+    /// Why a login ended, and at which target.
     struct End: Equatable {
         let reason: NTLMAttempt.End
         let target: Handshake.Target
@@ -14,10 +14,10 @@ struct NTLMWatch {
         attempts = request.handshakes.filter { $0.scheme == .ntlm }.map { ($0.target, NTLMAttempt()) }
     }
 
-    /// Why libcurl was stopped.
+    /// Why libcurl was stopped, if it was.
     var end: End? { first(\.end) }
 
-    /// The same after libcurl has ended by itself.
+    /// Why the login ended, after libcurl has finished by itself.
     var endOfTransfer: End? { first(\.endOfTransfer) }
 
     private func first(_ end: KeyPath<NTLMAttempt, NTLMAttempt.End?>) -> End? {
@@ -27,22 +27,22 @@ struct NTLMWatch {
         return nil
     }
 
-    /// Whether libcurl may open a connection.
+    /// Records that libcurl opens a connection, and returns whether it may.
     mutating func connect() -> Bool {
-        for index in attempts.indices { _ = attempts[index].attempt.connect() }
+        for index in attempts.indices { _ = attempts[index].attempt.connect() }  // guard: ntlm-one-connection
         return end == nil
     }
 
-    /// Whether `outcome` leaves a connection that is not logged in. On such a one a later transfer would begin in the middle.
+    /// Whether `outcome` leaves a connection in the middle of a login, which a later transfer would continue.
     func isUnfinished(after outcome: TransferPort.Outcome) -> Bool {
         guard !attempts.isEmpty else { return false }
         guard case .success(let response) = outcome else { return true }
         return [401, 407].contains(response.status)
     }
 
-    /// Takes one line of a header section; `response` has it already.
-    /// - Returns: whether libcurl may go on. After a refusal it may do so up to the end of the section, so that the response is
-    ///   known: it answers only then.
+    /// Checks one line of a header section, which `response` already contains.
+    /// - Returns: whether libcurl may continue. After a refusal it may read to the end of the section, so that the response
+    ///   is complete; it answers a challenge only after that.
     mutating func receive(_ line: UnsafeRawBufferPointer, of response: ResponseHeaders) -> Bool {
         for index in attempts.indices {
             let isOrigin = attempts[index].target == .origin
@@ -58,7 +58,7 @@ struct NTLMWatch {
 }
 
 extension TransferFailure {
-    /// `nil` for a login that the target has refused, which is a response.
+    /// `nil` if the target refused the login, which is a response and not a failure.
     init?(_ end: NTLMWatch.End, for request: TransferRequest) {
         let place =
             switch (end.target, request.proxy) {
@@ -70,12 +70,12 @@ extension TransferFailure {
         case .unusable(let problem):
             self.init(
                 .malformedResponse,
-                "cannot log in by NTLM to \(place): \(problem.reason), so the challenge was not answered; \(problem.advice)",
+                "cannot log in with NTLM to \(place): \(problem.reason), so the challenge was not answered; \(problem.advice)",
                 cause: .ntlmChallengeUnusable)
         case .notContinued:
             self.init(
                 .connectionLost,
-                "cannot log in by NTLM to \(place): it does not continue the login on one connection; have it keep connections open (Connection: keep-alive), and look at what stands between",
+                "cannot log in with NTLM to \(place): it does not continue the login on the same connection; configure it for persistent connections (Connection: keep-alive), and check the proxies in between",
                 cause: .ntlmNotContinued)
         }
     }
@@ -93,9 +93,9 @@ extension NTLMChallenge.Problem {
 
     fileprivate var advice: String {
         switch self {
-        case .malformed, .tooLong: "use another scheme, or report it to whoever runs the server"
+        case .malformed, .tooLong: "use another scheme, or report it to the server's administrator"
         case .noExtendedSecurity, .noTargetInformation:
-            "have NTLMv2 enabled there, or use another scheme; if the server supports NTLMv2, somebody on the network may have changed its challenge"
+            "enable NTLMv2 there, or use another scheme; if the server supports NTLMv2, someone on the network may have changed its challenge"
         }
     }
 }

@@ -3,22 +3,19 @@ internal import COpenSSL
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A login with a Kerberos ticket (RFC 4559), made here and not by libcurl: that would ask the KDC on the engine's loop, let
-/// name servers choose the service, send NTLM under the name of Negotiate when there is no ticket, and take whatever the server
-/// answers.
-///
-/// `@unchecked Sendable`: handed over from the thread that makes it to the engine's, and never shared.
-final class NegotiateLogin: @unchecked Sendable {
-    /// The value of the header field.
+/// A login with a Kerberos ticket (RFC 4559), performed here and not by libcurl. libcurl would wait for the KDC on the engine's
+/// loop, let name servers choose the service, send NTLM in Negotiate without a ticket, and not check the server's answer.
+final class NegotiateLogin {
+    /// The value of the `Authorization` or `Proxy-Authorization` field.
     private(set) var authorization = Secret(capacity: 0) { _ in 0 }
     private var context: gss_ctx_id_t?
     private var name: gss_name_t?
     private var credential: gss_cred_id_t?
-    /// The server has nothing to prove any more, or does it with its answer.
+    /// Whether the GSS-API context is complete, so that no proof by the server is outstanding.
     private var isComplete = false
 
-    /// Blocks while it asks the KDC, which may take minutes when none answers.
-    /// - Parameter serverEndPoint: see `ServerEndPoint`; `nil` where there is nothing to be bound to.
+    /// Blocks while it requests a ticket from the KDC, which may take minutes if no KDC answers.
+    /// - Parameter serverEndPoint: the hash of the server certificate (see `ServerEndPoint`); `nil` for no channel binding.
     /// - Throws: `TransferFailure` with cause `noTicket`.
     init(host: String, delegates: Bool, serverEndPoint: [UInt8]?) throws(TransferFailure) {
         let service = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
@@ -31,6 +28,7 @@ final class NegotiateLogin: @unchecked Sendable {
             var channel = gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
             return withUnsafeMutablePointer(to: &channel) { channel in
                 watchword_gss_step(
+                    // guard: ticket-names-the-channel
                     &minor, credential, &context, name, delegates ? 1 : 0, bytes.isEmpty ? nil : channel, nil, &token)
             }
         }
@@ -39,7 +37,7 @@ final class NegotiateLogin: @unchecked Sendable {
         isComplete = major == GSS_S_COMPLETE
         let bytes = UnsafeRawBufferPointer(start: token.value, count: token.length)
         guard !bytes.isEmpty, !bytes.holdsNTLM else {
-            throw Self.noTicket(service, "GSS-API gives a token that is not Kerberos")
+            throw Self.noTicket(service, "GSS-API returned a token that is not Kerberos")
         }
         authorization = Self.value(bytes)
     }
@@ -51,7 +49,8 @@ final class NegotiateLogin: @unchecked Sendable {
         gss_release_name(&minor, &name)
     }
 
-    /// Whether the server has not shown a wrong proof of itself. That it shows none is left to TLS.
+    /// Whether the server's proof of its identity is correct or missing. A missing proof is accepted, because TLS authenticates
+    /// the server.
     func isProven(by headers: ResponseHeaders) -> Bool {
         guard headers.status != 401, !isComplete, let answer = headers.negotiateToken else { return true }
         guard var bytes = Self.decoded(answer) else { return false }
@@ -68,7 +67,7 @@ final class NegotiateLogin: @unchecked Sendable {
 
     private static func value(_ token: UnsafeRawBufferPointer) -> Secret {
         let prefix = Array("Negotiate ".utf8)
-        // `EVP_EncodeBlock` adds a zero byte.
+        // `EVP_EncodeBlock` adds a NUL byte.
         return Secret(capacity: prefix.count + (token.count + 2) / 3 * 4 + 1) { buffer in
             buffer.copyBytes(from: prefix)
             let text = buffer.baseAddress?.advanced(by: prefix.count).assumingMemoryBound(to: UInt8.self)
@@ -93,7 +92,7 @@ final class NegotiateLogin: @unchecked Sendable {
     private static func noTicket(_ host: String, _ reason: String) -> TransferFailure {
         TransferFailure(
             .internalError,
-            "There is no Kerberos ticket for HTTP/\(host). Get one with kinit, and look at it with klist. (\(reason))",
+            "no Kerberos ticket for HTTP/\(host) (\(reason)); run \"kinit\", and check it with \"klist\"",
             cause: .noTicket)
     }
 
@@ -114,7 +113,7 @@ final class NegotiateLogin: @unchecked Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The mark of an NTLM message, or its mechanism's identifier in a SPNEGO offer.
+    /// Whether the bytes contain the signature of an NTLM message, or the OID of NTLM as in a SPNEGO offer.
     var holdsNTLM: Bool {
         let marks = [Array("NTLMSSP\0".utf8), [0x2B, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0A]]
         return marks.contains { mark in
@@ -124,7 +123,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension ResponseHeaders {
-    /// What the server answers to a login by Negotiate; bounded as every header is.
+    /// The server's answer to a Negotiate login; its size is limited with the header section.
     fileprivate var negotiateToken: String? {
         let scheme = "negotiate "
         let field = fields.first {

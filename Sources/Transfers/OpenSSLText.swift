@@ -1,9 +1,10 @@
 internal import COpenSSL
 internal import WatchwordProtocol
 
-/// What OpenSSL writes, as text.
+/// Converts OpenSSL objects to text.
 enum OpenSSLText {
-    /// - Parameter write: writes to the BIO it is given; 0 or less is a failure, and gives an empty text.
+    /// Returns the text that `write` writes to a BIO.
+    /// - Parameter write: returns 0 or less on failure; the text is then empty.
     static func written(by write: (OpaquePointer) -> Int32) -> String {
         guard let output = BIO_new(BIO_s_mem()) else { return "" }
         defer { BIO_free_all(output) }
@@ -14,13 +15,13 @@ enum OpenSSLText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// As RFC 4514 writes it.
+    /// A distinguished name in the format of RFC 4514.
     static func name(_ name: OpaquePointer?) -> String {
         guard let name else { return "" }
         return written { watchword_x509_print_name($0, name) }
     }
 
-    /// `2026-01-31T12:00:00Z`.
+    /// A time such as `2026-01-31T12:00:00Z`.
     static func time(_ time: UnsafePointer<ASN1_TIME>?) -> String {
         var parts = tm()
         guard let time, ASN1_TIME_to_tm(time, &parts) == 1 else { return "" }
@@ -31,7 +32,7 @@ enum OpenSSLText {
 }
 
 extension CertificateFacts {
-    /// - Parameter certificate: an `X509`, which is only read.
+    /// - Parameter certificate: an `X509`, which is not changed.
     init(_ certificate: OpaquePointer) {
         self.init(
             pem: OpenSSLText.written { PEM_write_bio_X509($0, certificate) },
@@ -42,14 +43,14 @@ extension CertificateFacts {
             spkiSha256: Self.keyFingerprint(of: certificate), subjectAltNames: Self.alternativeNames(of: certificate))
     }
 
-    /// SHA-256 of the certificate in DER; empty without memory.
+    /// SHA-256 of the certificate in DER; empty if memory is exhausted.
     static func fingerprint(of certificate: OpaquePointer) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
         return X509_digest(certificate, EVP_sha256(), &digest, &count) == 1 ? Array(digest.prefix(Int(count))) : []
     }
 
-    /// SHA-256 of the SubjectPublicKeyInfo in DER; empty when there is none.
+    /// SHA-256 of the SubjectPublicKeyInfo in DER; empty if there is none.
     static func keyFingerprint(of certificate: OpaquePointer) -> [UInt8] {
         var encoded: UnsafeMutablePointer<UInt8>?
         let length = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &encoded)
@@ -80,7 +81,7 @@ extension CertificateFacts {
         return type == GEN_DNS ? "DNS:\(shownName(bytes))" : address(bytes).map { "IP:\($0)" }
     }
 
-    /// A name is ASCII; whatever else a certificate holds there is not shown as if it were.
+    /// A DNS name in which a question mark replaces every byte that is not printable ASCII.
     private static func shownName(_ bytes: [UInt8]) -> String {
         String(decoding: bytes.map { (0x21...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
     }

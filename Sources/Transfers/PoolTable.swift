@@ -2,14 +2,14 @@ internal import EventLoop
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The connection pools of an engine. Lives on its loop.
+/// The connection pools of an engine. Used on its loop only.
 struct PoolTable {
     private let loop: EventLoop
     private let idle: IdleLimits
     private let acted: (ConnectionPool) -> Void
     private let common: ConnectionPool
     private var pools: [ConnectionIdentity: ConnectionPool] = [:]
-    /// Told to close, and still in use by transfers.
+    /// Pools that are closed as soon as no transfer uses them.
     private var retired: [ConnectionPool] = []
 
     /// - Parameter acted: see `ConnectionPool`.
@@ -21,31 +21,34 @@ struct PoolTable {
         common = try ConnectionPool(on: loop, acted: acted)
     }
 
-    /// The pool whose connections this transfer may use, and leave for others.
-    mutating func pool(for transfer: Transfer) throws(TransferFailure) -> ConnectionPool {
+    /// Returns the pool whose connections this transfer shares with others.
+    mutating func pool(for transfer: CurlTransfer) throws(TransferFailure) -> ConnectionPool {
         let request = transfer.request
-        if request.identity != .none { return try pool(of: request, certificate: transfer.certificate?.content) }
+        if request.identity != .none {
+            // guard: certificate-content-pool
+            return try pool(of: request, certificate: transfer.connections.certificate?.content)
+        }
         return request.options.delivery == .fromHeader ? try streamPool() : common
     }
 
-    /// The pool of an identity; a new one when the marks of its connections have changed.
+    /// Returns the pool of an identity; a new one if the signature of its connections has changed.
     private mutating func pool(
         of request: TransferRequest, certificate: CertificateContent?
     ) throws(TransferFailure) -> ConnectionPool {
-        let marks = ConnectionMarks(request, certificate: certificate)
+        let signature = IdentitySignature(request, certificate: certificate)
         if let pool = pools[request.identity] {
-            // Who asks makes a connection that nobody else gets.
-            if request.trust == .ask || pool.marks == marks { return pool }
+            // A request with `.ask` opens a connection that is not reused.
+            if request.trust == .ask || pool.signature == signature { return pool }
             forget(request.identity)
         }
         let limit = request.leavesPassword ? min(idle.identity, idle.login) : idle.identity
-        let pool = try ConnectionPool(on: loop, marks: marks, idleTime: limit, acted: acted)
+        let pool = try ConnectionPool(on: loop, signature: signature, idleTime: limit, acted: acted)
         pools[request.identity] = pool
         return pool
     }
 
-    /// The pool for bodies that are handed over on their way, of those without identity: they may wait for their readers for
-    /// long, and must not use up the connections of the others. How many there are is bounded where they are asked for.
+    /// Returns the pool for streamed bodies without identity. Their transfers may wait long for their readers, and must not use
+    /// up the connections of other transfers. The broker limits the number of streamed bodies.
     private mutating func streamPool() throws(TransferFailure) -> ConnectionPool {
         if let pool = pools[.none] { return pool }
         let pool = try ConnectionPool(on: loop, idleTime: idle.identity, connectionsPerHost: 0, acted: acted)
@@ -53,15 +56,15 @@ struct PoolTable {
         return pool
     }
 
-    /// No later transfer gets a connection of the identity. `closeUnused` has to follow.
+    /// Retires the pool of an identity: no later transfer uses its connections. The caller must call `closeUnused` later.
     mutating func forget(_ identity: ConnectionIdentity) {
         if let pool = pools.removeValue(forKey: identity) { retired.append(pool) }
     }
 
-    /// Whether there is something for `closeUnused`.
+    /// Whether there are retired pools for `closeUnused`.
     var hasRetired: Bool { !retired.isEmpty }
 
-    /// Closes what is told to close and no longer in use, and what nobody has used for long. Not while anybody acts on a pool.
+    /// Closes idle pools, and retired pools without transfers. Must not be called during a call on a pool.
     mutating func closeUnused() {
         if pools.isEmpty && retired.isEmpty { return }
         for (identity, pool) in pools where pool.isIdle {
@@ -75,7 +78,7 @@ struct PoolTable {
         }
     }
 
-    /// Every transfer must have been removed.
+    /// Closes all pools. Every transfer must have been removed.
     mutating func closeAll() {
         for pool in retired + pools.values + [common] { pool.close() }
         (pools, retired) = ([:], [])

@@ -1,15 +1,15 @@
-internal import CPlatform
-internal import Glibc
+internal import EventLoop
+internal import Threads
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// What a transfer needs and what may take long to get.
-struct Prepared: Sendable {
+/// The parts of a transfer that may take long to obtain: client certificates and Kerberos tokens.
+struct Prepared {
     var certificate: LoadedCertificate?
     var login: NegotiateLogin?
     var proxyLogin: NegotiateLogin?
 
-    /// Blocks the calling thread.
+    /// Prepares `request`. Blocks the calling thread.
     static func make(for request: TransferRequest, tokenModule: String?) -> Result<Prepared, TransferFailure> {
         Result { () throws(TransferFailure) in
             var prepared = Prepared()
@@ -32,98 +32,87 @@ extension TransferRequest {
     var needsPreparation: Bool { clientCertificate != nil || handshakes.contains { $0.scheme == .negotiate } }
 }
 
-/// The transfers that wait for what they need. It is got on threads of their own, one for each identity, so that what hangs
-/// holds up nobody else. Lives on the engine's loop.
-struct PreparationTable {
-    typealias Report = @Sendable (Result<Prepared, TransferFailure>) -> Void
+/// The transfers that wait for their preparation. Each identity has its own thread for preparations, so that a thread that
+/// hangs does not delay other identities. Used on the engine's loop only.
+final class Preparations {
+    typealias Report = (Result<Prepared, TransferFailure>) -> Void
 
     struct Waiting {
-        let request: TransferRequest
-        let completion: Transfer.Completion
+        let job: TransferJob
         let deadline: ContinuousClock.Instant
         fileprivate let report: Report
     }
 
+    private let loop: EventLoop
     /// The PKCS#11 module; `nil` for that of p11-kit.
-    let tokenModule: String?
+    private let tokenModule: String?
+    private let expired: (TransferID) -> Void
     private var waiting: [TransferID: Waiting] = [:]
-    /// What each identity's thread does next; it has one as long as it is here.
+    /// The transfers that each identity's thread prepares next. An identity has a thread while it has an entry here.
     private var queues: [ConnectionIdentity: [TransferID]] = [:]
+    private lazy var timer = LoopTimer(on: loop) { [unowned self] in endLate() }
 
-    init(tokenModule: String?) { self.tokenModule = tokenModule }
+    /// - Parameter expired: called for each transfer that has waited for the whole timeout of its request, and must remove it.
+    init(on loop: EventLoop, tokenModule: String?, expired: @escaping (TransferID) -> Void) {
+        (self.loop, self.tokenModule, self.expired) = (loop, tokenModule, expired)
+    }
 
-    var isEmpty: Bool { waiting.isEmpty }
     var ids: [TransferID] { Array(waiting.keys) }
-    var nextDeadline: ContinuousClock.Instant? { waiting.values.map(\.deadline).min() }
 
-    /// - Parameter report: called on a thread of the table's, never before this returns; `finish` has to follow.
-    /// - Throws: `TransferFailure` when too many threads hang already.
-    mutating func add(
-        _ id: TransferID, _ request: TransferRequest, _ completion: @escaping Transfer.Completion,
-        report: @escaping Report
-    ) throws(TransferFailure) {
-        let isBusy = queues[request.identity] != nil
+    /// - Parameter report: called later, unless the transfer is removed before.
+    /// - Throws: `TransferFailure` if too many identities are being prepared already.
+    func add(_ job: TransferJob, report: @escaping Report) throws(TransferFailure) {
+        let identity = job.request.identity
+        let isBusy = queues[identity] != nil
         guard isBusy || queues.count < EngineLimits.preparations else {
             throw TransferFailure(
-                .internalError, "\(queues.count) logins wait for files, tokens or tickets: no more are begun.",
+                .internalError,
+                "too many logins wait for files, tokens or tickets (limit \(EngineLimits.preparations)); try again later",
                 cause: .tooManyWaiting)
         }
-        waiting[id] = Waiting(
-            request: request, completion: completion, deadline: .now + request.timeout, report: report)
-        queues[request.identity, default: []].append(id)
-        if !isBusy { startNext(of: request.identity) }
+        waiting[job.id] = Waiting(job: job, deadline: .now + job.request.timeout, report: report)
+        queues[identity, default: []].append(job.id)
+        if !isBusy { startNext(of: identity) }
+        setTimer()
     }
 
-    /// Whoever waits, once; `nil` when it does not wait any more. The thread goes on by itself.
-    mutating func remove(_ id: TransferID) -> Waiting? { waiting.removeValue(forKey: id) }
-
-    /// The thread of `identity` has ended.
-    mutating func finish(_ identity: ConnectionIdentity) { startNext(of: identity) }
-
-    /// Those whose time is over.
-    func expired(at now: ContinuousClock.Instant) -> [TransferID] {
-        waiting.filter { $0.value.deadline <= now }.map(\.key)
+    /// Removes and returns a waiting transfer; `nil` if it does not wait. Does not stop the thread.
+    func remove(_ id: TransferID) -> Waiting? {
+        waiting.isEmpty ? nil : waiting.removeValue(forKey: id)
     }
 
-    private mutating func startNext(of identity: ConnectionIdentity) {
+    /// Stops the timer: `expired` is not called again.
+    func stop() { timer.cancel() }
+
+    private func endLate() {
+        for (id, entry) in waiting where entry.deadline <= loop.now { expired(id) }
+        setTimer()
+    }
+
+    private func setTimer() { timer.set(waiting.values.map(\.deadline).min()) }
+
+    private func startNext(of identity: ConnectionIdentity) {
         while let id = queues[identity]?.first {
             queues[identity]?.removeFirst()
-            guard let (request, report) = waiting[id].map({ ($0.request, $0.report) }) else { continue }
-            let isStarted = DetachedThread.start { [tokenModule] in
-                report(Prepared.make(for: request, tokenModule: tokenModule))
+            guard let request = waiting[id]?.job.request else { continue }
+            let this = LoopBound(self, to: loop)
+            let isStarted = OwnedThread.detach { [loop, tokenModule] in
+                let prepared = LoopBound(Prepared.make(for: request, tokenModule: tokenModule), to: loop)
+                loop.post { this.value.finish(prepared.value, for: id, of: identity) }
             }
-            if !isStarted { report(.failure(TransferFailure(.outOfMemory, "No thread for a transfer."))) }
+            if !isStarted {
+                let failure = TransferFailure(.outOfMemory, "cannot start a thread for a transfer")
+                loop.post { this.value.finish(.failure(failure), for: id, of: identity) }
+            }
             return
         }
         queues[identity] = nil
     }
-}
 
-/// A thread that nobody waits for.
-enum DetachedThread {
-    private final class Body {
-        let run: @Sendable () -> Void
-
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
-    static func start(_ run: @escaping @Sendable () -> Void) -> Bool {
-        let body = Unmanaged.passRetained(Body(run))
-        var thread = pthread_t()
-        let status = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-                // The stack of a thread that has ended stays, for the next one.
-                watchword_clear_stack()
-                return nil
-            }, body.toOpaque())
-        guard status == 0 else {
-            body.release()
-            return false
-        }
-        pthread_detach(thread)
-        return true
+    private func finish(
+        _ prepared: Result<Prepared, TransferFailure>, for id: TransferID, of identity: ConnectionIdentity
+    ) {
+        startNext(of: identity)
+        waiting[id]?.report(prepared)
     }
 }

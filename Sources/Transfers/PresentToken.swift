@@ -1,16 +1,16 @@
 internal import COpenSSL
 internal import WatchwordCore
 
-/// A token that is there, as its module describes it.
+/// A token that is plugged in, as its module describes it.
 struct PresentToken {
-    /// Tells one token from every other of the same module.
+    /// Distinguishes a token from every other token of the same module.
     struct Identity: Hashable {
         fileprivate let bytes: [UInt8]
     }
 
     let identity: Identity
     let flags: PINTries.Flags
-    /// By their names in a URI (RFC 7512), without padding.
+    /// The token's attributes by their names in a URI (RFC 7512), without padding.
     private let attributes: [String: [UInt8]]
 
     init(_ info: watchword_token_info) {
@@ -33,7 +33,7 @@ struct PresentToken {
 
     func isMeant(by name: TokenName) -> Bool { TokenName(attributes).hasAll(of: name) }
 
-    /// The tokens of a module; empty when it does not say.
+    /// The tokens of a module; empty if the module does not list them.
     static func all(of module: UnsafePointer<watchword_token_module>) -> [PresentToken] {
         var tokens: [PresentToken] = []
         withUnsafeMutablePointer(to: &tokens) { tokens in

@@ -2,9 +2,9 @@ internal import CCurl
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// What a proxy is to blame for: it is named in place of the origin.
-extension Transfer {
-    /// `nil` when it is not the proxy that has failed.
+/// Failures that the proxy causes; their messages name the proxy in place of the origin.
+extension CurlTransfer {
+    /// The failure for a result code, if the proxy caused it; otherwise `nil`.
     func proxyFailure(_ code: CURLcode) -> TransferFailure? {
         guard let proxy = request.proxy else { return nil }
         switch code {
@@ -17,25 +17,27 @@ extension Transfer {
         case CURLE_OUT_OF_MEMORY: return nil
         case CURLE_OPERATION_TIMEDOUT: return isAtProxy(proxy) ? lateness(proxy) : nil
         default:
-            let isEarly = proxy.kind == .https && originTLS == nil
-            let hasNoTLS = proxyTLS?.isComplete == false || isAboutTLS(code)
-            if proxyTLS?.refusal != nil || isEarly && hasNoTLS { return failure(.tlsFailed, .proxyTLSFailed, proxy) }
+            let isEarly = proxy.kind == .https && connections.origin == nil
+            let hasNoTLS = connections.proxy?.isComplete == false || isAboutTLS(code)
+            if connections.proxy?.refusal != nil || isEarly && hasNoTLS {
+                return failure(.tlsFailed, .proxyTLSFailed, proxy)
+            }
             return isBeforeTunnel ? failure(.cannotConnect, .proxyRefused(status: nil), proxy) : nil
         }
     }
 
-    /// How long it was allowed to take what it did not do in time.
+    /// The timeout that a transfer exceeded.
     var timeLimit: Duration { hasMetEarlierLimit ? .milliseconds(EngineLimits.connectMilliseconds) : request.timeout }
 
-    /// The time for connecting, or what is allowed to a slow transfer, was over before that for the whole exchange.
-    var hasMetEarlierLimit: Bool { start.duration(to: .now) < request.timeout - .milliseconds(100) }
+    /// Whether the transfer ended before its total timeout: the limit for connecting or for slow transfers was exceeded.
+    var hasMetEarlierLimit: Bool { timing.elapsed() < request.timeout - .milliseconds(100) }
 
-    /// A connection was begun for this transfer, and the proxy has not made it a tunnel yet.
+    /// Whether a new connection was started for this transfer, and the proxy has not opened a tunnel on it yet.
     private var isBeforeTunnel: Bool {
-        request.isTunnelled && originTLS == nil && easy.number(CURLINFO_NUM_CONNECTS) > 0
+        request.isTunnelled && connections.origin == nil && easy.number(CURLINFO_NUM_CONNECTS) > 0
     }
 
-    /// What runs out of time waits for the proxy. With SOCKS nobody can tell.
+    /// Whether a transfer that timed out was waiting for the proxy. `false` with SOCKS, because this is unknown.
     private func isAtProxy(_ proxy: ProxyRequest) -> Bool {
         guard proxy.kind != .socks5h else { return false }
         return request.isTunnelled ? isBeforeTunnel : easy.number(CURLINFO_REQUEST_SIZE) == 0
@@ -54,18 +56,19 @@ extension Transfer {
         _ kind: TransferFailure.Kind, _ cause: TransferFailure.Cause, _ proxy: ProxyRequest
     ) -> TransferFailure {
         var failure = TransferFailure(kind, explained(cause.sentence(request, proxy)), cause: cause)
-        if cause == .proxyTLSFailed { failure.serverTrust = proxyTLS?.refusal }
+        if cause == .proxyTLSFailed { failure.serverTrust = connections.proxy?.refusal }
         return failure
     }
 
-    /// Only the limit of its own makes it the proxy's failure: a fetch that gives little time has run out of it, wherever.
+    /// A timeout at the proxy. It counts as an unreachable proxy only if the connect timeout was exceeded: a fetch with a short
+    /// timeout may time out anywhere.
     private func lateness(_ proxy: ProxyRequest) -> TransferFailure {
-        let text = "The proxy at \(proxy.place), did not answer within \(timeLimit.wholeMilliseconds) ms."
+        let text = "no response from the proxy at \(proxy.place), within \(timeLimit.wholeMilliseconds) ms"
         return TransferFailure(.timedOut, explained(text), cause: hasMetEarlierLimit ? .proxyUnreachable : nil)
     }
 
     private func explained(_ sentence: String) -> String {
-        let reason = String(cString: errorText)
+        let reason = handle.errorText
         return reason.isEmpty ? sentence : "\(sentence) (\(reason.shortened))"
     }
 }
@@ -77,12 +80,12 @@ extension ProxyRequest {
 extension TransferFailure.Cause {
     fileprivate func sentence(_ request: TransferRequest, _ proxy: ProxyRequest) -> String {
         switch self {
-        case .proxyLoginRefused: "The proxy at \(proxy.place), wants a login, or another one."
+        case .proxyLoginRefused: "the proxy at \(proxy.place), requires a login or rejected the one sent"
         case .proxyRefused where proxy.kind == .socks5h:
-            "The proxy at \(proxy.place), does not connect to \(request.url.origin.host)."
-        case .proxyRefused: "What answers at \(proxy.place), does not answer as a proxy does."
-        case .proxyTLSFailed: "No protected connection to the proxy at \(proxy.place), could be made."
-        default: "The proxy at \(proxy.place), does not answer. Check that it runs."
+            "the proxy at \(proxy.place), refused to connect to \(request.url.origin.host)"
+        case .proxyRefused: "the server at \(proxy.place), does not respond like a proxy"
+        case .proxyTLSFailed: "TLS handshake with the proxy at \(proxy.place), failed"
+        default: "cannot connect to the proxy at \(proxy.place); check that it runs"
         }
     }
 }

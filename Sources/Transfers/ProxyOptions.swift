@@ -5,14 +5,14 @@ internal import WatchwordProtocol
 extension EasyHandle {
     func apply(_ proxy: ProxyRequest, for request: TransferRequest) throws(TransferFailure) {
         guard (1...65_535).contains(proxy.port), proxy.host.isPlainHost else {
-            throw TransferFailure(.internalError, "The proxy's address cannot be used.", cause: .proxyUnreachable)
+            throw TransferFailure(.internalError, "invalid host or port of the proxy", cause: .proxyUnreachable)
         }
         try set(CURLOPT_PROXYTYPE, Int(proxy.kind.type.rawValue))
         try set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(proxy.host):\(proxy.port)")
         try set(CURLOPT_NOPROXY, "")
-        // The answer to CONNECT is needed when it is a 407; it comes before everything that the origin says.
+        // The header section of the response to CONNECT is needed for a 407; it precedes everything from the origin.
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, !request.isTunnelled)
-        // Never GSS-API; without a user only "no authentication" is offered.
+        // Excludes GSS-API. Without a user name libcurl offers only "no authentication".
         try set(CURLOPT_SOCKS5_AUTH, watchword_curl_auth_basic)
         if proxy.kind == .socks5h {
             try proxy.checkLogin()
@@ -21,12 +21,12 @@ extension EasyHandle {
         }
     }
 
-    /// NTLM, chosen by the core; libcurl never chooses. For Negotiate see `NegotiateLogin`.
+    /// Sets up NTLM, if the core chose it; libcurl never chooses a scheme. For Negotiate see `NegotiateLogin`.
     func apply(_ handshake: Handshake) throws(TransferFailure) {
         guard handshake.scheme == .ntlm else { return }
         let isOrigin = handshake.target == .origin
         try set(isOrigin ? CURLOPT_HTTPAUTH : CURLOPT_PROXYAUTH, watchword_curl_auth_ntlm)
-        // Always with the backslash: else a part of the user's name could be taken for the domain.
+        // The backslash is always present: otherwise libcurl could take a part of the user name for the domain.
         try set(
             isOrigin ? CURLOPT_USERNAME : CURLOPT_PROXYUSERNAME, NTLMText.name("\(handshake.domain)\\\(handshake.user)")
         )
@@ -36,19 +36,19 @@ extension EasyHandle {
 }
 
 extension ProxyRequest {
-    /// RFC 1929 has one byte for each length.
+    /// Throws for a user name or password over 255 bytes: RFC 1929 section 2 has one byte for each length.
     fileprivate func checkLogin() throws(TransferFailure) {
         guard max(user?.count ?? 0, password?.count ?? 0) <= 255 else {
             throw TransferFailure(
                 .cannotConnect,
-                "The login for the proxy at \(host), port \(port), is too long: SOCKS takes 255 bytes for a user or a password.",
+                "user name or password for the proxy at \(host), port \(port), is too long (SOCKS limit 255 bytes)",
                 cause: .proxyLoginTooLong)
         }
     }
 }
 
 extension TransferRequest {
-    /// The proxy is asked to CONNECT: what it says itself comes before the tunnel stands.
+    /// Whether the request goes through a CONNECT tunnel of its proxy.
     var isTunnelled: Bool { url.origin.scheme == .https && proxy.map { $0.kind != .socks5h } ?? false }
 }
 
@@ -63,7 +63,7 @@ extension ProxyRequest.Kind {
 }
 
 extension String {
-    /// Nothing in it that could end the host's part of a URL.
+    /// Whether the text contains no character that could end the host in a URL.
     fileprivate var isPlainHost: Bool {
         let name = hasPrefix("[") && hasSuffix("]") ? dropFirst().dropLast() : self[...]
         let mayHoldColons = name.count != count

@@ -3,8 +3,8 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 extension EasyHandle {
-    /// A handle with everything that libcurl would otherwise decide by itself, for all transfers to be made of.
-    /// - Parameter caFile: certificates, in PEM, to be trusted in place of the system's.
+    /// Returns a handle with the options that all transfers share; each transfer uses a duplicate of it.
+    /// - Parameter caFile: a PEM file of the certificates to trust in place of the system's.
     static func template(caFile: String?) throws(TransferFailure) -> EasyHandle {
         let easy = try make()
         do throws(TransferFailure) {
@@ -18,7 +18,7 @@ extension EasyHandle {
         return easy
     }
 
-    /// Everything that a request decides.
+    /// Sets the options that depend on the request.
     func apply(_ request: TransferRequest, hasBody: Bool) throws(TransferFailure) {
         try request.checkCombination()
         if let proxy = request.proxy { try apply(proxy, for: request) }
@@ -26,18 +26,19 @@ extension EasyHandle {
         try secure(request)
         try set(CURLOPT_URL, request.url.text)
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
-        // A client can have less time than everybody, and not more.
+        // A client can shorten the default timeout, but not extend it.
         if let limit = request.options.connectTimeout {
             try set(
                 CURLOPT_CONNECTTIMEOUT_MS, min(max(1, limit.wholeMilliseconds), EngineLimits.connectMilliseconds))
         }
         try pace(request)
         if request.options.omittedHeaders.contains("user-agent") { try set(CURLOPT_USERAGENT, String?.none) }
-        switch request.body {
-        case .stream(let stream)? where hasBody: try setStreamedBody(size: stream.size)
-        case .bytes(let bytes)? where hasBody: try setBody(bytes)
-        case nil where hasBody: try setBody([])
-        default: break
+        if hasBody {
+            switch request.body {
+            case .stream(let stream)?: try setStreamedBody(size: stream.size)
+            case .bytes(let bytes)?: try setBody(bytes)
+            case nil: try setBody([])
+            }
         }
         if request.method == "HEAD" {
             try set(CURLOPT_NOBODY, true)
@@ -46,22 +47,22 @@ extension EasyHandle {
         }
     }
 
-    /// The broker decides where a request goes, what it carries and what follows; libcurl carries it there.
+    /// Turns off everything that libcurl would decide by itself: the broker handles redirects, netrc, logins and proxies.
     private func restrict() throws(TransferFailure) {
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
-        // An empty list is refused; nothing is followed anyway.
+        // libcurl rejects an empty list; redirects are not followed anyway.
         try set(CURLOPT_REDIR_PROTOCOLS_STR, "https")
-        try set(CURLOPT_FOLLOWLOCATION, false)
+        try set(CURLOPT_FOLLOWLOCATION, false)  // guard: libcurl-follows
         try set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         try set(CURLOPT_HTTPAUTH, 0)
         try set(CURLOPT_PROXYAUTH, 0)
         try set(CURLOPT_UNRESTRICTED_AUTH, false)
         try set(CURLOPT_GSSAPI_DELEGATION, Int(CURLGSSAPI_DELEGATION_NONE))
         try set(CURLOPT_DISALLOW_USERNAME_IN_URL, true)
-        // The URL is canonical already, and Digest signs the request target byte for byte.
+        // The URL is already canonical, and Digest signs the request target byte for byte.
         try set(CURLOPT_PATH_AS_IS, true)
         try set(CURLOPT_NOSIGNAL, true)
-        // A transfer that ends while its name is looked up does not wait for the thread that does so.
+        // A transfer that ends during a name lookup does not wait for the resolver thread.
         try set(CURLOPT_QUICK_EXIT, true)
         try set(CURLOPT_TCP_NODELAY, true)
         try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
@@ -69,17 +70,17 @@ extension EasyHandle {
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         try set(CURLOPT_USERAGENT, "watchword")
         try set(CURLOPT_CONNECTTIMEOUT_MS, EngineLimits.connectMilliseconds)
-        // Set even when there is none: else the environment's proxies count.
+        // Set even without a proxy: otherwise libcurl uses the proxies of the environment.
         try set(CURLOPT_PROXY, "")
         try set(CURLOPT_NOPROXY, "*")
     }
 
-    /// How a body comes: in which coding, and how fast or slow.
+    /// Sets the content codings, the speed limits and the size of the receive buffer.
     private func pace(_ request: TransferRequest) throws(TransferFailure) {
         if request.options.decompresses {
             try set(CURLOPT_ACCEPT_ENCODING, ResponseHeaders.codings.joined(separator: ", "))
         }
-        // For a body that libcurl has: see `Pace`.
+        // This limits a request body that is passed to libcurl as a whole; `RateLimiter` limits the others.
         if let limit = request.options.maxBytesPerSecond { try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit) }
         if request.options.decompresses {
             try set(CURLOPT_BUFFERSIZE, EngineLimits.compressedChunkBytes)
@@ -96,9 +97,9 @@ extension EasyHandle {
     private func secure(caFile: String?) throws(TransferFailure) {
         for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] { try set(option, Int(CURL_SSLVERSION_TLSv1_2)) }
         for option in [CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER] { try set(option, true) }
-        // `TLSRecord` checks the names: libcurl's own check comes later, and cannot be answered.
+        // `TLSRecord` checks the names: libcurl's own check comes later and cannot be overridden.
         for option in [CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST] { try set(option, 0) }
-        // See `TLSRecord.isProxys`.
+        // See `TLSRecord.isProxyContext`.
         try set(CURLOPT_PROXY_SSL_OPTIONS, Int(CURLSSLOPT_ALLOW_BEAST))
         if let caFile {
             for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { try set(option, caFile) }
@@ -106,17 +107,18 @@ extension EasyHandle {
         }
     }
 
-    /// Which connections it may use, and leave for others.
+    /// Sets which connections the request may use, and whether later requests may reuse its connection.
     private func secure(_ request: TransferRequest) throws(TransferFailure) {
-        // A login of the connection is a login of all streams on it.
+        // A connection-level login applies to all streams on the connection.
         let isLogin = !request.handshakes.isEmpty
-        // And a body that waits for its reader would hold up the others on its connection: libcurl reads on for all streams of
-        // one, and keeps megabytes for the one that waits.
+        // A paused body would delay the other streams on its connection: libcurl reads for all of them, and buffers
+        // megabytes for the paused one.
         let isAlone = isLogin || request.options.delivery == .fromHeader || request.options.maxBytesPerSecond != nil
         if isAlone { try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
-        // A resumed session shows no certificate.
+        // In a resumed TLS session the server sends no certificate.
         if request.identity != .none || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
         if request.trust == .ask { try set(CURLOPT_FORBID_REUSE, true) }
+        // guard: attempt-new-connection
         if request.trust == .ask || request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }
     }
 }
@@ -124,15 +126,16 @@ extension EasyHandle {
 extension TransferRequest {
     var handshakes: [Handshake] { [handshake, proxyHandshake].compactMap { $0 } }
 
-    /// libcurl keeps a password together with the connections of this request.
+    /// Whether libcurl stores a password with the connections of this request.
     var leavesPassword: Bool { handshakes.contains { $0.scheme == .ntlm } || proxy?.password != nil }
 
-    /// What would mark connections that others use, or log in twice, is a mistake of the caller's.
+    /// - Throws: `TransferFailure` of kind `internalError` for connection state without an identity, because requests without
+    ///   an identity share their connections, and for two logins to the same target.
     func checkCombination() throws(TransferFailure) {
         let marksConnections =
             trust.isException || clientCertificate != nil || !handshakes.isEmpty || refusesCertificateRequest
-        guard identity != .none || !marksConnections else {
-            throw TransferFailure(.internalError, "What marks a connection needs an identity.")
+        guard identity != .none || !marksConnections else {  // guard: identity-needed
+            throw TransferFailure(.internalError, "request with connection state but without an identity")
         }
         let isClear = handshakes.allSatisfy { handshake in
             switch handshake.target {
@@ -142,13 +145,15 @@ extension TransferRequest {
         }
         let isOneEach = proxyHandshake.map { $0.target == .proxy && handshake?.target != .proxy } ?? true
         guard isClear && isOneEach else {
-            throw TransferFailure(.internalError, "A handshake is the only login of its target.")
+            throw TransferFailure(
+                .internalError,
+                "a connection-level login (NTLM, Negotiate) excludes any other login to the same host")
         }
     }
 }
 
 extension TrustPolicy {
-    /// It accepts what others must not meet with.
+    /// Whether the policy accepts a certificate that does not verify, so that other requests must not use the connection.
     var isException: Bool {
         switch self {
         case .leaf: true

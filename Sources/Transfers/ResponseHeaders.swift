@@ -1,65 +1,68 @@
 internal import WatchwordProtocol
 
-/// The header lines of a response as libcurl hands them over, one call each.
+/// The header lines of a response, which libcurl passes one at a time.
 ///
-/// Interim responses (1xx) come first with a status line of their own; trailers come after the body.
+/// Interim responses (1xx) come first, each with a status line; trailers come after the body.
 struct ResponseHeaders {
     private(set) var status = 0
     /// The reason phrase.
     private(set) var reason = ""
     private(set) var fields: [HeaderField] = []
-    /// What came after the body.
+    /// The fields after the body.
     private(set) var trailers: [HeaderField] = []
     private(set) var bytes = 0
-    /// The empty line after the fields was seen: what follows is a body, another response, or trailers.
+    /// Whether the empty line after the fields was received: a body, another response or trailers may follow.
     private(set) var isComplete = false
 
-    /// The last line was a status line.
+    /// Whether the last line was a status line.
     private(set) var isAtStart = false
 
     private static let usualFields = 16
 
-    /// Those that make a thousand bytes of one at most. libcurl undoes all of what it has read at once, and of Brotli and Zstandard,
-    /// or of two codings on each other, one kilobyte may be gigabytes.
+    /// The accepted content codings: both expand at most about a thousandfold. libcurl decodes everything it has read at once,
+    /// and a kilobyte of Brotli or Zstandard, or of two codings applied in turn, may expand to gigabytes.
     static let codings = ["gzip", "deflate"]
 
-    /// Whether the body is in at most one coding, and that one of `codings`.
-    var isModestlyCoded: Bool {
+    /// Whether the body has at most one content coding, and one of `codings`.
+    var hasSafeContentCoding: Bool {
         let given = fields.values(of: "Content-Encoding").flatMap { $0.split(separator: ",") }
             .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }
             .filter { $0 != "identity" && $0 != "none" }
+        // guard: response-codings
         return given.count <= 1 && given.allSatisfy { Self.codings.contains($0) || $0 == "x-gzip" }
     }
 
-    /// Whether the body is in a coding at all.
+    /// Whether the body has a content coding.
     var isCoded: Bool {
         fields.values(of: "Content-Encoding").contains { !["", "identity", "none"].contains($0.lowercased()) }
     }
 
-    /// Why the response cannot be believed; `nil` where it can. Where a response ends, and where it leads, is said once: readers
-    /// that believe different fields would see different responses (RFC 9112 section 6.3).
+    /// Why the header section is malformed; `nil` if it is not. The length of a response and its redirect target must be
+    /// unambiguous: recipients that use different fields would see different responses (RFC 9112 section 6.3).
     var problem: String? {
         var length: Substring?
         for field in fields where field.isNamed("Content-Length") {
             for part in field.value.split(separator: ",", omittingEmptySubsequences: false) {
                 let number = part.trimmingBlanks
+                // guard: framing-length-number
                 guard !number.isEmpty, number.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
                     return "its Content-Length is not a number"
                 }
-                guard length == nil || length == number else {
+                guard length == nil || length == number else {  // guard: framing-length-differs
                     return "it has several Content-Length fields that differ"
                 }
                 length = number
             }
         }
+        // guard: framing-locations
         guard (300...399).contains(status), fields.values(of: "Location").count > 1 else { return nil }
         return "it has several Location fields"
     }
 
-    /// Takes one line with its line end. `false` when there are too many bytes.
+    /// Adds one line, which includes its line end. Returns `false` if the section is too large.
     mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {
         bytes += line.count
-        guard bytes <= EngineLimits.headerBytes else { return false }
+        guard bytes <= EngineLimits.headerBytes else { return false }  // guard: response-header-bytes
         let text = line.trimmed
         isAtStart = false
         if isComplete || fields.isEmpty, text.starts(with: "HTTP/".utf8) {
@@ -88,7 +91,7 @@ struct ResponseHeaders {
         _ line: UnsafeRawBufferPointer, _ text: UnsafeRawBufferPointer, to fields: inout [HeaderField]
     ) {
         if let first = line.first, first.isBlank, let last = fields.indices.last {
-            // A folded line (RFC 9112 section 5.2) goes on with the value before it.
+            // A folded line (RFC 9112 section 5.2) continues the previous value.
             fields[last].value += " " + decoded(text)
         } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
             let (name, value) = (text.part(..<colon), text.part((colon + 1)...))
@@ -102,7 +105,7 @@ struct ResponseHeaders {
         return digits.reduce(0) { $0 * 10 + ((0x30...0x39).contains($1) ? Int($1 - 0x30) : 0) }
     }
 
-    /// What follows the status, without control characters.
+    /// The reason phrase, without control characters.
     private static func reason(of line: UnsafeRawBufferPointer) -> String {
         var start = 0
         for isBlank in [false, true, false, true] {
@@ -113,7 +116,7 @@ struct ResponseHeaders {
         return decoded(text).filter { !$0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }
     }
 
-    /// UTF-8, else ISO 8859-1, in which every byte is a character.
+    /// Decodes UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8.
     private static func decoded(_ bytes: UnsafeRawBufferPointer) -> String {
         String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -125,7 +128,7 @@ extension UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self[range.relative(to: self)])
     }
 
-    /// Without the blanks and line ends on both sides.
+    /// The bytes without blanks and line ends on both sides.
     fileprivate var trimmed: UnsafeRawBufferPointer {
         var (start, end) = (0, count)
         while start < end, self[start].isBlank { start += 1 }

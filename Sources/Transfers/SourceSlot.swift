@@ -1,21 +1,21 @@
 internal import EventLoop
 internal import WatchwordCore
 
-/// A request's body that comes through a socket, and the transfer that sends it. Lives on the engine's loop.
+/// A request's body that the client sends through a socket, and the transfer that uploads it. Used on the engine's loop only.
 final class SourceSlot: ReadinessHandler {
     let source: BodySource
-    weak var user: Transfer? {
+    weak var user: CurlTransfer? {
         didSet { hasPassedRefusal = false }
     }
-    /// libcurl was told once to go on with a transfer that was refused.
+    /// Whether a transfer whose request was refused has been resumed once.
     private var hasPassedRefusal = false
     private unowned var engine: TransferEngine
     private var watched: Int32?
-    private lazy var timer = LoopTimer(on: engine.loop) { [unowned self] in giveUp() }
+    private lazy var timer = LoopTimer(on: engine.loop) { [unowned self] in checkDeadline() }
 
     init(_ source: BodySource, on engine: TransferEngine) { (self.source, self.engine) = (source, engine) }
 
-    /// Resumes the transfer when more has come, and ends it when nothing does.
+    /// Watches the socket and the deadline: more bytes resume the transfer, and a timeout ends it.
     func watch() {
         timer.set(source.deadline)
         guard watched != source.watched else { return }
@@ -24,16 +24,16 @@ final class SourceSlot: ReadinessHandler {
         if let watched { engine.loop.watch(watched, .readable, self) }
     }
 
-    /// Waits for more of what libcurl was told to wait for. It sends nothing more to who has refused, but goes on waiting until
-    /// it is told to look again; once, because it may as well want the rest.
+    /// Waits for more bytes after libcurl has paused. After a refusal libcurl sends nothing more, but notices the refusal only
+    /// when it is resumed. It is resumed once only, because libcurl may also want the rest of the body.
     func serve() {
-        guard user?.isRefused == true, !hasPassedRefusal else { return watch() }
+        guard user?.head.isRefusal == true, !hasPassedRefusal else { return watch() }
         hasPassedRefusal = true
         resume()
     }
 
     private func unwatch() {
-        // The body may have closed it.
+        // The body may already have closed the descriptor.
         if let watched { engine.loop.forget(watched, of: self) }
         watched = nil
     }
@@ -48,7 +48,7 @@ final class SourceSlot: ReadinessHandler {
         if source.isPaused { watch() }
     }
 
-    private func giveUp() {
+    private func checkDeadline() {
         guard source.isPaused, let deadline = source.deadline else { return }
         guard deadline <= engine.loop.now else { return timer.set(deadline) }
         source.isPaused = false
@@ -56,15 +56,9 @@ final class SourceSlot: ReadinessHandler {
         if let user { engine.end(user.id, .failure(.noMoreBody)) }
     }
 
-    /// It goes to another engine, or nowhere.
+    /// Stops watching. Called when the source moves to another engine or is released.
     func close() {
         unwatch()
         timer.cancel()
     }
-}
-
-extension TransferFailure {
-    fileprivate static let noMoreBody = TransferFailure(
-        .requestBodyIncomplete,
-        "Nothing has come of the request's body for \(EngineLimits.readerIdleSeconds) seconds.")
 }

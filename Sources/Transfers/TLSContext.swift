@@ -1,23 +1,25 @@
 internal import COpenSSL
 internal import WatchwordCore
 
-/// The records of OpenSSL's contexts, and the callbacks that fill them.
+/// The records attached to OpenSSL contexts, and the callbacks that fill them.
 extension TLSRecord {
-    /// The place in a context where its record is; -1 without memory. A context gives its record back when it goes.
+    /// The ex_data index of the record in a context; -1 if memory was exhausted. A context releases its record when it is
+    /// freed.
     private static let index = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
         { _, record, _, _, _, _ in
             if let record { Unmanaged<TLSRecord>.fromOpaque(record).release() }
         })
 
-    /// Lets this record watch the handshakes of `context`, and decide on the certificate that the other side shows.
+    /// Lets this record observe the handshakes of `context` and decide on the server certificate. Returns `false` if memory is
+    /// exhausted.
     func attach(to context: OpaquePointer) -> Bool {
         let record = Unmanaged.passRetained(self)
         guard Self.index >= 0, SSL_CTX_set_ex_data(context, Self.index, record.toOpaque()) == 1 else {
             record.release()
             return false
         }
-        // A certificate is shown, and asked for, once: when the connection is made.
+        // Certificates may be exchanged only in the first handshake of a connection.
         SSL_CTX_set_options(context, watchword_ssl_no_renegotiation)
         SSL_CTX_set_post_handshake_auth(context, 0)
         SSL_CTX_set_cert_verify_callback(
@@ -49,14 +51,14 @@ extension TLSRecord {
         return Unmanaged<TLSRecord>.fromOpaque(record).takeUnretainedValue()
     }
 
-    /// The record of the connection whose certificate is being verified (`X509_STORE_CTX`).
+    /// The record of the connection that belongs to an `X509_STORE_CTX`.
     static func verifying(_ store: OpaquePointer) -> TLSRecord? {
         X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).flatMap { of(OpaquePointer($0)) }
     }
 
-    /// Whether libcurl has made the context for its proxy: only for that it is told, in `CURLOPT_PROXY_SSL_OPTIONS`, to leave
-    /// out a protection of TLS 1.0, which is never spoken.
-    static func isProxys(_ context: OpaquePointer) -> Bool {
+    /// Whether libcurl made the context for the connection to the proxy. Such contexts are marked with an option that is set
+    /// through `CURLOPT_PROXY_SSL_OPTIONS`. The option only turns off a protection for TLS 1.0, a version that is never used.
+    static func isProxyContext(_ context: OpaquePointer) -> Bool {
         SSL_CTX_get_options(context) & watchword_ssl_dont_insert_empty_fragments != 0
     }
 }

@@ -3,17 +3,17 @@ internal import Synchronization
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A PKCS#11 module of the process. It stays: whoever closes one logs all its users out.
+/// A PKCS#11 module, loaded once in the process. It is never closed, because that would log out all its users.
 final class TokenModule: Sendable {
-    /// What is known of one token's PIN, by this process.
+    /// The PINs of a token that this process knows to be right or wrong.
     struct Pins {
-        /// All that had the name of the token when the PIN was tried.
+        /// All tokens that the name matched when the PIN was tried.
         let tokens: Set<PresentToken.Identity>
         var right: Secret?
         var wrong: Secret?
     }
 
-    /// `@unchecked Sendable`: an engine lives as long as the process, and is used only under its module's lock.
+    /// `@unchecked Sendable`: an engine lives as long as the process, and is used only with its module's lock held.
     private struct State: @unchecked Sendable {
         // An `ENGINE`.
         var engine: OpaquePointer?
@@ -21,34 +21,35 @@ final class TokenModule: Sendable {
         var tokens = Tokens()
     }
 
-    /// What is known of the tokens of a module.
+    /// The state of the tokens of a module.
     struct Tokens {
-        /// The tokens that are there now.
+        /// The tokens that are plugged in.
         private(set) var present: [PresentToken] = []
         var pins: [TokenName: Pins] = [:]
         var tries: [PresentToken.Identity: PINTries] = [:]
 
         func meant(by name: TokenName) -> [PresentToken] { present.filter { $0.isMeant(by: name) } }
 
-        /// What was learned about a name holds while it means the same tokens: another token of that name has a PIN of its own,
-        /// and tries that count.
-        mutating func note(_ present: [PresentToken]) {
+        /// Updates the tokens that are plugged in, and drops the PINs of names that now match other tokens: another token has
+        /// its own PIN and try counter.
+        mutating func record(_ present: [PresentToken]) {
             self.present = present
+            // guard: pin-of-another-token-of-that-name
             pins = pins.filter { name, known in Set(meant(by: name).map(\.identity)) == known.tokens }
         }
     }
 
-    /// That of p11-kit, which leads to all that the machine is configured for.
+    /// The module of p11-kit, which gives access to all modules configured on the machine.
     static let standard = "p11-kit-proxy.so"
 
     private static let modules = Mutex<[String: TokenModule]>([:])
     private let path: String
-    /// Only one thread talks to the tokens of a module at a time; who hangs in it holds up nobody of another one.
+    /// Only one thread at a time uses the tokens of a module. A token that hangs does not block the other modules.
     private let state = Mutex(State())
 
     private init(_ path: String) { self.path = path }
 
-    /// The one for all who use it.
+    /// Returns the module at `path`, shared by all its users.
     static func at(_ path: String) -> TokenModule {
         modules.withLock { modules in
             if let module = modules[path] { return module }
@@ -58,7 +59,8 @@ final class TokenModule: Sendable {
         }
     }
 
-    /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable` when the module cannot be loaded.
+    /// Runs `body` with the module's lock held.
+    /// - Throws: `TransferFailure` with cause `clientCertificateUnreadable` if the module cannot be loaded.
     func use<Value>(
         _ body: (OpaquePointer, inout Tokens) throws(TransferFailure) -> Value
     ) throws(TransferFailure) -> Value {
@@ -66,13 +68,13 @@ final class TokenModule: Sendable {
         defer { ERR_clear_error() }
         var outcome = Result<Value, TransferFailure>.failure(
             LoadedCertificate.failure(
-                "The PKCS#11 module \(path.shortened) cannot be loaded. Check that it is installed, and with it "
-                    + "libengine-pkcs11-openssl.", .clientCertificateUnreadable))
+                "cannot load the PKCS#11 module \(path.shortened); check that it and libengine-pkcs11-openssl are "
+                    + "installed", .clientCertificateUnreadable))
         state.withLock { state in
             if state.engine == nil { state.engine = watchword_token_engine(path) }
             if state.functions == nil { state.functions = watchword_token_module_at(path) }
             guard let engine = state.engine, let functions = state.functions else { return }
-            state.tokens.note(PresentToken.all(of: functions))
+            state.tokens.record(PresentToken.all(of: functions))
             outcome = Result { () throws(TransferFailure) in try body(engine, &state.tokens) }
         }
         return try outcome.get()

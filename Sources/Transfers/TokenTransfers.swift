@@ -1,25 +1,25 @@
 internal import EventLoop
 internal import WatchwordCore
 
-/// The transfers whose handshakes are signed by a PKCS#11 token, which may take its time or hang: they run on a loop of their
-/// own, so that nobody else waits. Begun with the first of them. Lives on the loop of the engine that has it.
+/// The transfers whose handshakes a PKCS#11 token signs. A token may be slow or hang, so these transfers run on a separate loop
+/// and thread, which the first of them starts. Used on the loop of the engine that owns this.
 struct TokenTransfers {
     private let caFile: String?
     private let idle: IdleLimits
-    /// The engine that has this is already the one for tokens.
+    /// Whether the owning engine is the separate engine for tokens.
     private let isHere: Bool
     private var other: TransferThread?
     private var transfers: Set<TransferID> = []
-    /// Who waits for an outcome, and for how long: the other thread may hang.
-    private var waiting: [TransferID: (completion: Transfer.Completion, limit: LoopTimer)] = [:]
-    /// The requests' bodies that have gone there, and stay: libcurl reads them on that loop.
+    /// The completions that wait for an outcome, with a time limit because the other thread may hang.
+    private var waiting: [TransferID: (completion: TransferJob.Completion, limit: LoopTimer)] = [:]
+    /// The request bodies that have moved to the loop for tokens, where libcurl reads them. They stay there.
     private var sources: Set<BodySourceID> = []
 
     init(caFile: String?, idle: IdleLimits, isHere: Bool) {
         (self.caFile, self.idle, self.isHere) = (caFile, idle, isHere)
     }
 
-    /// Whether a transfer has to run there.
+    /// Whether a transfer has to run on the loop for tokens.
     func takes(_ request: TransferRequest) -> Bool {
         if isHere { return false }
         if let source = request.source, sources.contains(source) { return true }
@@ -30,21 +30,19 @@ struct TokenTransfers {
 
     func has(_ source: BodySourceID) -> Bool { sources.contains(source) }
 
-    /// Where a transfer runs; `nil` for one that is not there.
+    /// The thread for tokens, if the transfer runs on it; otherwise `nil`.
     func thread(of id: TransferID) -> TransferThread? { transfers.contains(id) ? other : nil }
 
     func post(_ call: @escaping @Sendable (TransferEngine) -> Void) { other?.post(call) }
 
-    mutating func began(
-        _ id: TransferID, _ source: BodySourceID?, limit: LoopTimer, _ completion: @escaping Transfer.Completion
-    ) {
-        transfers.insert(id)
-        waiting[id] = (completion, limit)
-        if let source { sources.insert(source) }
+    mutating func began(_ job: TransferJob, limit: LoopTimer) {
+        transfers.insert(job.id)
+        waiting[job.id] = (job.completion, limit)
+        if let source = job.request.source { sources.insert(source) }
     }
 
-    /// Whoever waits, once; `nil` when nobody does any more.
-    mutating func takeWaiting(_ id: TransferID) -> Transfer.Completion? {
+    /// Removes and returns the completion of a transfer; `nil` if it has been called.
+    mutating func takeWaiting(_ id: TransferID) -> TransferJob.Completion? {
         guard let (completion, limit) = waiting.removeValue(forKey: id) else { return nil }
         limit.cancel()
         return completion
@@ -52,14 +50,14 @@ struct TokenTransfers {
 
     mutating func ended(_ id: TransferID) { transfers.remove(id) }
 
-    /// `false` for one that is not there.
+    /// Releases a request body. Returns `false` if it is not on the loop for tokens.
     mutating func release(_ source: BodySourceID) -> Bool {
         guard sources.remove(source) != nil else { return false }
         post { $0.release(source) }
         return true
     }
 
-    /// The engine's thread, started if need be.
+    /// Returns the thread for tokens, and starts it if necessary.
     mutating func start() throws(TransferFailure) -> TransferThread {
         if let other { return other }
         let started = try TransferThread(caFile: caFile, idle: idle, ownsTokens: true)
@@ -74,50 +72,49 @@ struct TokenTransfers {
 }
 
 extension TransferRequest {
-    /// Of a body that comes through a socket.
+    /// The source of a body that the client sends through a socket; `nil` for any other body.
     var source: BodySourceID? {
         if case .stream(let stream)? = body { stream.source } else { nil }
     }
 }
 
 extension TransferEngine {
-    /// Begins a transfer on the loop for tokens.
-    func beginElsewhere(
-        _ id: TransferID, _ request: TransferRequest, _ prepared: Prepared, _ completion: @escaping Completion
-    ) {
+    /// Starts a transfer on the loop for tokens.
+    func beginElsewhere(_ job: TransferJob, _ prepared: Prepared) {
         do throws(TransferFailure) {
             let thread = try tokens.start()
+            let (id, request) = (job.id, job.request)
             let slot = request.source.flatMap { sources.removeValue(forKey: $0) }
             slot?.close()
-            // `nonisolated(unsafe)`: nobody here has it any more.
-            nonisolated(unsafe) let source = slot?.source
+            let source = slot.map { LoopBound($0.source, to: thread.loop) }
+            let prepared = LoopBound(prepared, to: thread.loop)
             let limit = LoopTimer(on: loop) { [unowned self, unowned thread] in
                 thread.post { $0.cancel(id) }
                 endElsewhere(id, .failure(.timedOut))
             }
             limit.set(in: request.timeout + Self.patience)
-            tokens.began(id, request.source, limit: limit, completion)
-            counts.running += 1
+            tokens.began(job, limit: limit)
+            figures.running += 1
             thread.post(
-                back: loop, { (outcome: Outcome) in self.endElsewhere(id, outcome) },
+                back: loop, { [port] (outcome: Outcome) in port.value.endElsewhere(id, outcome) },
                 { engine, done in
-                    if let source { engine.adopt(source, as: request.source) }
-                    engine.begin(id, request, prepared, done)
+                    if let source { engine.adopt(source.value, as: request.source) }
+                    engine.begin(TransferJob(id: id, request: request, completion: done), prepared.value)
                 })
         } catch {
-            settle(completion, .failure(error))
+            settle(job.completion, .failure(error))
         }
     }
 
-    /// What libcurl says of a time that is over comes first, unless it hangs.
+    /// Extra time in which libcurl can report its own timeout, unless it hangs.
     private static let patience = Duration.seconds(1)
 
-    /// Tells the outcome to whoever still waits for it; what comes later is for nobody.
+    /// Delivers the outcome, unless one was delivered before.
     func endElsewhere(_ id: TransferID, _ outcome: Outcome) {
         if !outcome.hasOpenBody { tokens.ended(id) }
         guard let completion = tokens.takeWaiting(id) else { return }
-        counts.running -= 1
-        counts.finished += 1
+        figures.running -= 1
+        figures.finished += 1
         settle(completion, outcome)
     }
 

@@ -1,13 +1,13 @@
 internal import CCurl
 internal import EventLoop
-public import WatchwordCore
+internal import WatchwordCore
 
-/// Bodies that are handed over while they come.
+/// Bodies that are delivered while they are received.
 extension TransferEngine {
-    public func follow(_ id: TransferID, completion: @escaping @Sendable (Delivery) -> Void) {
+    func follow(_ id: TransferID, completion: @escaping @Sendable (Delivery) -> Void) {
         if let elsewhere = tokens.thread(of: id) {
-            let ended: @Sendable (Delivery) -> Void = { delivery in
-                self.tokens.ended(id)
+            let ended: @Sendable (Delivery) -> Void = { [port] delivery in
+                port.value.tokens.ended(id)
                 completion(delivery)
             }
             return elsewhere.post(back: loop, ended) { $0.follow(id, completion: $1) }
@@ -16,7 +16,7 @@ extension TransferEngine {
         flow.follow(completion)
     }
 
-    public func read(
+    func read(
         _ id: TransferID, maxBytes: Int, completion: @escaping @Sendable (Result<BodyPart, TransferFailure>) -> Void
     ) {
         if let elsewhere = tokens.thread(of: id) {
@@ -26,7 +26,7 @@ extension TransferEngine {
         flow.read((maxBytes, completion))
     }
 
-    public func attach(_ id: TransferID, socket: Int32) {
+    func attach(_ id: TransferID, socket: Int32) {
         if let elsewhere = tokens.thread(of: id) {
             elsewhere.post { $0.attach(id, socket: socket) }
             return
@@ -35,7 +35,7 @@ extension TransferEngine {
         flows[id]?.attach(socket)
     }
 
-    public func open(_ body: [UInt8]) -> TransferID {
+    func open(_ body: [UInt8]) -> TransferID {
         let id = TransferID.next()
         let flow = BodyFlow(start: body)
         flow.end(.success(()))
@@ -43,16 +43,16 @@ extension TransferEngine {
         return id
     }
 
-    public func makeSource(
-        size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?
+    func makeSource(
+        size: Int?, storesCopy: Bool, memory: Quota?, disk: Quota?
     ) -> BodySourceID {
         let id = BodySourceID(value: TransferID.next().value)
-        let source = BodySource(size: size, keepsCopy: keepsCopy, memory: memory, disk: disk)
+        let source = BodySource(size: size, storesCopy: storesCopy, memory: memory, disk: disk)
         sources[id] = SourceSlot(source, on: self)
         return id
     }
 
-    public func attach(_ source: BodySourceID, socket: Int32) {
+    func attach(_ source: BodySourceID, socket: Int32) {
         if tokens.has(source) { return tokens.post { $0.attach(source, socket: socket) } }
         let socket = BodySocket(owning: socket)
         guard let slot = sources[source] else { return }
@@ -60,36 +60,32 @@ extension TransferEngine {
         slot.resume()
     }
 
-    public func release(_ source: BodySourceID) {
+    func release(_ source: BodySourceID) {
         if tokens.release(source) { return }
         sources.removeValue(forKey: source)?.close()
     }
 
-    public func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) {
+    func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) {
         if let elsewhere = tokens.thread(of: id) {
             return elsewhere.post(back: loop, completion) { $0.progress(of: id, completion: $1) }
         }
-        completion(transfers[id]?.progress)
+        completion(running[id]?.progress)
     }
 
-    // MARK: In between
+    // MARK: Helpers
 
-    /// The responses whose bodies have begun to come.
-    func handOverResponses() {
-        let ready = handOver.transfers
-        guard !ready.isEmpty else { return }
-        handOver.transfers = []
-        for transfer in ready {
-            guard transfers[transfer.id] != nil, let flow = transfer.flow else { continue }
+    func deliverReadyResponses() {
+        for transfer in running.takeReadyResponses() {
+            guard running[transfer.id] != nil, let flow = transfer.body.flow else { continue }
             switch transfer.outcome(CURLE_OK) {
             case .failure(let failure):
                 end(transfer.id, .failure(failure))
             case .success(var response):
                 response.openBody = OpenBody(transfer: transfer.id, announcedBytes: transfer.announcedBytes)
                 flows.add(flow, transfer.id)
-                transfer.isHandedOver = true
+                transfer.body.isDelivered = true
                 transfer.pool?.multi.hold(1)
-                settle(transfer.completion, .success(response))
+                settle(transfer.job.completion, .success(response))
             }
         }
     }
@@ -97,7 +93,7 @@ extension TransferEngine {
     func source(of request: TransferRequest) throws(TransferFailure) -> SourceSlot? {
         guard case .stream(let stream)? = request.body else { return nil }
         guard let slot = sources[stream.source] else {
-            throw TransferFailure(.internalError, "The request's body is not there any more.")
+            throw TransferFailure(.internalError, "the request's body no longer exists")
         }
         return slot
     }
@@ -105,9 +101,4 @@ extension TransferEngine {
     func serveSources() {
         for slot in sources.values where slot.source.isPaused { slot.serve() }
     }
-}
-
-extension TransferFailure {
-    fileprivate static let noBody = TransferFailure(
-        .internalError, "There is no such body: it was read to its end, or nobody has read it for too long.")
 }

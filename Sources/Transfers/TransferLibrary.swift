@@ -1,23 +1,30 @@
 internal import CCurl
 public import WatchwordCore
 
-/// libcurl as a whole.
+/// The process-wide state of libcurl.
 public enum TransferLibrary {
     private static let status = watchword_curl_global_init_wiping()
 
-    /// Makes libcurl ready, with allocators that wipe what they free. Once is enough; more calls do nothing.
+    /// Initializes libcurl with allocators that wipe memory before they free it. Further calls do nothing.
     ///
-    /// The environment must be clean by then: libcurl and OpenSSL read proxies, key logs and certificate paths from it. The
-    /// process must ignore SIGPIPE.
+    /// The environment must be cleaned before the call: libcurl and OpenSSL read proxies, key logs and certificate paths from
+    /// it. The process must ignore SIGPIPE.
     /// - Throws: `TransferFailure` of kind `internalError`.
     public static func initialize() throws(TransferFailure) {
         guard status == CURLE_OK else {
-            throw TransferFailure(.internalError, "libcurl cannot start: \(description(of: status)).")
+            throw TransferFailure(.internalError, "cannot initialize libcurl: \(description(of: status))")
         }
     }
 
-    /// Name, version and TLS library, for people.
-    static let version = String(cString: curl_version())
+    /// libcurl's version and TLS library, for display. Does not call `curl_version`, which initializes OpenLDAP and SASL with
+    /// all modules.
+    static let version: String = {
+        let facts = curl_version_info(CURLVERSION_FIRST)?.pointee
+        let parts = [
+            facts?.version.map { "libcurl/" + String(cString: $0) }, facts?.ssl_version.map { String(cString: $0) },
+        ]
+        return parts.compactMap(\.self).joined(separator: " ")
+    }()
 
     static func description(of code: CURLcode) -> String { String(cString: curl_easy_strerror(code)) }
 }

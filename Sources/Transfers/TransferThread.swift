@@ -1,31 +1,34 @@
 internal import EventLoop
 internal import WatchwordCore
 
-/// An engine on a loop and a thread of its own.
+/// A transfer engine with its own loop and thread.
 final class TransferThread: Sendable {
     private let thread: LoopThread
-    private let engine: TransferEngine
+    private let engine: LoopBound<TransferEngine>
 
     init(caFile: String?, tokenModule: String? = nil, idle: IdleLimits, ownsTokens: Bool) throws(TransferFailure) {
         do throws(LoopFailure) { thread = try LoopThread() } catch {
-            throw TransferFailure(.internalError, "No thread for transfers: \(error).")
+            throw TransferFailure(.internalError, "cannot start a thread for transfers: \(error)")
         }
         do throws(TransferFailure) {
             engine = try TransferEngine(
-                on: thread.loop, caFile: caFile, tokenModule: tokenModule, idle: idle, ownsTokens: ownsTokens)
+                on: thread.loop, caFile: caFile, tokenModule: tokenModule, idle: idle, ownsTokens: ownsTokens
+            ).port
         } catch {
             thread.end()
             throw error
         }
     }
 
-    /// Runs `call` on the engine's loop; never, and `false`, when that has ended.
+    var loop: EventLoop { thread.loop }
+
+    /// Runs `call` on the engine's loop. Returns `false`, without running it, if the loop has ended.
     @discardableResult
     func post(_ call: @escaping @Sendable (TransferEngine) -> Void) -> Bool {
-        thread.loop.post { [engine] in call(engine) }
+        thread.loop.post { [engine] in call(engine.value) }
     }
 
-    /// The same for a call that completes: `completion` is called on `home`.
+    /// Runs `call` on the engine's loop; `completion` is called on `home`.
     func post<Value: Sendable>(
         back home: EventLoop, _ completion: @escaping @Sendable (Value) -> Void,
         _ call: @escaping @Sendable (TransferEngine, @escaping @Sendable (Value) -> Void) -> Void
@@ -35,13 +38,13 @@ final class TransferThread: Sendable {
         }
     }
 
-    /// How long the end waits for what hangs: a token, for example.
+    /// How many seconds `shutDown` waits for a thread that hangs, for example in a call to a token.
     private static let patience = 2
 
-    /// Ends all transfers, and returns when the thread is gone, or hangs.
+    /// Ends all transfers, and waits until the thread has ended, or for `patience` if it hangs.
     func shutDown() {
         post { $0.shutDown() }
-        // libcurl is not cleaned up under a thread that is still in it.
+        // Leaks the engine: libcurl must not be cleaned up while the thread still uses it.
         if !thread.end(within: Self.patience) { _ = Unmanaged.passRetained(self) }
     }
 }

@@ -3,49 +3,49 @@ internal import Glibc
 internal import JSONText
 public import WatchwordProtocol
 
-/// A second connection to the broker, which carries the bytes of one body and nothing else (`fetch/attach`).
+/// A second connection to the broker, which carries the bytes of one body (`fetch/attach`).
 ///
-/// The descriptor does not block: it is read, or written, when it is ready, and closed with this object.
+/// The descriptor does not block; the caller reads or writes it when it is ready. It is closed with this object.
 public final class AttachedStream {
-    /// The reply to `fetch/attach` is `{}`, or an error with a sentence.
+    /// The limit for the reply to `fetch/attach` in bytes; the reply is `{}` or an error.
     private static let longestReply = 64 << 10
-    /// The broker has the reply at hand.
-    private static let patience: Duration = .seconds(30)
+    /// The time limit for the reply, which the broker sends at once.
+    private static let maxWait: Duration = .seconds(30)
 
     private let socket: UnixSocket
     public var descriptor: Int32 { socket.descriptor }
 
-    /// Connects, and waits for the reply. When `interruptDescriptor` becomes readable, or has been before, it is read, and
-    /// `interrupted` is thrown.
+    /// Connects, and waits for the reply.
+    /// - Throws: `interrupted` if `interruptDescriptor` is or becomes readable; the signal is then read from it.
     public init(
-        _ location: SocketLocation, token: String, side: FetchAttachParams.Side, interruptDescriptor: Int32 = -1
+        _ location: SocketLocation, token: String, side: FetchAttach.Side, interruptDescriptor: Int32 = -1
     ) throws(ClientFailure) {
         socket = try UnixSocket(connectingTo: location)
-        let params = FetchAttachParams(token: token, side: side).json
+        let params = FetchAttach(token: token, side: side).json
         let message = OutgoingMessage.request(
-            id: .integer(1), method: MethodName.fetchAttach.rawValue, params: params)
+            id: .integer(1), method: FetchAttach.name, params: params)
         let line = message.json.serialized(terminator: "\n")
         try socket.send(line)
         let reply = try Self.line(from: socket.descriptor, unless: interruptDescriptor)
         let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)
         guard let json = try? JSON.parse(reply, limits: limits) else {
-            throw .protocolViolation("an answer to fetch/attach that is no JSON")
+            throw .protocolViolation("the reply to fetch/attach is not valid JSON")
         }
         switch IncomingMessage(json) {
         case .result: break
         case .error(_, let error): throw .refused(error)
-        default: throw .protocolViolation("no answer to fetch/attach")
+        default: throw .protocolViolation("no reply to fetch/attach")
         }
         let flags = fcntl(socket.descriptor, F_GETFL)
         guard fcntl(socket.descriptor, F_SETFL, flags | O_NONBLOCK) == 0 else { throw .connectionLost }
     }
 
-    /// Says that the body is complete.
+    /// Marks the body as complete by shutting down the writing side.
     public func finishWriting() { shutdown(socket.descriptor, Int32(SHUT_WR)) }
 
-    /// Exactly one line: what follows it are the body's bytes already.
+    /// Reads exactly one line; the bytes after it belong to the body.
     private static func line(from descriptor: Int32, unless interrupt: Int32) throws(ClientFailure) -> [UInt8] {
-        let end = ContinuousClock.now + patience
+        let end = ContinuousClock.now + maxWait
         var line: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while line.count < longestReply {
@@ -59,7 +59,7 @@ public final class AttachedStream {
             line += buffer[..<count]
             if newline != nil { return line }
         }
-        throw .protocolViolation("an answer to fetch/attach without an end")
+        throw .protocolViolation("the reply to fetch/attach is longer than \(longestReply) bytes")
     }
 
     private static func wait(

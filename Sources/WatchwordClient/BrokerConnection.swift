@@ -3,76 +3,83 @@ internal import Glibc
 public import JSONText
 public import WatchwordProtocol
 
-/// A connection to the broker for a program that does one thing at a time. Every call blocks until its reply has come.
+/// A connection to the broker for a program that does one thing at a time. Every call blocks until its reply is received.
 ///
-/// Not for use from several threads.
+/// This class is not thread-safe. It has many properties because a program sets only the handlers that it needs.
 public final class BrokerConnection {
-    /// What a client does with a challenge.
+    /// Returns the answer to a challenge; `nil` to send none, for example because the challenge was withdrawn.
     public typealias ChallengeHandler = (IncomingChallenge) -> ChallengeAnswer?
 
     /// How long the broker may take to confirm that a call was cancelled.
     private static let cancellationMilliseconds: Int32 = 5000
 
-    /// Where the broker is: an attached connection goes there, too.
+    /// The broker's socket, also for attached connections.
     public let location: SocketLocation
-    private let socket: UnixSocket
-    private var decoder = FrameDecoder()
-    private var received: [IncomingMessage] = []
-    /// Questions that came in the middle of a call.
+    private let channel: MessageChannel
+    /// Challenges that were received during a call.
     private var postponed: [IncomingMessage] = []
     private var lastID = 0
     private var withdrawn: Set<Int> = []
-    /// Becomes readable when the user interrupts the program; negative when nobody looks.
+    /// Becomes readable when the user interrupts the program; negative if interrupts are not handled.
     public var interruptDescriptor: Int32 = -1
-    /// The user has interrupted a call that was done all the same: what comes next ends by it.
+    /// The signal that interrupted a call which completed nevertheless; it ends the next call or wait. 0 for none.
     private var pendingInterrupt: Int32 = 0
-    /// Told of each notification that is not about a challenge.
+    /// Called with each notification except `$/cancelRequest`.
     public var onNotification: (String, JSON?) -> Void = { _, _ in }
-    /// Answers `auth/canAuthenticate`, whose parameters it gets. Without it the broker hears that this client cannot say.
+    /// Answers `auth/canAuthenticate`, called with its parameters. Without it the broker gets an error.
     public var onCanAuthenticate: ((JSON) -> Bool)?
 
-    /// Asked when the broker asks, where a call says nothing else.
+    /// Answers the challenges that `wait(until:)` handles.
     public var onChallenge: ChallengeHandler = { _ in .useDefault }
-    /// Asked in the place of `onChallenge`, by an agent that may also say that a program is to be asked for no more.
+    /// Answers challenges in place of every other handler, for an agent. Its answer may also stop prompts for a program.
     public var onAgentChallenge: ((IncomingChallenge) -> AgentAnswer?)?
-    /// Answers `auth/confirm`, for an agent; `nil` from it means that there was no time to answer.
+    /// Answers `auth/confirm`, for an agent; returns `nil` to send no answer.
     public var onConfirm: ((IncomingChallenge) -> JSON?)?
-    /// Answers the broker's other requests; `nil` says that this client does not know the method.
+    /// Answers the broker's other requests; returns `nil` for an unknown method.
     public var onRequest: (String, JSON) -> JSON? = { _, _ in nil }
-    /// What else is to be done while the broker is waited for. Asked before each wait.
+    /// Returns further descriptors to watch while waiting for the broker. Called before each wait.
     public var watches: () -> [Watch] = { [] }
-    /// How long a wait may take at most, before `wait(until:)` looks again. `nil`: as long as it likes.
-    public var patience: () -> Duration? = { nil }
-    /// How long the broker may take for one call, for calls that ask nobody. `nil`: as long as it likes.
+    /// Returns the time after which a wait returns, so that `wait(until:)` checks its condition; `nil` for no limit.
+    public var maxWait: () -> Duration? = { nil }
+    /// The time limit for one call, for calls that do not lead to prompts; `nil` for no limit.
     public var callLimit: Duration?
 
     public init(_ location: SocketLocation) throws(ClientFailure) {
         self.location = location
-        socket = try UnixSocket(connectingTo: location)
+        channel = try MessageChannel(connectingTo: location)
     }
 
-    /// Introduces the client, and says whether it answers challenges.
+    /// Sends `initialize` with the client's name and its delivery of challenges.
     @discardableResult
     public func initialize(name: String, version: String, delivery: ChallengeDelivery?) throws(ClientFailure) -> JSON {
-        let params = InitializeParams(clientName: name, clientVersion: version, delivery: delivery)
-        return try call(.initialize, params.json)
+        try call(Initialize(clientName: name, clientVersion: version, delivery: delivery))
     }
 
-    /// Makes one call. `onChallenge` is asked when the broker asks; `nil` from it means that there was no time to answer. Without
-    /// one, a question waits for `wait(until:)`: a call that starts something has no time for people.
+    /// Makes one call. `onChallenge` answers challenges during the call. Without it, challenges are postponed until
+    /// `wait(until:)`, so that a call that only starts something does not wait for a person.
+    @discardableResult
     public func call(
-        _ method: MethodName, _ params: JSON = [:], onChallenge: ChallengeHandler? = nil
+        _ method: some CallableMethod, onChallenge: ChallengeHandler? = nil
+    ) throws(ClientFailure) -> JSON {
+        try call(type(of: method).name, method.json, onChallenge: onChallenge)
+    }
+
+    /// Calls a method by its name.
+    @discardableResult
+    public func call(
+        _ method: String, _ params: JSON, onChallenge: ChallengeHandler? = nil
     ) throws(ClientFailure) -> JSON {
         lastID += 1
         let id = lastID
-        try send(.request(id: .integer(id), method: method.rawValue, params: params))
+        try channel.send(.request(id: .integer(id), method: method, params: params))
         var interrupt: Int32 = 0
         let end = callLimit.map { ContinuousClock.now + $0 }
         while true {
             switch try nextStep(isCancelling: interrupt != 0, until: end) {
             case .interrupted(let signal):
                 interrupt = signal
-                try send(.notification(method: "$/cancelRequest", params: CancelRequestParams(id: .integer(id)).json))
+                try channel.send(
+                    .notification(method: "$/cancelRequest", params: CancelRequestParams(id: .integer(id)).json))
             case .tooLate:
                 if interrupt != 0 { throw .interrupted(signal: interrupt) }
                 if let end, end <= .now { throw .silent }
@@ -92,10 +99,10 @@ public final class BrokerConnection {
         }
     }
 
-    /// Deals with what comes until `isDone`, which is looked at after each event. Throws when the user interrupts; what runs
-    /// is then to be cancelled by calls of its own.
+    /// Handles messages until `isDone` returns true; calls `isDone` at the start and after each event. Throws if the user
+    /// interrupts; running fetches must then be cancelled by further calls.
     public func wait(until isDone: () -> Bool) throws(ClientFailure) {
-        received = postponed + received
+        channel.putBack(postponed)
         postponed = []
         while !isDone() {
             switch try nextStep(isCancelling: false) {
@@ -106,8 +113,8 @@ public final class BrokerConnection {
         }
     }
 
-    /// A connection for one side of a body. When the user interrupts it, the next wait hears of that, too.
-    public func attach(token: String, side: FetchAttachParams.Side) throws(ClientFailure) -> AttachedStream {
+    /// Opens a connection for one side of a body. An interrupt ends this call and the next wait.
+    public func attach(token: String, side: FetchAttach.Side) throws(ClientFailure) -> AttachedStream {
         if pendingInterrupt != 0 { throw .interrupted(signal: pendingInterrupt) }
         do throws(ClientFailure) {
             return try AttachedStream(location, token: token, side: side, interruptDescriptor: interruptDescriptor)
@@ -128,26 +135,30 @@ public final class BrokerConnection {
             let challenge = IncomingChallenge(params: params, request: number, connection: self)
             let answer = onAgentChallenge.map { $0(challenge) } ?? onChallenge(challenge).map { AgentAnswer($0) }
             if let answer, !withdrawn.contains(number) {
-                try send(.result(id: id, answer.json))
+                try channel.send(.result(id: id, answer.json))
             }
         case .request(let id, BrokerMethodName.authConfirm.rawValue, let params?) where onConfirm != nil:
             guard case .integer(let number) = id, !isCancelling, !withdrawn.contains(number) else { return }
             let question = IncomingChallenge(params: params, request: number, connection: self)
-            if let answer = onConfirm?(question), !withdrawn.contains(number) { try send(.result(id: id, answer)) }
+            if let answer = onConfirm?(question), !withdrawn.contains(number) {
+                try channel.send(.result(id: id, answer))
+            }
         case .request(let id, BrokerMethodName.authCanAuthenticate.rawValue, let params?) where onCanAuthenticate != nil:
-            try send(.result(id: id, ["answer": .boolean(onCanAuthenticate?(params) ?? false)]))
+            try channel.send(.result(id: id, ["answer": .boolean(onCanAuthenticate?(params) ?? false)]))
         case .request(let id, let method, let params):
-            if !isCancelling, let result = onRequest(method, params ?? [:]) { return try send(.result(id: id, result)) }
+            if !isCancelling, let result = onRequest(method, params ?? [:]) {
+                return try channel.send(.result(id: id, result))
+            }
             let error = RPCError(.methodNotFound, "this client does not answer \(method.shortened)")
-            try send(.error(id: id, error))
+            try channel.send(.error(id: id, error))
         case .notification(let method, let params):
-            note(method, params)
-        case .result, .error, .brokenReply, .empty, .invalid:
+            receiveNotification(method, params)
+        case .result, .error, .malformedReply, .empty, .invalid:
             break
         }
     }
 
-    private func note(_ method: String, _ params: JSON?) {
+    private func receiveNotification(_ method: String, _ params: JSON?) {
         guard method == BrokerMethodName.cancelRequest.rawValue else { return onNotification(method, params) }
         if case .integer(let number)? = (try? CancelRequestParams(params))?.id { withdrawn.insert(number) }
     }
@@ -155,12 +166,12 @@ public final class BrokerConnection {
     private enum Step {
         case message(IncomingMessage)
         case interrupted(signal: Int32)
-        /// A watch has done something.
+        /// A watch has acted.
         case acted
         case tooLate
     }
 
-    /// Once the user has interrupted, the wait is short, and nothing else is looked at.
+    /// Waits for the next event. After an interrupt the wait is short, and only the broker is watched.
     private func nextStep(
         isCancelling: Bool, until end: ContinuousClock.Instant? = nil
     ) throws(ClientFailure) -> Step {
@@ -168,14 +179,14 @@ public final class BrokerConnection {
             defer { pendingInterrupt = 0 }
             return .interrupted(signal: pendingInterrupt)
         }
-        while received.isEmpty {
+        while channel.received.isEmpty {
             let watches = isCancelling ? [] : watches()
             var entries = [
-                pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: channel.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: isCancelling ? -1 : interruptDescriptor, events: Int16(POLLIN), revents: 0),
             ]
             entries += watches.map(\.entry)
-            let rest = [patience(), end.map { max(.zero, $0 - .now) }].compactMap(\.self).min()
+            let rest = [maxWait(), end.map { max(.zero, $0 - .now) }].compactMap(\.self).min()
             let limit = rest.map { Int32(clamping: $0.wholeMilliseconds) } ?? -1
             let count = poll(&entries, UInt(entries.count), isCancelling ? Self.cancellationMilliseconds : limit)
             if count < 0 && errno == EINTR { continue }
@@ -183,68 +194,33 @@ public final class BrokerConnection {
             if entries[1].revents != 0 {
                 return .interrupted(signal: max(1, watchword_read_interrupt(interruptDescriptor)))
             }
-            if entries[0].revents != 0 { try receive() }
+            if entries[0].revents != 0 { try channel.receive() }
             let ready = zip(watches, entries.dropFirst(2)).filter { $0.1.revents != 0 }
             for (watch, _) in ready { watch.act() }
-            if received.isEmpty && !ready.isEmpty { return .acted }
+            if channel.received.isEmpty && !ready.isEmpty { return .acted }
         }
-        return .message(received.removeFirst())
+        return channel.takeFirst().map { .message($0) } ?? .acted
     }
 
-    private func receive() throws(ClientFailure) {
-        var problem: ClientFailure?
-        try socket.receive { bytes throws(ClientFailure) in
-            do throws(FramingFailure) {
-                try decoder.feed(bytes) { event in
-                    guard case .message(let text) = event else {
-                        problem = .protocolViolation("a message is too large")
-                        return
-                    }
-                    let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)
-                    do throws(JSONFailure) {
-                        received.append(IncomingMessage(try JSON.parse(text, limits: limits)))
-                    } catch {
-                        problem = .protocolViolation("\(error)")
-                    }
-                }
-            } catch {
-                throw .protocolViolation("\(error)")
-            }
-        }
-        if let problem { throw problem }
-    }
+    // MARK: During a prompt
 
-    /// A message may hold a password: it is put together in memory that is wiped.
-    private func send(_ message: OutgoingMessage) throws(ClientFailure) {
-        let json = message.json
-        let count = json.serializedCount
-        let line = Secret(capacity: count + 1) { destination in
-            json.write(UnsafeMutableRawBufferPointer(rebasing: destination[..<count]))
-            destination[count] = UInt8(ascii: "\n")
-            return count + 1
-        }
-        try line.withUnsafeBytes { bytes throws(ClientFailure) in try socket.send(bytes) }
-    }
+    /// Becomes readable when the broker has sent a message.
+    var descriptor: Int32 { channel.descriptor }
 
-    // MARK: While somebody is being asked
-
-    /// Readable when the broker has something to say.
-    var descriptor: Int32 { socket.descriptor }
-
-    /// Deals with what the broker has said meanwhile, but for other questions to people. Whether it still wants the answer to
-    /// `request`.
-    func stillWants(_ request: Int) -> Bool {
-        do throws(ClientFailure) { try receive() } catch { return false }
-        let messages = received
-        received = []
-        for message in messages {
+    /// Handles the received messages, except further challenges and confirmations. Returns whether the broker still expects the
+    /// answer to `request`.
+    func isStillPending(_ request: Int) -> Bool {
+        do throws(ClientFailure) { try channel.receive() } catch { return false }
+        var others: [IncomingMessage] = []
+        for message in channel.takeAll() {
             switch message {
-            case .notification(let method, let params): note(method, params)
+            case .notification(let method, let params): receiveNotification(method, params)
             case .request(_, let method, _) where !Self.isForPeople(method):
                 try? handle(message, onChallenge, isCancelling: false)
-            default: received.append(message)
+            default: others.append(message)
             }
         }
+        channel.putBack(others)
         return !withdrawn.contains(request)
     }
 
@@ -255,16 +231,17 @@ public final class BrokerConnection {
 
 /// A challenge that waits for its answer.
 public struct IncomingChallenge {
-    /// As it came: the parameters of `auth/challenge`.
+    /// The parameters of `auth/challenge`.
     public let params: JSON
     let request: Int
     let connection: BrokerConnection
 
-    /// To be watched while somebody thinks: when it is readable, `isStillOpen` says whether the answer is still wanted.
+    /// The descriptor to watch during a prompt; when it is readable, check `isStillOpen`.
     public var descriptor: Int32 { connection.descriptor }
 
-    public var isStillOpen: Bool { connection.stillWants(request) }
+    /// Whether the broker still expects the answer. Reads from `descriptor`.
+    public var isStillOpen: Bool { connection.isStillPending(request) }
 
-    /// What goes on meanwhile, to be watched as well.
+    /// Further descriptors to watch during a prompt.
     public var watches: [Watch] { connection.watches() }
 }

@@ -2,14 +2,14 @@ internal import CPlatform
 internal import Glibc
 public import WatchwordProtocol
 
-/// Starts the broker for a program that finds none.
+/// Starts the broker if none is running.
 public enum BrokerLauncher {
-    /// How long a broker may take until it listens; it usually takes some ten milliseconds.
+    /// The time limit for a broker to start listening; it usually takes about ten milliseconds.
     private static let startMilliseconds: Int32 = 10_000
-    /// The daemon's exit code when another one is running already.
+    /// The daemon's exit code if a broker is already running.
     private static let alreadyRunning: Int32 = 3
 
-    /// A connection to the broker at `location`; with `mayStart`, to one that was started for it.
+    /// Connects to the broker at `location`. With `mayStart`, starts one if none is running.
     public static func connect(_ location: SocketLocation, mayStart: Bool) throws(ClientFailure) -> BrokerConnection {
         do throws(ClientFailure) { return try BrokerConnection(location) } catch {
             guard case .notRunning = error, mayStart else { throw error }
@@ -18,7 +18,7 @@ public enum BrokerLauncher {
         return try BrokerConnection(location)
     }
 
-    /// Turns this program into `watchwordd` with `arguments`. Returns only when there is none.
+    /// Replaces this process with `watchwordd` and its `arguments` (exec(3)). Returns only if `watchwordd` cannot be executed.
     public static func become(_ arguments: [String]) {
         let pointers = (["watchwordd"] + arguments).map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
@@ -32,22 +32,30 @@ public enum BrokerLauncher {
         defer { close(ends[0]) }
         let child = spawn(location, readyDescriptor: ends[1], unused: ends[0])
         close(ends[1])
-        guard child > 0 else { throw .cannotStart(reason: "watchwordd was not found beside this program or in PATH.") }
+        guard child > 0 else { throw .cannotStart(reason: "watchwordd not found beside this program or in PATH") }
         var entry = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
         guard poll(&entry, 1, startMilliseconds) > 0 else {
-            throw .cannotStart(reason: "it was not ready after \(startMilliseconds / 1000) seconds.")
+            throw .cannotStart(reason: "it was not ready after \(startMilliseconds / 1000) seconds")
         }
-        var byte: UInt8 = 0
-        if read(ends[0], &byte, 1) == 1 { return }
+        // The daemon writes "ready" or the reason of its failure at once.
+        var text = [UInt8](repeating: 0, count: 4096)
+        let count = max(0, read(ends[0], &text, text.count))
+        let lines = text[..<count].split(separator: UInt8(ascii: "\n"))
+        let outcome = lines.map { String(decoding: $0, as: UTF8.self) }
+            .reduce("") { $0.isEmpty ? $1 : $0 + ($0.hasSuffix(":") ? " " : "; ") + $1 }
+        if outcome == "ready" { return }
         var status: Int32 = 0
-        waitpid(child, &status, 0)
-        let code = (status >> 8) & 0xFF
-        // Somebody else was faster: theirs is as good.
-        if code == alreadyRunning { return }
-        throw .cannotStart(reason: "it ended with code \(code). Run watchwordd in a terminal to see why.")
+        while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+        // The macros of wait(2) are not imported: the low seven bits are the signal, the next byte the exit status.
+        let (signal, code) = (status & 0x7F, (status >> 8) & 0xFF)
+        // Another program has started a broker meanwhile.
+        if signal == 0, code == alreadyRunning { return }
+        if !outcome.isEmpty { throw .cannotStart(reason: outcome.shortened(to: 500)) }
+        let end = signal == 0 ? "it exited with code \(code)" : "it was ended by signal \(signal)"
+        throw .cannotStart(reason: "\(end); run watchwordd in a terminal to see why")
     }
 
-    /// A process of its own session, so that it outlives the terminal. Returns its id, or what is not positive.
+    /// Starts the daemon in a new session, so that it outlives the terminal. Returns its process id, or -1.
     private static func spawn(_ location: SocketLocation, readyDescriptor: Int32, unused: Int32) -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

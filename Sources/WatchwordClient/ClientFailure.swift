@@ -1,35 +1,35 @@
 public import WatchwordProtocol
 
-/// Why a call to the broker gave no result.
+/// The reason why a call to the broker failed.
 public enum ClientFailure: Error, Sendable, Equatable {
-    /// Nobody listens at `path`.
+    /// No broker listens at `path`.
     case notRunning(path: String)
     case cannotStart(reason: String)
-    /// Another user listens at `path`, or could: nothing was sent.
+    /// Another user listens at `path`, or could; nothing was sent.
     case socketNotTrusted(path: String, reason: String)
-    /// The broker went away in the middle of it.
+    /// The broker closed the connection during the call.
     case connectionLost
-    /// The broker says nothing, although it has nothing to wait for.
+    /// The broker did not reply in time to a call that does not wait for a person or a server.
     case silent
-    /// The broker said something that is not in the protocol.
+    /// The broker sent a message that violates the protocol.
     case protocolViolation(String)
-    /// The user has interrupted the call; it was cancelled.
+    /// The user interrupted the call; it was cancelled.
     case interrupted(signal: Int32)
-    /// The broker's own answer.
+    /// The broker replied with an error.
     case refused(RPCError)
 }
 
 extension ClientFailure: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .notRunning(let path): "No broker listens at \(path). Start watchwordd."
+        case .notRunning(let path): "no broker listens at \(path); start watchwordd"
         case .socketNotTrusted(let path, let reason):
-            "refusing to use the socket \(path): \(reason); it has to be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword"
-        case .cannotStart(let reason): "The broker could not be started: \(reason)"
-        case .connectionLost: "The broker has closed the connection. Look at its log, and try again."
-        case .silent: "The broker does not answer. Look whether it is stopped, and try again."
-        case .protocolViolation(let what): "The broker said something that was not understood: \(what)."
-        case .interrupted: "Interrupted."
+            "refusing to use the socket \(path): \(reason); the socket must be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword"
+        case .cannotStart(let reason): "cannot start the broker: \(reason)"
+        case .connectionLost: "the broker closed the connection; see its log, and try again"
+        case .silent: "the broker does not answer; check whether it is stopped, and try again"
+        case .protocolViolation(let what): "invalid message from the broker: \(what)"
+        case .interrupted: "interrupted"
         case .refused(let error): error.text
         }
     }

@@ -6,16 +6,16 @@ internal import WatchwordProtocol
 struct UnixSocket: ~Copyable {
     let descriptor: Int32
 
-    /// A broker that accepts connections does so at once; one that is stopped has a queue that is full some day.
+    /// The time limit for connect(2), which blocks only if the queue of a stopped broker is full.
     private static let connectSeconds = 10
 
     init(connectingTo location: SocketLocation) throws(ClientFailure) {
         let path = location.path
         guard path.utf8.count <= SocketLocation.longestPath else {
             throw .cannotStart(
-                reason: "The path of its socket, \(path), is longer than \(SocketLocation.longestPath) bytes.")
+                reason: "the socket path \(path) is longer than \(SocketLocation.longestPath) bytes")
         }
-        try SocketTrust.checkDirectory(of: location)
+        try SocketTrust.checkDirectory(of: location)  // guard: client-directory
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .cannotStart(reason: String(cString: strerror(errno))) }
         var address = sockaddr_un()
@@ -59,18 +59,20 @@ struct UnixSocket: ~Copyable {
         try sent.get()
     }
 
-    /// Waits for bytes and lends them; they are wiped afterwards.
+    /// Waits for bytes and passes them to `body`.
     func receive(_ body: (UnsafeRawBufferPointer) throws(ClientFailure) -> Void) throws(ClientFailure) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 1)
         defer { buffer.deallocate() }
         var count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
         while count < 0 && errno == EINTR { count = recv(descriptor, buffer.baseAddress, buffer.count, 0) }
         guard count > 0 else { throw .connectionLost }
+        // A reply may contain a password.
+        defer { watchword_wipe(buffer.baseAddress, count) }
         try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
 }
 
-/// It holds for connect(2) as well (socket(7), SO_SNDTIMEO); 0 is none.
+/// Sets the time limit for sending, which applies to connect(2) as well (socket(7), SO_SNDTIMEO); 0 for no limit.
 private func setSendLimit(_ descriptor: Int32, seconds: Int) {
     var limit = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))

@@ -1,9 +1,9 @@
 public import Glibc
 
-/// A descriptor that is looked at while the broker is waited for, and what is done when it is ready.
+/// A descriptor that is polled while waiting for the broker, and the action to run when it is ready.
 public struct Watch {
     public let descriptor: Int32
-    /// Whether room to write is waited for, and not bytes to read.
+    /// Whether to wait until the descriptor is writable, not readable.
     public let isForWriting: Bool
     public let act: () -> Void
 
@@ -13,6 +13,6 @@ public struct Watch {
         self.act = act
     }
 
-    /// For poll(2).
+    /// The entry for poll(2).
     public var entry: pollfd { pollfd(fd: descriptor, events: Int16(isForWriting ? POLLOUT : POLLIN), revents: 0) }
 }

@@ -2,33 +2,33 @@ internal import Glibc
 public import JSONText
 public import WatchwordProtocol
 
-/// Fetches through the broker, for programs that do one thing at a time. Every call blocks.
+/// A client of the broker for programs that do one thing at a time. Every call blocks.
 ///
 ///     let broker = try Watchword()
 ///     let page = try broker.fetch("https://intranet.example/report") { challenge in .login(user: "bob", password: secret) }
 ///
-/// Not for use from several threads. `BrokerConnection` has the rest of the protocol.
+/// This class is not thread-safe. `BrokerConnection` supports the whole protocol.
 public final class Watchword {
-    /// A response, whatever its status.
+    /// A response of any status.
     public struct Response: Sendable {
         public let status: Int
-        /// In the order in which they came; a name may come more than once.
+        /// The header fields in the order of the response; a name may occur more than once.
         public let headers: [(name: String, value: String)]
         public let body: [UInt8]
-        /// All that the broker said of it.
+        /// The result of `fetch/run`.
         public let details: JSON
     }
 
-    /// What a server asks. Its texts are the server's own, and may say anything.
+    /// A challenge. Its texts come from the server and must not be trusted.
     public struct Challenge: Sendable {
         public let url: String
         public let realm: String?
-        /// As in the protocol: `httpBasic`, `serverTrust` and so on.
+        /// The method as in the protocol: `httpBasic`, `serverTrust` and so on.
         public let authenticationMethod: String
         public let previousFailureCount: Int
-        /// The stored logins that fit, to be answered with `Answer.stored`.
+        /// The stored logins that match, for `Answer.stored`.
         public let knownUsers: [KnownUser]
-        /// All that the broker said of it.
+        /// The parameters of `auth/challenge`.
         public let details: JSON
 
         init(_ params: JSON) {
@@ -42,10 +42,10 @@ public final class Watchword {
     }
 
     private let connection: BrokerConnection
-    /// Told how an answer ended, with the parameters of `auth/resolved`, before the fetch returns.
+    /// Called with the parameters of `auth/resolved`, which report the result of an answer, before the fetch returns.
     public var onResolved: (JSON) -> Void = { _ in }
 
-    /// Connects to the broker at `socket`, else at the usual place (`SocketLocation`).
+    /// Connects to the broker at `socket`; `nil` for the default path (`SocketLocation`).
     public init(name: String = "swift", socket: String? = nil) throws(ClientFailure) {
         let variable = { (name: String) in getenv(name).map { String(cString: $0) } }
         connection = try BrokerConnection(SocketLocation(explicit: socket, environment: variable, uid: getuid()))
@@ -55,16 +55,16 @@ public final class Watchword {
         try connection.initialize(name: name, version: WatchwordVersion.current, delivery: .request)
     }
 
-    /// One fetch, with its whole body. `answer` is asked when a server is.
+    /// Fetches `url` and reads the whole body. `answer` answers the challenges.
     public func fetch(_ url: String, answer: @escaping (Challenge) -> Answer) throws(ClientFailure) -> Response {
         try fetch(FetchRunParams(url: url), answer: answer)
     }
 
-    /// As above, with all the parameters of `fetch/run`.
+    /// Fetches with any parameters of `fetch/run`.
     public func fetch(
         _ params: FetchRunParams, answer: @escaping (Challenge) -> Answer
     ) throws(ClientFailure) -> Response {
-        let result = try connection.call(.fetchRun, params.json) { answer(Challenge($0.params)).challengeAnswer }
+        let result = try connection.call(FetchRun.fetch(params)) { answer(Challenge($0.params)).challengeAnswer }
         let pairs = (result["headers"]?.elements ?? []).map { $0.elements ?? [] }
         return Response(
             status: result["status"]?.integer ?? 0,
@@ -73,44 +73,44 @@ public final class Watchword {
     }
 
     private func body(_ json: JSON?) throws(ClientFailure) -> [UInt8] {
-        guard let fetchID = json?["fetchId"]?.string else { return try Self.bytes(json) }
+        let unreadable = ClientFailure.protocolViolation("malformed body")
+        guard let fetchID = json?["fetchId"]?.string else {
+            guard let bytes = json.flatMap(BodyValue.bytes) else { throw unreadable }
+            return bytes
+        }
         var whole: [UInt8] = []
         while true {
-            let part = try connection.call(.fetchRead, FetchReadParams(fetchID: fetchID).json)
-            whole += try Self.bytes(part["data"])
-            if part["eof"]?.boolean == true { return whole }
+            guard let part = FetchReadResult(try connection.call(FetchRead(fetchID: fetchID))) else { throw unreadable }
+            whole += part.data
+            if part.isAtEnd { return whole }
         }
-    }
-
-    private static func bytes(_ json: JSON?) throws(ClientFailure) -> [UInt8] {
-        guard let bytes = json.flatMap(BodyValue.bytes) else { throw .protocolViolation("a body that cannot be read") }
-        return bytes
     }
 }
 
 extension Watchword {
-    /// What a challenge is answered with.
+    /// The answer to a challenge.
     public enum Answer: Sendable {
-        /// One attempt with it.
+        /// Makes one attempt with the credential.
         case credential(Credential)
-        /// `continue`: no more authentication; the response that asked becomes the result, with its body.
+        /// `continue`: continues without logging in; the response with the challenge becomes the result.
         case proceed
-        /// The fetch fails.
+        /// Makes the fetch fail.
         case cancel
-        /// As though nobody had been asked here.
+        /// Leaves the challenge to the next respondent, as if this client had not been asked.
         case useDefault
-        /// Not this scheme: ask with the next one that was offered.
+        /// Rejects the scheme; the broker asks with the next offered scheme.
         case reject
 
-        /// A user and a password, kept for as long as the session unless it says otherwise.
+        /// A user and a password, remembered for the session by default.
         public static func login(user: String, password: Secret, persistence: Persistence = .forSession) -> Answer {
             .credential(.login(LoginCredential(user: ExactText(user), password: password, persistence: persistence)))
         }
 
-        /// A stored login that the challenge lists: nobody has to type its password.
+        /// A stored login that the challenge lists; its password need not be entered.
         public static func stored(_ known: KnownUser) -> Answer { .credential(.stored(known.id)) }
 
-        /// The user in the first line of a file, and the password in the second. `cancel` where there are no two lines.
+        /// A user from the first line of a file and a password from the second; `cancel` if the file cannot be read or has
+        /// fewer lines.
         public static func login(file path: String) -> Answer {
             guard let text = Secret(contentsOf: path) else { return .cancel }
             return text.withUnsafeBytes { bytes in
@@ -134,10 +134,10 @@ extension Watchword {
 }
 
 extension Secret {
-    /// A user and a password take less.
+    /// The size limit for a file with a user and a password, in bytes.
     private static let room = 16 << 10
 
-    /// A file that is small enough, without a copy of it elsewhere.
+    /// Reads a file into memory that is wiped; `nil` if the file cannot be read or is too large.
     fileprivate init?(contentsOf path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -1,8 +1,8 @@
-/// Where the broker looks for its configuration.
+/// The path of the broker's configuration file.
 public enum ConfigurationLocation {
-    /// `watchword/config.toml` below `$XDG_CONFIG_HOME`, else below `~/.config`; `nil` without either.
+    /// Returns `watchword/config.toml` below `$XDG_CONFIG_HOME`, else below `~/.config`; `nil` if neither variable is set.
     ///
-    /// Variables that are empty or not absolute count as absent.
+    /// A variable that is empty or not absolute counts as unset.
     public static func path(environment: (String) -> String?) -> String? {
         func folder(_ name: String) -> String? { environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
         let configuration = folder("XDG_CONFIG_HOME") ?? folder("HOME").map { "\($0)/.config" }

@@ -1,11 +1,11 @@
-/// The owner and the mode of a directory, as stat(2) reports them, and whether users besides its owner can replace what is in it.
+/// The owner and mode of a directory, as reported by stat(2), to decide whether other users can replace files in it.
 public struct DirectoryPermissions: Equatable, Sendable {
-    /// What the directory is to the socket.
+    /// The relation of the directory to the socket.
     public enum Role: Sendable {
-        /// It holds the socket.
+        /// The directory holds the socket.
         case holdsSocket
-        /// It is an ancestor of the one that holds the socket. Where it is sticky, as `/tmp` is, others can add to it, and cannot
-        /// replace what is there.
+        /// The directory is an ancestor of the socket's directory. If it is sticky (like `/tmp`), other users can add files
+        /// but cannot replace existing ones.
         case ancestor
     }
 
@@ -20,7 +20,7 @@ public struct DirectoryPermissions: Equatable, Sendable {
         self.mode = mode
     }
 
-    /// The reason why the user `uid` cannot rely on a socket in it; `nil` where only that user and root can replace the socket.
+    /// Returns why the user `uid` cannot trust a socket in this directory; `nil` if only that user and root can replace it.
     public func problem(uid: UInt32, as role: Role = .holdsSocket) -> String? {
         if owner != uid && owner != 0 { return "belongs to user \(owner)" }
         if mode & Self.writableByOthers == 0 { return nil }

@@ -1,7 +1,7 @@
 /// The logins in a netrc file (netrc(5), with curl's quoted words).
 public struct Netrc {
     public struct Login: Sendable, Equatable {
-        /// As it stands in the file: a host, possibly with a port.
+        /// The machine name as written in the file: a host, possibly with a port.
         public let machine: String
         public let user: ExactText
         public let password: Secret
@@ -12,19 +12,19 @@ public struct Netrc {
         }
     }
 
-    /// An entry, or a word, that gives no login.
+    /// An entry, or a word, that yields no login.
     public struct Skipped: Equatable {
         public let line: Int
         public let reason: String
     }
 
-    /// In the order of the file.
+    /// The logins, in the order of the file.
     public private(set) var logins: [Login] = []
     public private(set) var skipped: [Skipped] = []
     private let isWanted: (String) -> Bool
 
-    /// Reads the file's content. The caller keeps, and wipes, `bytes`.
-    /// - Parameter isWanted: the machines whose logins are kept; the passwords of others are wiped at once.
+    /// Parses the content of a netrc file. The caller owns `bytes` and wipes them.
+    /// - Parameter isWanted: Selects the machines whose logins are returned; the passwords of others are wiped at once.
     public init(_ bytes: UnsafeRawBufferPointer, where isWanted: @escaping (String) -> Bool = { _ in true }) {
         self.isWanted = isWanted
         read(bytes)
@@ -36,24 +36,25 @@ public struct Netrc {
         var machine: String?
         var user: ExactText?
         var password: Secret?
-        /// The first fault in it: then it gives no login. Whatever is read after a fault might be meant for another host.
+        /// The first fault of the entry, if any. The entry then yields no login, because the words after a fault may belong to
+        /// another host.
         var fault: Skipped?
 
         mutating func take(_ value: NetrcWords.Word?, of word: NetrcWords.Word, _ keyword: NetrcWords.Keyword) {
             guard let value else {
-                let reason = keyword == .machine ? "no host" : "no value, or one that has to be in quotation marks"
-                return note(Skipped(line: word.line, reason: reason))
+                let reason = keyword == .machine ? "no host" : "missing value, or value that needs quotation marks"
+                return record(Skipped(line: word.line, reason: reason))
             }
             switch keyword {
             case .machine: machine = value.text
             case .login where user == nil: user = ExactText(value.text)
             case .password where password == nil: password = value.secret
-            case .login, .password: note(Skipped(line: word.line, reason: "a second login or password"))
+            case .login, .password: record(Skipped(line: word.line, reason: "a second login or password"))
             case .account, .default, .macdef: break
             }
         }
 
-        mutating func note(_ fault: Skipped) { self.fault = self.fault ?? fault }
+        mutating func record(_ fault: Skipped) { self.fault = self.fault ?? fault }
     }
 
     private mutating func read(_ bytes: UnsafeRawBufferPointer) {
@@ -63,24 +64,24 @@ public struct Netrc {
             switch word.keyword {
             case .machine?, .default?:
                 entry.map { add($0) }
-                entry = Entry(line: word.line, isDefault: word.keyword == .default)
+                entry = Entry(line: word.line, isDefault: word.keyword == .default)  // guard: import-of-a-default
                 if word.keyword == .machine { entry?.take(words.nextValue(of: .machine), of: word, .machine) }
             case .macdef?: words.skipMacro()
             case let keyword?:
                 let value = words.nextValue(of: keyword)
                 entry?.take(value, of: word, keyword)
             case nil:
-                let fault = Skipped(line: word.line, reason: "a word that netrc does not know")
+                let fault = Skipped(line: word.line, reason: "unknown word")
                 if entry == nil { skipped.append(fault) }
-                entry?.note(fault)
+                entry?.record(fault)
             }
         }
         entry.map { add($0) }
     }
 
     private mutating func add(_ entry: Entry) {
-        guard !entry.isDefault else { return skip(entry.line, "default: a login for every host is not kept") }
-        if let fault = entry.fault { return skipped.append(fault) }
+        guard !entry.isDefault else { return skip(entry.line, "default: a login for all hosts is not stored") }
+        if let fault = entry.fault { return skipped.append(fault) }  // guard: netrc-fault
         guard let machine = entry.machine, !machine.isEmpty else { return skip(entry.line, "no host") }
         guard let user = entry.user, !user.isEmpty else { return skip(entry.line, "no login") }
         guard let password = entry.password, !password.isEmpty else { return skip(entry.line, "no password") }
@@ -91,8 +92,8 @@ public struct Netrc {
     private mutating func skip(_ line: Int, _ reason: String) { skipped.append(Skipped(line: line, reason: reason)) }
 }
 
-/// The words of a netrc file: separated by blanks and line ends, or on one line in quotation marks, with `\\` before what is
-/// meant as it is.
+/// The words of a netrc file. Words are separated by blanks and line ends; a word in quotation marks stays on one line and uses
+/// `\` as its escape character.
 private struct NetrcWords {
     enum Keyword: String, CaseIterable {
         case machine, `default`, login, password, account, macdef
@@ -105,7 +106,7 @@ private struct NetrcWords {
         let quotation: Quotation
         let secret: Secret
 
-        /// `nil` for any other word, which may be a part of a password.
+        /// The keyword; `nil` for any other word, which may be part of a password.
         var keyword: Keyword? {
             guard quotation == .none else { return nil }
             return secret.withUnsafeBytes { bytes in
@@ -117,7 +118,7 @@ private struct NetrcWords {
             quotation == .none && secret.withUnsafeBytes { $0.first == UInt8(ascii: "#") }
         }
 
-        /// Of hosts and users, not of passwords.
+        /// The word as text. Only for hosts and users, never for passwords.
         var text: String { secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
     }
 
@@ -128,21 +129,22 @@ private struct NetrcWords {
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// The next word where a keyword is expected: there, what begins with `#` is a comment.
+    /// Returns the next word at a place where a keyword is expected, and where a word that begins with `#` starts a comment.
     mutating func nextOfEntry() -> Word? {
         while let word = next() {
-            guard word.beginsWithHash else { return word }
+            guard word.beginsWithHash else { return word }  // guard: netrc-comment-in-line
             skipLine()
         }
         return nil
     }
 
-    /// `nil` where there is none: a keyword that stands in its place is read again as the keyword, so that what follows does
-    /// not come to belong to the entry before. Only a password may begin with `#`; a sole `#` begins a comment here too.
+    /// Returns the value of `keyword`, or `nil` if it is missing. A keyword in the place of a value is not consumed, so that
+    /// the words after it are not assigned to the previous entry. An unquoted word that begins with `#` starts a comment, unless it
+    /// is a password of at least two characters.
     mutating func nextValue(of keyword: Keyword) -> Word? {
         let before = self
         guard let word = next(), word.quotation != .open else { return nil }
-        if word.keyword != nil {
+        if word.keyword != nil {  // guard: netrc-swallowed-keyword
             self = before
             return nil
         }
@@ -175,7 +177,7 @@ private struct NetrcWords {
         while position < bytes.count, bytes[position] != Self.lineEnd { position += 1 }
     }
 
-    /// A macro ends with an empty line.
+    /// Skips a macro definition, which ends with an empty line.
     mutating func skipMacro() {
         var isEmptyLine = false
         while position < bytes.count {
@@ -217,7 +219,7 @@ private struct NetrcWords {
         return Word(line: line, quotation: .closed, secret: secret)
     }
 
-    /// The length of the word at `position` as it stands in the file, escapes included.
+    /// Returns the length of the word at `position` in the file, including escape characters.
     private func rawLength(isQuoted: Bool) -> Int {
         var end = position
         while end < bytes.count, !isEnd(bytes[end], isQuoted: isQuoted) {

@@ -1,15 +1,15 @@
-/// Where the broker keeps what outlives it and is no secret.
+/// The directory of the broker's persistent state that is not secret, such as the audit log.
 public enum StateLocation {
-    /// `watchword` below `$XDG_STATE_HOME`, else below `~/.local/state`; `nil` without either.
+    /// Returns `watchword` below `$XDG_STATE_HOME`, else below `~/.local/state`; `nil` if neither variable is set.
     ///
-    /// Variables that are empty or not absolute count as absent.
+    /// A variable that is empty or not absolute counts as unset.
     public static func folder(environment: (String) -> String?) -> String? {
         func folder(_ name: String) -> String? { environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
         let state = folder("XDG_STATE_HOME") ?? folder("HOME").map { "\($0)/.local/state" }
         return state.map { "\($0)/watchword" }
     }
 
-    /// The name of a file of the audit log in that folder: the one that is written to, or, with a number, an older one. The
-    /// higher the number, the older.
+    /// Returns the name of an audit log file in that directory: the current file for 0, rotated files for higher numbers. The
+    /// higher the number, the older the file.
     public static func auditFile(_ number: Int = 0) -> String { number == 0 ? "audit.jsonl" : "audit.\(number).jsonl" }
 }

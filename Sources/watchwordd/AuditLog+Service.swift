@@ -9,14 +9,16 @@ import WatchwordProtocol
 extension AuditLog: AuditPort {}
 
 extension AuditLog {
-    /// `nil` where there is no place for it: neither $XDG_STATE_HOME nor $HOME is set.
+    /// Returns `nil` without a state directory, because neither $XDG_STATE_HOME nor $HOME is set.
     convenience init?(_ settings: Settings, log: Logger) {
         guard let folder = StateLocation.folder(environment: { name in getenv(name).map { String(cString: $0) } })
         else { return nil }
         self.init(folder: folder, isEnabled: settings.auditEnabled, limits: AuditLimits(settings)) { report in
             switch report {
             case .failed(let failure):
-                log.error("the audit log is not written; events are counted", metadata: ["reason": "\(failure.text)"])
+                log.error(
+                    "cannot write the audit log; events are lost until this is fixed",
+                    metadata: ["reason": "\(failure.text)"])
             case .recovered(let lost):
                 log.notice("the audit log is written again", metadata: ["lost": "\(lost)"])
             case .ended(let lost):

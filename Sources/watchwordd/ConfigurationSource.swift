@@ -4,9 +4,9 @@ import Configuration
 import Glibc
 import WatchwordCore
 
-/// Where the configuration comes from.
+/// The configuration file.
 struct ConfigurationSource {
-    /// `nil` when there is no place for one: neither $XDG_CONFIG_HOME nor $HOME is set.
+    /// `nil` if `--config` is not given and neither $XDG_CONFIG_HOME nor $HOME is set.
     let path: String?
     private let isExplicit: Bool
 
@@ -18,26 +18,30 @@ struct ConfigurationSource {
     func load() throws(StartFailure) -> Settings {
         guard let path else { return Settings() }
         if isExplicit, access(path, F_OK) != 0 {
-            throw StartFailure("The file \(path) given as --config does not exist.")
+            throw StartFailure("configuration file \(path) does not exist; create it, or correct --config")
         }
         let settings: Settings
         do {
             settings = try SettingsFile.load(path).get()
         } catch {
-            throw StartFailure("\(path) is not in order.\n\(error)")
+            throw StartFailure("invalid configuration file \(path):\n\(error)")
         }
-        // Rather no broker than one that goes around the proxy.
+        // An invalid proxy URL is an error, because requests must not bypass the proxy.
         if let url = settings.proxyURL, (try? ProxyEndpoint(url)) == nil {
-            throw StartFailure("\(path) is not in order.\nproxy.url: This proxy cannot be used.")
+            throw StartFailure(
+                "invalid configuration file \(path):\nproxy.url: invalid proxy URL; use http://host:port, https://host:port or socks5h://host:port"
+            )
         }
         return settings
     }
 
-    /// `--check-config`.
+    /// `--check-config`: prints whether the configuration is valid.
+    /// - Throws: `ExitCode(1)` if the configuration is invalid.
     func check() throws {
         do {
             _ = try load()
-            print("\(path ?? "No file"): in order.")
+            guard let path else { return print("no configuration file; the defaults apply") }
+            print(access(path, F_OK) == 0 ? "\(path): valid" : "\(path) does not exist; the defaults apply")
         } catch {
             let line = Array("\(error.text)\n".utf8)
             _ = write(STDERR_FILENO, line, line.count)
@@ -47,14 +51,14 @@ struct ConfigurationSource {
 }
 
 extension BrokerOptions {
-    /// - Parameter challengeDeadline: of the command line, where it was given.
+    /// - Parameter challengeDeadline: the value from the command line, if given.
     mutating func apply(_ settings: Settings, challengeDeadline: Duration?) {
         self.challengeDeadline = challengeDeadline ?? settings.challengeDeadline
         session = SessionLimits(
             entries: settings.sessionEntries, idle: settings.sessionIdle, lifetime: settings.sessionLifetime)
         isKeyringEnabled = settings.keyringEnabled
         hosts = HostRules(allowed: settings.allowedHosts, denied: settings.deniedHosts)
-        // `load` has seen that it is one.
+        // `load` has checked that the URL is valid.
         let endpoint = settings.proxyURL.flatMap { try? ProxyEndpoint($0) }
         proxy = ProxyRule(endpoint: endpoint, exceptions: settings.proxyExceptions)
         schemes = SchemeRules(
@@ -62,8 +66,9 @@ extension BrokerOptions {
             ntlmHosts: settings.ntlmHosts,
             sites: settings.schemeOrders.map { SchemeRules.Site(hosts: [$0.hosts], order: $0.order) })
         schemes.allowsWeak = settings.allowsWeak
-        handOuts = settings.handOuts
+        releaseRules = settings.releaseRules
         netrcFile = settings.netrcFile
+        credentialCommands = settings.credentialCommands
         sharing =
             switch settings.sharing {
             case .user: .user

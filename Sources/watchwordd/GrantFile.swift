@@ -3,23 +3,23 @@ import Logging
 import WatchwordCore
 import WatchwordProtocol
 
-/// The grants that last, as lines of JSON.
+/// The file of permanent grants, as lines of JSON.
 struct GrantFile: GrantPort {
     let file: StateFile
     private let log: Logger
 
-    /// `grants`; `nil` where there is no place for it.
+    /// Uses the file `grants`. Returns `nil` without a state directory.
     init?(environment: (String) -> String?, log: Logger) {
         guard let file = StateFile(named: "grants", environment: environment, log: log) else { return nil }
         self.file = file
         self.log = log
     }
 
-    func standingGrants() -> [StandingGrant] {
+    func permanentGrants() -> [PermanentGrant] {
         do throws(StateFile.Failure) {
             return try file.lines().compactMap { line in
-                let grant = StandingGrant(line: line)
-                if grant == nil { log.warning("a line is not understood", metadata: ["file": "\(file.path)"]) }
+                let grant = PermanentGrant(line: line)
+                if grant == nil { log.warning("ignoring a malformed line", metadata: ["file": "\(file.path)"]) }
                 return grant
             }
         } catch {
@@ -28,17 +28,18 @@ struct GrantFile: GrantPort {
         }
     }
 
-    func whenKept(_ completion: @escaping @Sendable () -> Void) { file.whenWritten(completion) }
+    func whenStored(_ completion: @escaping @Sendable (String?) -> Void) { file.whenWritten(completion) }
 
-    func keep(_ grants: [StandingGrant]) {
+    func store(_ grants: [PermanentGrant]) {
         file.replace(
-            heading: "Who may use your log-ins until you take out the line, or: watchword grants revoke",
+            heading: "Programs that may use your saved logins. Revoke with: watchword grants revoke",
             grants.map(\.line))
     }
 }
 
-extension StandingGrant {
-    /// Reads what `line` has written; `nil` for what lets no grant last.
+extension PermanentGrant {
+    /// Parses a line in the format of `line`. Returns `nil` if the line is malformed, or if subjects of its kind cannot
+    /// have permanent grants.
     init?(line: String) {
         guard let json = try? JSON.parse(Array(line.utf8), limits: JSONLimits(depth: 4, values: 64)),
             let subject = json["subject"],
@@ -52,7 +53,7 @@ extension StandingGrant {
             guard let changed = subject["changed"]?.string.flatMap({ Int64($0) }),
                 let inode = subject["inode"]?.string.flatMap({ UInt64($0) })
             else { return nil }
-            known = Subject(.exe, name, file: Subject.File(inode: inode, changed: changed), isOfSystem: true)
+            known = Subject(.exe, name, file: Subject.File(inode: inode, changed: changed), isSystemFile: true)
         case .unit, .unknown: return nil
         }
         self.init(subject: known, space: space, user: json["user"]?.exactText)

@@ -6,12 +6,12 @@ import Synchronization
 import WatchwordCore
 import WatchwordProtocol
 
-/// The netrc file that the configuration names: one that only the user can read and change, read on a thread of its own.
+/// Reads the configured netrc file on a separate thread. Only the user may have access to the file.
 final class NetrcFile: NetrcPort {
     private struct State {
-        /// The last problem that was logged, so that it is logged once and not at each fetch.
+        /// The last problem that was logged, so that it is not logged again for each fetch.
         var problem: String?
-        /// Readings that did not end in time: a file system that hangs.
+        /// The number of reads that have timed out but not ended, for example because a file system hangs.
         var hanging = 0
     }
 
@@ -32,15 +32,15 @@ final class NetrcFile: NetrcPort {
         }
         let limit = Limits.netrcRead / .milliseconds(1)
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(limit))) {
-            // Counted before the end of the reading, which takes it back, can come in between.
+            // The read expires and is counted under one lock, so that its end cannot decrement the count first.
             self.state.withLock { state in if reading.expire() { state.hanging += 1 } }
             guard reading.hasExpired else { return }
-            self.note("\(file) is not used: it could not be read within \(Limits.netrcRead); look at its file system")
+            self.report("\(file) could not be read within \(Limits.netrcRead); check its file system")
             reading.end([])
         }
     }
 
-    /// Logs what is wrong with the file, before a fetch needs it. `nil` for no file.
+    /// Logs a problem with the file, if there is one, before a fetch needs the file. No effect for `nil`.
     func check(_ file: String?) {
         guard let file else { return }
         queue.async {
@@ -48,7 +48,7 @@ final class NetrcFile: NetrcPort {
             do throws(NetrcProblem) {
                 _ = try NetrcContent.read(Self.path(file))
             } catch {
-                self.note(error.text)
+                self.report(error.text)
             }
             watchword_clear_stack()
         }
@@ -61,16 +61,16 @@ final class NetrcFile: NetrcPort {
             logins = content.withUnsafeBytes { Netrc($0) { query.includes(machine: $0) }.logins }
             if !reading.hasExpired { state.withLock { $0.problem = nil } }
         } catch {
-            note(error.text)
+            report(error.text)
         }
         state.withLock { state in if !reading.finish() { state.hanging -= 1 } }
         reading.end(logins)
     }
 
-    private func note(_ problem: String) {
+    private func report(_ problem: String) {
         let isNews = state.withLock { state in
             defer { state.problem = problem }
-            return state.problem != problem
+            return state.problem != problem  // guard: netrc-logged-once
         }
         if isNews { log.warning("the netrc file cannot be used", metadata: ["reason": "\(problem)"]) }
     }
@@ -79,13 +79,13 @@ final class NetrcFile: NetrcPort {
         guard file.hasPrefix("~/") else { return file }
         guard let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") else {
             throw NetrcProblem(
-                text: "cannot find \(file): HOME is not set; write the whole path into credentials.netrc")
+                text: "cannot find \(file): HOME is not set; use an absolute path in credentials.netrc")
         }
         return "\(home)\(file.dropFirst())"
     }
 }
 
-/// One reading for one fetch: it ends once, with what was found or with the time.
+/// One read for one fetch. Ends once: with a result, or by timeout.
 private final class NetrcReading: Sendable {
     private enum Phase { case running, expired, finished }
 
@@ -96,13 +96,13 @@ private final class NetrcReading: Sendable {
 
     var hasExpired: Bool { phase.withLock { $0 == .expired } }
 
-    /// `false` where it is over already.
+    /// Marks the read as timed out; `false` if it has ended already.
     func expire() -> Bool { change(to: .expired) }
 
-    /// `false` where the time was over before.
+    /// Marks the read as finished; `false` if it has timed out already.
     func finish() -> Bool { change(to: .finished) }
 
-    /// Calls the completion, the first time.
+    /// Calls the completion, once.
     func end(_ logins: [Netrc.Login]) {
         let first = completion.withLock { completion in
             defer { completion = nil }
@@ -120,22 +120,22 @@ private final class NetrcReading: Sendable {
     }
 }
 
-/// Why the file is not used: what is wrong with which file, and what to do.
+/// The reason why the file cannot be used.
 private struct NetrcProblem: Error {
     let text: String
 }
 
 private enum NetrcContent {
-    /// The content of a regular file that nobody but the user may read or change.
+    /// Returns the contents of a regular file that only the user may read or change.
     static func read(_ path: String) throws(NetrcProblem) -> Secret {
-        // Without O_NONBLOCK a named pipe would be waited for.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+        // Without O_NONBLOCK, opening a named pipe would block.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)  // guard: netrc-link
         guard descriptor >= 0 else { throw problem(opening: path, errno) }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw problem(opening: path, errno) }
-        if let text = objection(status, path) { throw NetrcProblem(text: text) }
-        // One byte more shows that it has grown since then.
+        if let text = fileProblem(status, path) { throw NetrcProblem(text: text) }
+        // One byte more than the size, to detect that the file has grown.
         let size = Int(status.st_size)
         var error: Int32 = 0
         let content = Secret(capacity: size + 1) { block in
@@ -151,22 +151,23 @@ private enum NetrcContent {
         }
         guard error == 0 else { throw problem(opening: path, error) }
         guard content.count == size else {
-            throw NetrcProblem(text: "\(path) is not used: it has changed while it was read")
+            throw NetrcProblem(text: "\(path) changed while it was read")
         }
         return content
     }
 
-    private static func objection(_ status: stat, _ path: String) -> String? {
-        if status.st_mode & S_IFMT != S_IFREG { return "\(path) is not used: it is not a regular file" }
+    private static func fileProblem(_ status: stat, _ path: String) -> String? {
+        // guard: netrc-pipe
+        if status.st_mode & S_IFMT != S_IFREG { return "\(path) is not a regular file" }
         if status.st_uid != geteuid() {
-            return "\(path) is not used: it belongs to user \(status.st_uid); replace it with a file of your own"
+            return "\(path) belongs to user \(status.st_uid); replace it with a file of your own"
         }
-        if status.st_mode & 0o077 != 0 {
+        if status.st_mode & 0o077 != 0 {  // guard: netrc-mode
             let mode = String(status.st_mode & 0o7777, radix: 8)
-            return "\(path) is not used: others have rights to it (mode 0\(mode)); run \"chmod 600\" on it"
+            return "other users have access to \(path) (mode 0\(mode)); run \"chmod 600\" on it"
         }
         guard status.st_size <= Limits.netrcBytes else {
-            return "\(path) is not used: it is larger than \(Limits.netrcBytes) bytes"
+            return "\(path) is larger than \(Limits.netrcBytes) bytes"
         }
         return nil
     }
@@ -174,7 +175,7 @@ private enum NetrcContent {
     private static func problem(opening path: String, _ error: Int32) -> NetrcProblem {
         switch error {
         case ELOOP:
-            NetrcProblem(text: "\(path) is not used: it is a symbolic link; name the file itself in credentials.netrc")
+            NetrcProblem(text: "\(path) is a symbolic link; use the path of its target in credentials.netrc")
         case ENOENT:
             NetrcProblem(text: "\(path) does not exist; create it, or remove credentials.netrc from the configuration")
         case EACCES:

@@ -3,30 +3,30 @@ import CPlatform
 import CWipingHeap
 import Glibc
 
-/// What the process does to itself before it opens anything or starts a library.
+/// Prepares the process before it opens files or calls libraries.
 enum ProcessSetup {
-    /// Descriptors that the daemon may use at most; far above what its connection limit needs.
+    /// The maximum number of descriptors, far above the connection limit.
     private static let descriptorLimit: rlim_t = 65_536
 
-    /// Returns what the service manager has handed over.
-    static func apply(keeping readyDescriptor: Int32?) throws -> ServiceManager {
+    /// Hardens the process and cleans its environment. Returns the interface to the service manager, which is created
+    /// from the environment before it is cleaned.
+    static func apply(preserving readyDescriptor: Int32?) throws -> ServiceManager {
         let error = watchword_harden_process()
         guard error == 0 else {
             throw StartFailure(
-                "The process cannot be protected against its neighbours: \(String(cString: strerror(error))).")
+                "cannot protect the process from other processes: \(String(cString: strerror(error)))")
         }
         guard watchword_heap_wipes() != 0 else {
-            throw StartFailure("Memory is not wiped when it is freed: another allocator was loaded into the process.")
+            throw StartFailure("cannot wipe freed memory: another allocator is loaded; check LD_PRELOAD")
         }
         umask(0o077)
-        signal(SIGPIPE, SIG_IGN)
         let sockets = try inheritedSockets()
         closeInheritedDescriptors(except: (sockets?.descriptors ?? []) + (readyDescriptor.map { [$0] } ?? []))
         openStandardDescriptors()
         let manager = ServiceManager(sockets: sockets, isStartedByClient: readyDescriptor != nil)
         EnvironmentCleaning.apply()
         raiseDescriptorLimit()
-        // As far as the user may: secrets that are not locked are not remembered.
+        // Secrets are stored only in locked memory, so raise its limit as far as allowed.
         watchword_raise_locked_memory_limit()
         return manager
     }
@@ -40,25 +40,27 @@ enum ProcessSetup {
         }
     }
 
-    /// After this the process is what it stays. Before any other thread, and nonetheless for all of them.
+    /// Installs the seccomp filter permanently, for all threads. Called before other threads start.
     static func filterSystemCalls() throws {
         let error = watchword_filter_system_calls()
         guard error == 0 else {
             throw StartFailure(
-                "The system calls cannot be filtered, as process.filter-system-calls says: \(String(cString: strerror(error)))."
+                "cannot filter system calls (process.filter-system-calls): \(String(cString: strerror(error)))"
             )
         }
     }
 
-    /// Whatever else the parent had open is not for the broker, which may live longer than it.
-    private static func closeInheritedDescriptors(except kept: [Int32]) {
-        for descriptor in kept { _ = watchword_set_close_on_exec(descriptor) }
-        let highest = kept.max() ?? 2
-        for descriptor in 3..<(highest + 1) where !kept.contains(descriptor) { close(descriptor) }
+    /// Closes all other descriptors inherited from the parent process. Otherwise they would stay open for the lifetime of
+    /// the broker.
+    private static func closeInheritedDescriptors(except preserved: [Int32]) {
+        for descriptor in preserved { _ = watchword_set_close_on_exec(descriptor) }
+        let highest = preserved.max() ?? 2
+        for descriptor in 3..<(highest + 1) where !preserved.contains(descriptor) { close(descriptor) }
         _ = watchword_close_from(UInt32(highest + 1))
     }
 
-    /// A program without descriptor 2 would write its log into the first file that it opens.
+    /// Opens missing standard descriptors, because the next file opened would otherwise get their number, and the log
+    /// would be written to it.
     private static func openStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
             _ = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)

@@ -1,19 +1,19 @@
-/// The result of reading the configuration again.
+/// The result of reloading the configuration.
 enum Reloading {
-    /// All of it is in effect.
+    /// All options are in effect.
     case applied
-    /// All of it is in effect but these options.
+    /// All options except these are in effect.
     case needsRestart([String])
-    /// It has a mistake, and nothing has changed.
+    /// The new configuration is invalid. The previous one remains in effect.
     case refused
 
-    /// The line that the service manager shows.
+    /// The status line for the service manager.
     var status: String {
         switch self {
         case .applied: "Listening."
         case .needsRestart(let options):
             "Listening; restart the broker for \(options.joined(separator: " and ")) to take effect."
-        case .refused: "Listening; the configuration has a mistake."
+        case .refused: "Listening; the configuration is invalid."
         }
     }
 }

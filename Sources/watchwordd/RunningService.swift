@@ -11,17 +11,19 @@ import Transfers
 import WatchwordCore
 import WatchwordProtocol
 
-/// Everything that runs, on the loop of the thread that makes it: the only place that names every adapter.
+/// The running service, with its event loop on the thread that creates it. Has more properties than other types,
+/// because it is the only type that refers to all adapters.
 final class RunningService {
-    /// How long fetches may go on after a signal to stop.
+    /// The time limit for running fetches when the service stops.
     private static let grace = Duration.seconds(3)
-    /// How long the last lines of the audit log may take.
-    private static let lastWords = Duration.seconds(1)
+    /// The time limit for writing the last audit records when the service stops.
+    private static let auditFlushTimeout = Duration.seconds(1)
 
     private let loop: EventLoop
     private let engine: TransferEngine
     private let keyring: SecretServiceKeyring
     private let netrc: NetrcFile
+    private let commands: CommandRunner
     private let broker: Broker
     private let trust: TrustFile?
     private let grants: GrantFile?
@@ -30,16 +32,16 @@ final class RunningService {
     private let manager: ServiceManager
     private let source: ConfigurationSource
     private let started: Settings
-    /// Given at the start: wins over the configuration, also when that is read anew.
+    /// The value of the command-line option, which takes precedence over the configuration, also after a reload.
     private let challengeDeadline: Duration?
     private let log: Logger
     private var isStopping = false
-    /// In order: the configuration that is read last counts.
+    /// The queue on which the configuration is read. It is serial, so that the last reload takes effect.
     private let reading = DispatchQueue(label: "watchword.configuration")
-    /// Why the service ends by itself, if it does.
+    /// The failure that ends the service, if any.
     private var failure: SocketFailure?
 
-    /// Listens; `run` serves.
+    /// Starts listening; `run` handles requests.
     init(
         _ options: Daemon, _ source: ConfigurationSource, _ settings: Settings, manager: ServiceManager, log: Logger
     ) throws {
@@ -53,6 +55,7 @@ final class RunningService {
             keyring = SecretServiceKeyring(callLimit: settings.keyringCall)
             netrc = NetrcFile(log: log)
             netrc.check(settings.netrcFile)
+            commands = CommandRunner(log: log)
             challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
             trust = TrustFile(environment: Self.environment, log: log)
             grants = GrantFile(environment: Self.environment, log: log)
@@ -61,8 +64,9 @@ final class RunningService {
             brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
             brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
             broker = Broker(
-                loop: loop, transfers: engine, keyring: keyring, netrc: netrc, trust: trust, grants: grants,
-                audit: audit, clock: LoopClock(of: loop), options: brokerOptions, log: log)
+                loop: loop, transfers: engine.port, keyring: keyring, netrc: netrc, commands: commands,
+                trust: trust, grants: grants, audit: audit, clock: LoopClock(of: loop), options: brokerOptions, log: log
+            )
             broker.watchKeyring()
             try listen(on: socket, restricted: location.restricted)
             _ = try ServiceSignals(on: loop) { [unowned self] in serve($0) }
@@ -71,7 +75,7 @@ final class RunningService {
         } catch let failure as TransferFailure {
             throw StartFailure(failure)
         } catch let failure as LoopFailure {
-            throw StartFailure("The broker cannot start: \(failure).")
+            throw StartFailure("cannot start the broker: \(failure)")
         }
         manager.watch(loop, log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
@@ -80,19 +84,19 @@ final class RunningService {
     private static let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
 
     private func listen(on socket: consuming ListeningSocket, restricted: SocketLocation) throws {
-        let census = ConnectionCensus()
+        let census = ConnectionCounter()
         try add(socket, .main, census)
         if let sockets = manager.sockets {
-            // A service manager makes the sockets that there are to be.
+            // With socket activation, the service manager creates all sockets.
             if let other = sockets.restricted { try add(ListeningSocket(inherited: other), .restricted, census) }
         } else if restricted.isShortEnough {
             try add(ListeningSocket(at: restricted), .restricted, census)
         } else {
-            log.warning("there is no restricted socket: its path is too long", metadata: ["path": "\(restricted.path)"])
+            log.warning("no restricted socket: its path is too long", metadata: ["path": "\(restricted.path)"])
         }
     }
 
-    private func add(_ socket: consuming ListeningSocket, _ entrance: Entrance, _ census: ConnectionCensus) throws {
+    private func add(_ socket: consuming ListeningSocket, _ entrance: SocketKind, _ census: ConnectionCounter) throws {
         servers.append(
             try BrokerServer(
                 on: loop, socket: socket, entrance: entrance, service: broker, policy: PeerPolicy(uid: getuid()),
@@ -103,11 +107,12 @@ final class RunningService {
             })
     }
 
-    /// Serves until the service is told to stop, or cannot go on; then it says why.
+    /// Handles requests until a signal or a failure stops the service. Returns the failure, if any.
     func run() -> SocketFailure? {
         loop.run()
-        for file in [trust?.file, grants?.file] { file?.finish(within: .seconds(1)) }
-        audit?.shutDown(limit: Self.lastWords)
+        for file in [trust?.file, grants?.file] { file?.finish(within: 1) }
+        audit?.shutDown(limit: Self.auditFlushTimeout)
+        commands.shutDown()
         engine.shutDown()
         keyring.shutDown()
         log.notice("stopped")
@@ -124,19 +129,19 @@ final class RunningService {
         }
     }
 
-    /// In the order in which nothing is lost: no new clients, then no new requests, then no transfers.
+    /// Stops accepting clients and requests. The loop ends when all running work is done, at the latest after `grace`.
     private func stop() {
         guard !isStopping else { return }
         isStopping = true
-        manager.say(.stopping(status: "Ending what is still fetched."))
+        manager.say(.stopping(status: "Finishing running fetches."))
         for server in servers { server.stop() }
         let loop = loop
         broker.assumeIsolated { broker in
-            broker.shutDown(reason: "The broker was told to stop.", grace: Self.grace) { loop.stop() }
+            broker.shutDown(reason: "the broker was told to stop", grace: Self.grace) { loop.stop() }
         }
     }
 
-    /// Takes over the configuration as it is now. It is read on another thread: a file system may hang.
+    /// Reloads the configuration. Reads the file on another thread, because a file system may hang.
     private func reload() {
         manager.say(.reloading)
         let this = LoopBound(self, to: loop)
@@ -149,24 +154,24 @@ final class RunningService {
         }
     }
 
-    /// One with a mistake changes nothing.
+    /// Applies a reloaded configuration, unless it is invalid.
     private func takeOver(_ loaded: Result<Settings, StartFailure>) -> Reloading {
         do throws(StartFailure) {
             let settings = try loaded.get()
             let challengeDeadline = challengeDeadline
             audit?.configure(isEnabled: settings.auditEnabled, limits: AuditLimits(settings))
             keyring.setCallLimit(settings.keyringCall)
-            netrc.check(settings.netrcFile)
+            netrc.check(settings.netrcFile)  // guard: netrc-checked-at-reload
             broker.assumeIsolated { $0.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) } }
-            log.notice("configuration read anew", metadata: ["file": "\(source.path ?? "none")"])
+            log.notice("configuration reloaded", metadata: ["file": "\(source.path ?? "none")"])
             let options = settings.optionsThatNeedRestart(since: started)
             if options.isEmpty { return .applied }
             log.warning(
-                "options take effect when the broker is started again",
+                "restart the broker for changed options to take effect",
                 metadata: ["options": "\(options.joined(separator: ", "))"])
             return .needsRestart(options)
         } catch {
-            log.error("the configuration is left as it was", metadata: ["reason": "\(error.text)"])
+            log.error("configuration not changed", metadata: ["reason": "\(error.text)"])
             return .refused
         }
     }

@@ -3,19 +3,21 @@ import EventLoop
 import Glibc
 import Logging
 
-/// What the service manager that has started this process has given it, and wants to hear. Read before the environment is cleaned.
+/// The interface to the service manager that started this process: inherited sockets, notifications and the watchdog.
+/// Created before the environment is cleaned.
 struct ServiceManager: Sendable {
     let sockets: InheritedSockets?
     private let notifier: ServiceNotifier?
     private let watchdogInterval: Duration?
-    /// Why nothing is said to a manager that wants to hear something.
+    /// The reason why a manager that expects notifications cannot be notified, if any.
     private let problem: SocketFailure?
 
-    /// - Parameter isStartedByClient: then the environment is that client's, and so is a manager's socket in it.
+    /// - Parameter isStartedByClient: whether a client started the broker. Then $NOTIFY_SOCKET belongs to the service
+    ///   of that client, and is ignored.
     init(sockets: InheritedSockets?, isStartedByClient: Bool) {
         let environment: (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
         self.sockets = sockets
-        guard !isStartedByClient, let path = environment("NOTIFY_SOCKET") else {
+        guard !isStartedByClient, let path = environment("NOTIFY_SOCKET") else {  // guard: notify-of-another
             (notifier, watchdogInterval, problem) = (nil, nil, nil)
             return
         }
@@ -36,9 +38,10 @@ struct ServiceManager: Sendable {
         LoopTimer(on: loop) { [unowned loop] in sayAlive(notifier, every: interval, on: loop) }.set(in: interval)
     }
 
-    /// Says that the broker lives for as long as `loop`, on which all of it runs, goes round.
+    /// Sends watchdog notifications from `loop`. The whole broker runs on this loop, so they stop when the broker
+    /// hangs.
     func watch(_ loop: EventLoop, log: Logger) {
-        if let problem { log.warning("the service manager is told nothing", metadata: ["reason": "\(problem)"]) }
+        if let problem { log.warning("cannot notify the service manager", metadata: ["reason": "\(problem)"]) }
         guard let notifier, let watchdogInterval else { return }
         sayAlive(notifier, every: watchdogInterval, on: loop)
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import BrokerSocket
 import WatchwordCore
 
-/// Why the daemon did not start, or ended by itself, in one line, with its exit code.
+/// The reason why the daemon did not start or ended by itself, and its exit status.
 struct StartFailure: Error {
     let text: String
     let exitCode: ExitCode
@@ -12,10 +12,10 @@ struct StartFailure: Error {
         self.exitCode = exitCode
     }
 
-    /// Another broker is no accident: two helpers may start one at the same moment.
+    /// Another broker is running, for example because two clients have started one at the same time.
     static let alreadyRunning = ExitCode(3)
 
-    /// The service manager's socket is lost: starting the daemon again does not help.
+    /// The service manager's socket was removed or replaced. Restarting the daemon does not help.
     static let socketLost = ExitCode(4)
 
     init(_ failure: SocketFailure) {

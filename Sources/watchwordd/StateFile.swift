@@ -1,14 +1,16 @@
 import Dispatch
 import Glibc
 import Logging
+import Synchronization
+import Threads
 import WatchwordProtocol
 
-/// A file of lines below $XDG_STATE_HOME/watchword or ~/.local/state/watchword that only the user may write to: whoever can
-/// change it decides for the user. Lines that begin with `#` are for people.
+/// A text file in $XDG_STATE_HOME/watchword or ~/.local/state/watchword. The file contains decisions of the user, so
+/// only the user may have write access. Lines that begin with `#` are comments.
 ///
-/// It is written on a thread of its own, in the order of the calls: a disk may take its time.
-struct StateFile: Sendable {
-    /// What could not be done, to which file.
+/// Writes are done on a separate thread, in the order of the calls, because a disk may be slow.
+final class StateFile: Sendable {
+    /// The reason why the file cannot be read or written.
     struct Failure: Error {
         let text: String
     }
@@ -16,8 +18,10 @@ struct StateFile: Sendable {
     let path: String
     private let log: Logger
     private let queue: DispatchQueue
+    /// Why the last write failed; `nil` if it succeeded.
+    private let failure = Mutex<String?>(nil)
 
-    /// `nil` when neither of the two folders is known.
+    /// Returns `nil` if neither $XDG_STATE_HOME nor $HOME is set.
     init?(named name: String, environment: (String) -> String?, log: Logger) {
         guard let folder = StateLocation.folder(environment: environment) else { return nil }
         path = "\(folder)/\(name)"
@@ -25,39 +29,54 @@ struct StateFile: Sendable {
         queue = DispatchQueue(label: "watchword.\(name)")
     }
 
-    /// Empty where there is no file. Throws where there is one that somebody else may have written.
+    /// Returns the lines without comments; empty if the file does not exist.
+    /// - Throws: if the file cannot be opened, is not a regular file, belongs to another user, is writable by others or is
+    ///   larger than 1 MiB.
     func lines() throws(Failure) -> [String] {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-        guard file >= 0 else { return [] }
+        guard file >= 0 else {
+            if errno == ENOENT { return [] }
+            throw Failure(text: "cannot open \(path), it is not used: \(String(cString: strerror(errno)))")
+        }
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == getuid(),
             status.st_mode & 0o022 == 0, status.st_size <= 1 << 20
-        else { throw Failure(text: "\(path) is not used: only you may write to it.") }
+        else {
+            throw Failure(
+                text: "\(path) is not used: it must be a regular file of at most 1 MiB that only you can write to")
+        }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress, $0.count) }
         let text = String(validating: bytes.prefix(max(0, count)), as: UTF8.self) ?? ""
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
     }
 
-    /// Puts `lines` in the place of what was there, below `heading`: all of them, or nothing changes and the log says why.
+    /// Replaces the contents with `lines` below `heading`, atomically. On failure, the file is unchanged and the error
+    /// is logged.
     func replace(heading: String, _ lines: [String]) {
         queue.async {
-            do throws(Failure) { try write(heading: heading, lines) } catch {
-                log.error("what is to last could not be written down", metadata: ["reason": "\(error.text)"])
+            do throws(Failure) {
+                try self.write(heading: heading, lines)
+                self.failure.withLock { $0 = nil }
+            } catch {
+                self.failure.withLock { $0 = error.text }
+                self.log.error("cannot save a permanent decision", metadata: ["reason": "\(error.text)"])
             }
         }
     }
 
-    /// Calls `completion` when everything that was to be written so far is, or could not be.
-    func whenWritten(_ completion: @escaping @Sendable () -> Void) { queue.async(execute: completion) }
+    /// Calls `completion` after all previous writes, with the failure of the last one.
+    func whenWritten(_ completion: @escaping @Sendable (String?) -> Void) {
+        queue.async { completion(self.failure.withLock(\.self)) }
+    }
 
-    /// Waits until everything is written, for at most `limit`.
-    func finish(within limit: DispatchTimeInterval) {
-        let done = DispatchSemaphore(value: 0)
-        whenWritten { done.signal() }
-        if done.wait(timeout: .now() + limit) == .timedOut {
-            log.error("the file system does not answer; the last change may be lost", metadata: ["file": "\(path)"])
+    /// Waits at most `seconds` until all previous writes are done. DispatchSemaphore.wait(timeout:) would follow the
+    /// wall clock, which may be set back meanwhile.
+    func finish(within seconds: Int) {
+        let isWritten = try? OwnedThread { [queue] in queue.sync {} }.join(within: seconds)
+        if isWritten != true {
+            log.error("cannot wait for the last write, which may be lost", metadata: ["file": "\(path)"])
         }
     }
 
@@ -67,19 +86,22 @@ struct StateFile: Sendable {
         let new = "\(path).new"
         let text = "# \(heading)\n" + lines.map { "\($0)\n" }.joined()
         let file = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw writeFailure() }
+        guard file >= 0 else { throw writeFailure(errno) }
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
             guard count > 0 else { break }
             bytes = bytes.dropFirst(count)
         }
-        let isWhole = bytes.isEmpty && fsync(file) == 0
-        guard close(file) == 0, isWhole, rename(new, path) == 0 else { throw writeFailure() }
+        let isComplete = bytes.isEmpty && fsync(file) == 0
+        let error = errno
+        guard close(file) == 0, isComplete else { throw writeFailure(isComplete ? errno : error) }
+        guard rename(new, path) == 0 else { throw writeFailure(errno) }
     }
 
-    private func writeFailure() -> Failure {
-        Failure(text: "\(path) cannot be written: \(String(cString: strerror(errno))). What was there is as it was.")
+    private func writeFailure(_ error: Int32) -> Failure {
+        Failure(text: "cannot write \(path): \(String(cString: strerror(error))); the file is unchanged")
     }
 
     private func makeFolder(_ folder: String) {

@@ -1,12 +1,12 @@
 import Logging
 import WatchwordCore
 
-/// The certificates that are trusted for good, as lines of `https://host:port sha256-of-the-key`.
+/// The file of permanently trusted certificates, as lines of `https://host:port sha256-of-the-key`.
 struct TrustFile: TrustPort {
     let file: StateFile
     private let log: Logger
 
-    /// `known-certificates`; `nil` where there is no place for it.
+    /// Uses the file `known-certificates`. Returns `nil` without a state directory.
     init?(environment: (String) -> String?, log: Logger) {
         guard let file = StateFile(named: "known-certificates", environment: environment, log: log) else { return nil }
         self.file = file
@@ -17,7 +17,7 @@ struct TrustFile: TrustPort {
         do throws(StateFile.Failure) {
             return try file.lines().compactMap { line in
                 let key = TrustedKey(line: line)
-                if key == nil { log.warning("a line is not understood", metadata: ["file": "\(file.path)"]) }
+                if key == nil { log.warning("ignoring a malformed line", metadata: ["file": "\(file.path)"]) }
                 return key
             }
         } catch {
@@ -26,12 +26,12 @@ struct TrustFile: TrustPort {
         }
     }
 
-    func whenKept(_ completion: @escaping @Sendable () -> Void) { file.whenWritten(completion) }
+    func whenStored(_ completion: @escaping @Sendable (String?) -> Void) { file.whenWritten(completion) }
 
-    func keep(_ keys: [TrustedKey]) {
+    func store(_ keys: [TrustedKey]) {
         file.replace(
             heading:
-                "Certificates that you have accepted for good, by their keys. Take out a line to be asked again.",
+                "Certificates that you have accepted permanently, by their keys. Remove a line to be asked again.",
             keys.map(\.line))
     }
 }

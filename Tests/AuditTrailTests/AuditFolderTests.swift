@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuditTrail
 
-/// The files as they are on the disk.
+/// The files of the audit log on the disk.
 @Suite final class AuditFolderTests {
     private let root: String
     private var path: String { "\(root)/state/watchword" }
@@ -44,7 +44,7 @@ import Testing
         close(file)
     }
 
-    @Test func theFolderAndTheFileAreTheUsersAlone() throws {
+    @Test func folderAndFileArePrivate() throws {
         var folder = AuditFolder(path: path)
         try folder.append(line("one"), AuditLimits())
         try folder.append(line("two"), AuditLimits())
@@ -52,7 +52,7 @@ import Testing
         #expect(mode(path) == 0o700 && mode("\(path)/audit.jsonl") == 0o600)
     }
 
-    @Test func whatOthersCouldReadIsClosedToThem() throws {
+    @Test func permissionsOfExistingFilesAreRestricted() throws {
         put("before\n", mode: 0o644)
         chmod(path, 0o755)
         var folder = AuditFolder(path: path)
@@ -61,18 +61,18 @@ import Testing
         #expect(mode(path) == 0o700 && mode("\(path)/audit.jsonl") == 0o600)
     }
 
-    @Test func halfALineDoesNotDamageTheNext() throws {
+    @Test func anIncompleteLineDoesNotDamageTheNext() throws {
         put("{\"half")
         var folder = AuditFolder(path: path)
         try folder.append(line("one"), AuditLimits())
         #expect(contents() == "{\"half\none\n")
     }
 
-    @Test func halfALineOfAnotherBrokerDoesNotDamageTheNext() throws {
+    @Test func anIncompleteLineOfAnotherBrokerDoesNotDamageTheNext() throws {
         var (folder, other) = (AuditFolder(path: path), AuditFolder(path: path))
         try folder.append(line("one"), AuditLimits())
         try other.append(line("two"), AuditLimits())
-        // It was killed while it wrote, and this one has had the file open all the time.
+        // The other broker was killed during a write, while this one had the file open.
         put((contents() ?? "") + "{\"half")
         try folder.append(line("three"), AuditLimits())
         try folder.append(line("four"), AuditLimits())
@@ -86,7 +86,7 @@ import Testing
         var folder = AuditFolder(path: path)
         #expect(throws: AuditFailure.self) { try folder.append(self.line("one"), AuditLimits()) }
         #expect(contents("target") == nil)
-        // Taken away, it is in nobody's way any more.
+        // The next append succeeds once the link is removed.
         unlink("\(path)/audit.jsonl")
         #expect(throws: Never.self) { try folder.append(self.line("two"), AuditLimits()) }
         #expect(contents() == "two\n")
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// Ten bytes hold two lines of four.
-    @Test func filesArePutAsideAndTheOldestIsGone() throws {
+    @Test func fullFilesAreRotatedAndTheOldestIsRemoved() throws {
         var folder = AuditFolder(path: path)
         let limits = AuditLimits(fileBytes: 10, oldFiles: 2)
         for number in 0..<9 { try folder.append(line("  \(number)"), limits) }
@@ -119,7 +119,7 @@ import Testing
         #expect(contents("audit.3.jsonl") == nil)
     }
 
-    @Test func fewerFilesThanBefore() throws {
+    @Test func aLowerLimitRemovesOldFiles() throws {
         var folder = AuditFolder(path: path)
         for number in 0..<9 { try folder.append(line("  \(number)"), AuditLimits(fileBytes: 10, oldFiles: 3)) }
         #expect(contents("audit.3.jsonl") != nil)
@@ -130,7 +130,7 @@ import Testing
         #expect(contents() == " 10\n" && contents("audit.1.jsonl") == nil)
     }
 
-    @Test func aLineLargerThanAFileHasOneOfItsOwn() throws {
+    @Test func aLineLargerThanTheFileLimitHasItsOwnFile() throws {
         var folder = AuditFolder(path: path)
         for text in ["large one", "large two"] { try folder.append(line(text), AuditLimits(fileBytes: 4, oldFiles: 3)) }
         #expect(contents() == "large two\n" && contents("audit.1.jsonl") == "large one\n")
@@ -151,8 +151,8 @@ import Testing
         #expect(contents() == "  4\n  5\n")
     }
 
-    /// As logrotate would do it.
-    @Test func aFileThatSomebodyElseHasReplacedIsNotWrittenTo() throws {
+    /// The file is replaced as logrotate does.
+    @Test func aReplacedFileIsNotWrittenTo() throws {
         var folder = AuditFolder(path: path)
         try folder.append(line("one"), AuditLimits())
         rename("\(path)/audit.jsonl", "\(path)/target")
@@ -161,7 +161,7 @@ import Testing
         #expect(contents() == "two\n" && contents("target") == "one\n")
     }
 
-    @Test func aFileThatWasRemovedIsMadeAgain() throws {
+    @Test func aRemovedFileIsCreatedAgain() throws {
         var folder = AuditFolder(path: path)
         try folder.append(line("one"), AuditLimits())
         unlink("\(path)/audit.jsonl")

@@ -8,14 +8,14 @@ import WatchwordProtocol
     private let limits = AuditLimits()
     private let storage = FakeStorage()
 
-    @Test func aLineIsAnEventAndItsEnd() {
+    @Test func anEventIsWrittenAsOneLine() {
         var journal = AuditJournal(storage)
         #expect(journal.write(event(7), limits) == nil)
         #expect(storage.lines == ["{\"time\":\"1970-01-01T00:00:00.007Z\",\"kind\":\"locked\",\"count\":7}\n"])
     }
 
-    /// Twice nothing but a number, and the operator is told once each time.
-    @Test func aFullDiskIsCountedAndToldWhenThereIsRoom() {
+    /// The disk is full twice: only the number of lost events is counted, and each time the operator is notified once.
+    @Test func eventsLostOnAFullDiskAreCountedAndRecordedLater() {
         var journal = AuditJournal(storage)
         storage.isFull = true
         #expect(journal.write(event(1), limits) == .failed(AuditFailure("No space left")))
@@ -31,13 +31,13 @@ import WatchwordProtocol
         #expect(journal.write(event(6), limits) == .failed(AuditFailure("No space left")))
     }
 
-    @Test func whatWasDroppedIsToldBehindTheLastEvent() {
+    @Test func droppedEventsAreRecordedAfterTheLastEvent() {
         var journal = AuditJournal(storage)
         #expect(journal.write(event(1), limits) == nil)
-        #expect(journal.noteLost(12, timeMs: 1, limits) == nil)
+        #expect(journal.recordLost(12, timeMs: 1, limits) == nil)
         #expect(storage.events.map { $0["count"]?.integer } == [1, 12])
         storage.isFull = true
-        #expect(journal.noteLost(2, timeMs: 1, limits) == .failed(AuditFailure("No space left")))
+        #expect(journal.recordLost(2, timeMs: 1, limits) == .failed(AuditFailure("No space left")))
         #expect(journal.lost == 2)
     }
 }

@@ -14,7 +14,8 @@ import WatchwordProtocol
         AuditLog(storage, isEnabled: isEnabled) { [reports] in reports.add($0) }
     }
 
-    @Test func eventsAreWrittenInTheirOrder() {
+    @Test("Rule G10: audit records are written in their order")
+    func eventsAreWrittenInTheirOrder() {
         let log = log()
         for number in 0..<500 { log.record(event(number)) }
         log.shutDown(limit: .seconds(10))
@@ -22,8 +23,8 @@ import WatchwordProtocol
         #expect(reports.all.isEmpty)
     }
 
-    /// A disk that hangs costs nobody anything: the queue is full at some time, and what comes then is counted.
-    @Test func nobodyWaitsForADiskThatHangs() {
+    /// A disk that hangs delays no caller: the queue fills up, and the log counts the events that it then drops.
+    @Test func aHangingDiskDelaysNoCaller() {
         let gate = DispatchSemaphore(value: 0)
         storage.gate.withLock { $0 = gate }
         let log = log()
@@ -38,11 +39,11 @@ import WatchwordProtocol
         let lost = storage.events.filter { $0["kind"]?.string == "eventsLost" }.compactMap { $0["count"]?.integer }
         #expect(written >= AuditLimits.queue && written < count)
         #expect(written + lost.reduce(0, +) == count)
-        // Not always at the end: what is dropped while the writer has not begun comes before what it finds next.
+        // The record of lost events is not always last: events dropped before the writer starts are recorded before later ones.
         #expect(!lost.isEmpty)
     }
 
-    @Test func theEndWaitsForNoDiskThatHangs() {
+    @Test func shutdownDoesNotWaitForAHangingDisk() {
         let gate = DispatchSemaphore(value: 0)
         storage.gate.withLock { $0 = gate }
         let log = log()
@@ -54,7 +55,7 @@ import WatchwordProtocol
         gate.signal()
     }
 
-    @Test func atTheEndItIsSaidWhatIsMissing() {
+    @Test func atTheEndTheLostEventsAreReported() {
         storage.isFull = true
         let log = log()
         log.record(event())
@@ -63,7 +64,7 @@ import WatchwordProtocol
         #expect(reports.all == [.failed(AuditFailure("No space left")), .ended(lost: 2)])
     }
 
-    @Test func itCanBeSwitchedOffAndOn() {
+    @Test func theAuditLogCanBeSwitchedOffAndOn() {
         let log = log(isEnabled: false)
         log.record(event(1))
         log.configure(isEnabled: true, limits: AuditLimits())

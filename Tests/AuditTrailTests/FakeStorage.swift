@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import AuditTrail
 
-/// Keeps lines; fails, or waits, when it is told to.
+/// Records lines; fails or blocks on request.
 final class FakeStorage: AuditStorage {
     private struct State {
         var lines: [String] = []
@@ -13,7 +13,7 @@ final class FakeStorage: AuditStorage {
     }
 
     private let state = Mutex(State())
-    /// What every line waits for, once there is one.
+    /// A semaphore that each append waits for, if it is set.
     let gate = Mutex<DispatchSemaphore?>(nil)
 
     var isFull: Bool {

@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test mutating func failuresThatGoOnAreGivenUp() {
+    @Test mutating func continuingFailuresEndTheRetries() {
         var now = start
         while case .again(let pause) = retry.failed(at: now) {
             #expect(now - start < .seconds(60))

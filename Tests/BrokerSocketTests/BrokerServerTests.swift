@@ -22,7 +22,8 @@ import WatchwordProtocol
         #expect(service.events.filter { if case .received = $0 { true } else { false } }.count == 100)
     }
 
-    @Test func aPeerOfAnotherUserIsClosedBeforeAByteIsRead() async throws {
+    @Test("Rules I0 and A3: a peer of another user is disconnected before a byte is read")
+    func aPeerOfAnotherUserIsClosedBeforeAByteIsRead() async throws {
         let service = RecordingService()
         try await withServer(service, policy: PeerPolicy(uid: getuid() + 1)) { location, _ in
             let client = try RawClient(location)
@@ -33,9 +34,10 @@ import WatchwordProtocol
     }
 
     @Test(
+        "Rule I0: only a process with a pid and the user of the broker is admitted",
         arguments: [(1, 7, true), (0, 7, false), (-1, 7, false), (1, 8, false), (1, UInt32.max, false)]
             as [(Int32, UInt32, Bool)])
-    func whoMayTalk(pid: Int32, uid: UInt32, isAdmitted: Bool) {
+    func onlyPeersWithAPidAndTheBrokersUserAreAdmitted(pid: Int32, uid: UInt32, isAdmitted: Bool) {
         #expect(PeerPolicy(uid: 7).admits(PeerIdentity(pid: pid, uid: uid)) == isAdmitted)
         #expect(!PeerPolicy(uid: UInt32.max).admits(PeerIdentity(pid: 1, uid: UInt32.max)))
     }
@@ -54,7 +56,7 @@ import WatchwordProtocol
         #expect(service.events.contains(.inputEnded(1)))
     }
 
-    @Test func aClientThatGoesAwayIsNoticed() async throws {
+    @Test func aDisconnectedClientIsDetected() async throws {
         let service = RecordingService()
         try await withServer(service) { location, _ in
             var client: RawClient? = try RawClient(location)
@@ -65,7 +67,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func closeComesBehindWhatWasSent() async throws {
+    @Test func closeComesAfterTheSentBytes() async throws {
         let service = RecordingService()
         try await withServer(service) { location, _ in
             let client = try RawClient(location)
@@ -75,20 +77,25 @@ import WatchwordProtocol
         }
     }
 
-    @Test func whoDoesNotReadIsDisconnectedAtTheLimitAndNotReadFromBefore() async throws {
-        let service = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 1 << 20) }
+    @Test func aClientThatDoesNotReadIsDisconnectedAtTheLimitAndNotReadBeforeIt() async throws {
+        let service = RecordingService {
+            $0 == "more\n" ? Array(repeating: UInt8(ascii: "x"), count: 1 << 20) : Array($0.utf8)
+        }
         let limits = ServerLimits(
             highWaterMark: 2 << 20, lowWaterMark: 1 << 20, outgoingQueue: 64 << 20, readerPause: .seconds(600))
         try await withServer(service, limits: limits) { location, _ in
-            let client = try RawClient(location)
+            let (client, other) = (try RawClient(location), try RawClient(location))
             for _ in 0..<20 {
                 client.send("more\n")
-                try await Task.sleep(for: .milliseconds(5))
+                // Two iterations of the loop: in the first one, `other` may be served before `client`.
+                for _ in 0..<2 {
+                    other.send("turn\n")
+                    #expect(other.receive() == "turn\n")
+                }
             }
-            try await Task.sleep(for: .milliseconds(100))
-            // Three or four fill the mark; what was sent after that is not read.
-            let answered = service.events.filter { if case .received = $0 { true } else { false } }.count
-            #expect(answered < 10)
+            // Three or four replies reach the high-water mark; requests after that are not read.
+            let answered = service.events.filter { $0 == .received(1, "more\n") }.count
+            #expect(answered >= 3 && answered < 10)
             var total = 0
             while total < answered << 20 {
                 let count = client.receive(1 << 20).utf8.count
@@ -97,26 +104,28 @@ import WatchwordProtocol
             }
             #expect(total >= answered << 20)
         }
-        let flood = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 3 << 20) }
+        let largeReplies = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 3 << 20) }
         let tight = ServerLimits(highWaterMark: 1 << 20, lowWaterMark: 1 << 19, outgoingQueue: 2 << 20)
-        try await withServer(flood, limits: tight) { location, _ in
+        try await withServer(largeReplies, limits: tight) { location, _ in
             let client = try RawClient(location)
             client.send("more\n")
-            #expect(await eventually { flood.events.contains(.closed(1)) })
+            #expect(await eventually { largeReplies.events.contains(.closed(1)) })
         }
     }
 
-    @Test func whoTakesTooLittleForTooLongIsDisconnected() async throws {
+    @Test func aClientThatReadsTooSlowlyIsDisconnected() async throws {
         let service = RecordingService { _ in Array(repeating: UInt8(ascii: "x"), count: 4 << 20) }
         let limits = ServerLimits(readerPause: .seconds(2), readerBytes: 64 << 10)
         try await withServer(service, limits: limits) { location, _ in
             let (slow, steady) = (try RawClient(location), try RawClient(location))
             slow.send("more\n")
             steady.send("more\n")
-            // On a thread of its own: tasks wait for those of other tests.
+            // A separate thread, because tasks wait for those of other tests.
             let total = Mutex(0)
-            let descriptor = steady.descriptor
+            // A duplicate of the descriptor, because the thread may run for longer than the test.
+            let descriptor = dup(steady.descriptor)
             Thread.detachNewThread {
+                defer { close(descriptor) }
                 var block = [UInt8](repeating: 0, count: 64 << 10)
                 while total.withLock({ $0 }) < 4 << 20 {
                     let count = recv(descriptor, &block, block.count, 0)
@@ -131,7 +140,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func whatOneClientSendsAtOnceIsReadInParts() async throws {
+    @Test func largeInputOfOneClientIsReadInParts() async throws {
         let service = RecordingService { _ in nil }
         try await withServer(service) { location, _ in
             let client = try RawClient(location)
@@ -144,7 +153,7 @@ import WatchwordProtocol
         #expect(service.largestRead <= 64 << 10)
     }
 
-    @Test func connectionsAreLimitedAndComeBack() async throws {
+    @Test func theConnectionLimitIsEnforcedAndReleased() async throws {
         let service = RecordingService()
         try await withServer(service, limits: ServerLimits(connections: 3, connectionsOfProcess: 3)) { location, _ in
             var clients = try (0..<3).map { _ in try RawClient(location) }
@@ -162,8 +171,8 @@ import WatchwordProtocol
         }
     }
 
-    /// One process does not keep the others out: a child is one of those.
-    @Test func oneProcessHasFewerThanAll() async throws {
+    /// One process cannot use all connections. A child process counts as another process.
+    @Test func connectionsOfOneProcessAreLimited() async throws {
         let service = RecordingService()
         try await withServer(service, limits: ServerLimits(connections: 3, connectionsOfProcess: 2)) { location, _ in
             let clients = try (0..<2).map { _ in try RawClient(location) }
@@ -179,25 +188,20 @@ import WatchwordProtocol
                 client.send(b'y')
                 print(client.recv(9))
                 """
-            let child = Process()
-            child.executableURL = URL(filePath: "/usr/bin/python3")
-            child.arguments = ["-c", script, location.path]
-            let output = Pipe()
-            child.standardOutput = output
-            try child.run()
-            #expect(String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self) == "b'y'\n")
-            child.waitUntilExit()
+            let child = try ChildProcess.run(
+                ["/usr/bin/python3", "-c", script, location.path], output: .standardOutput)
+            #expect(child.text == "b'y'\n")
         }
     }
 
-    /// What waits to be read is said, and that it was taken in the end; who leaves too much is sent away.
-    @Test func whatIsNotReadIsTold() async throws {
+    /// The server reports how many bytes are unread, and when they have been read; a client that leaves too many is disconnected.
+    @Test func unreadBytesAreReported() async throws {
         let service = RecordingService(mayLeave: 4 << 20) { Array(repeating: 0x78, count: Int($0.dropLast()) ?? 0) }
         try await withServer(service, limits: ServerLimits(readerPause: .seconds(600))) { location, _ in
             let client = try RawClient(location)
             client.send("10\n")
             #expect(client.receive().utf8.count == 10)
-            // Also that nothing waits: somebody may have counted with it.
+            // The server also reports that no bytes are unread, because the service may have counted them.
             #expect(await eventually { service.tellings > 0 } && service.unread == 0)
             client.send("3000000\n")
             #expect(await eventually { service.mostUnread > 2_000_000 })
@@ -210,8 +214,8 @@ import WatchwordProtocol
         }
     }
 
-    /// In a process of its own: its descriptors would lift those of other tests above 1023, and Foundation waits with select(2).
-    @Test func manyMayWaitToBeAccepted() async {
+    /// The test runs in its own process: otherwise other tests would get descriptors above 1023, and Foundation uses select(2).
+    @Test func manyConnectionsMayWaitToBeAccepted() async {
         await #expect(processExitsWith: .success) {
             let isAccepted = try await Self.acceptsWhatHasWaited()
             exit(isAccepted ? EXIT_SUCCESS : EXIT_FAILURE)
@@ -220,7 +224,7 @@ import WatchwordProtocol
 
     private static func acceptsWhatHasWaited() async throws -> Bool {
         let isOver = Atomic(false)
-        // Keeps the loop from accepting meanwhile.
+        // Blocks the loop, so that it accepts no connections meanwhile.
         let service = RecordingService { _ in
             while !isOver.load(ordering: .relaxed) { usleep(1000) }
             return nil

@@ -9,19 +9,19 @@ import Testing
     }
 
     @Test(arguments: [nil, "", "broker", "watchword.socket", "unknown"])
-    func aSocketAloneIsTheMainOneWhateverItsName(name: String?) throws {
+    func aSingleSocketIsTheMainOneWithAnyName(name: String?) throws {
         let one = try sockets("1", name)
         #expect(one?.main == 3 && one?.restricted == nil && one?.descriptors == [3])
     }
 
     @Test(arguments: [("broker:restricted", Int32(3), Int32(4)), ("restricted:broker", 4, 3), (":restricted", 3, 4)])
-    func ofTwoTheNameSaysWhichIsRestricted(names: String, main: Int32, restricted: Int32) throws {
+    func theNameIdentifiesTheRestrictedSocketOfTwo(names: String, main: Int32, restricted: Int32) throws {
         let both = try sockets("2", names)
         #expect(both?.main == main && both?.restricted == restricted)
         #expect(both?.descriptors.sorted() == [3, 4])
     }
 
-    @Test func whatIsForAnotherProcessIsLeftAlone() throws {
+    @Test func socketsForAnotherProcessAreIgnored() throws {
         #expect(try sockets("1", nil, pid: "43") == nil)
         #expect(try sockets("1", nil, pid: nil) == nil)
         #expect(try sockets("1", nil, pid: "x") == nil)
@@ -32,7 +32,7 @@ import Testing
         ("0", nil), ("-1", nil), ("3", "a:restricted:b"), ("x", nil), ("1", "restricted"), ("1", "a:b"), ("2", nil),
         ("2", "a:b"), ("2", "restricted:restricted"), ("2", "restricted"), ("2", "broker:restricted:"),
     ])
-    func whatIsNotUnderstoodIsRefused(count: String, names: String?) {
+    func invalidValuesAreRefused(count: String, names: String?) {
         #expect(throws: SocketFailure.self) { try sockets(count, names) }
     }
 }

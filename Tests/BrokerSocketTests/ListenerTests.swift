@@ -18,7 +18,7 @@ import WatchwordProtocol
         return client.receive() == "hello\n"
     }
 
-    @Test func aFileThatWasRemovedIsMadeAgain() async throws {
+    @Test func aRemovedSocketFileIsCreatedAgain() async throws {
         try await withServer(service, ListeningSocket(at: folder.location()), listening: quick) { _ in
             let client = try RawClient(folder.location())
             unlink(folder.location().path)
@@ -29,7 +29,7 @@ import WatchwordProtocol
         #expect(access(folder.location().path, F_OK) != 0)
     }
 
-    @Test func aDirectoryThatWasRemovedIsMadeAgain() async throws {
+    @Test func aRemovedDirectoryIsCreatedAgain() async throws {
         let location = folder.location("deep/s")
         try await withServer(service, ListeningSocket(at: location), listening: quick) { _ in
             for name in ["deep/s", "deep/s.lock"] { unlink("\(folder.path)/\(name)") }
@@ -50,7 +50,7 @@ import WatchwordProtocol
         close(other.descriptor)
     }
 
-    @Test func theServiceManagersSocketIsNotMadeAgain() async throws {
+    @Test func theServiceManagersSocketIsNotCreatedAgain() async throws {
         let made = try ListeningSocket(at: folder.location())
         let inherited = try ListeningSocket(inherited: dup(made.descriptor))
         try await withServer(service, inherited, listening: quick, onFailure: failures.note) { _ in

@@ -55,7 +55,7 @@ import WatchwordProtocol
         close(stranger)
     }
 
-    @Test func whatIsNoSocketIsLeftAlone() {
+    @Test func aFileThatIsNotASocketIsNotReplaced() {
         close(open(folder.location().path, O_CREAT | O_WRONLY, 0o600))
         #expect(failure(folder.location()) == .notASocket(path: folder.location().path))
         unlink(folder.location().path)
@@ -68,7 +68,7 @@ import WatchwordProtocol
         (S_IFDIR | 0o1777, 7, false), (S_IFDIR | 0o700, 8, false), (S_IFLNK | 0o777, 7, false),
         (S_IFREG | 0o600, 7, false),
     ])
-    func theFolderBelongsToOneUserAlone(mode: mode_t, owner: UInt32, isGood: Bool) {
+    func aFolderThatOthersCanAccessIsRefused(mode: mode_t, owner: UInt32, isGood: Bool) {
         #expect((SocketFolder.problem(mode: mode, owner: owner, uid: 7) == nil) == isGood)
     }
 
@@ -81,14 +81,14 @@ import WatchwordProtocol
         #expect(reason.contains("link"))
     }
 
-    /// Whoever can write there can put another directory in its place.
+    /// A user who can write to the parent can replace the directory.
     @Test func aDirectoryBelowOneThatOthersCanWriteToIsRefused() {
         chmod(folder.path, 0o777)
         #expect(
             failure(folder.location("deep/s"))
                 == .folderReplaceable(folder: folder.path, reason: "can be written by other users (mode 0777)"))
         #expect(access("\(folder.path)/deep", F_OK) != 0)
-        // As /tmp is, in which all these are.
+        // This is the mode of /tmp, which contains all these directories.
         chmod(folder.path, 0o1777)
         #expect(failure(folder.location("deep/s")) == nil)
     }
@@ -131,7 +131,7 @@ import WatchwordProtocol
         SocketLocation(explicit: explicit, environment: { variables[$0] }, uid: 7).path
     }
 
-    @Test func theOrderOfPlaces() {
+    @Test func theSocketPathComesFromArgumentEnvironmentOrDefault() {
         let all = ["WATCHWORD_SOCKET": "/w", "XDG_RUNTIME_DIR": "/x"]
         #expect(path("/e", all) == "/e")
         #expect(path(nil, all) == "/w")
@@ -140,7 +140,7 @@ import WatchwordProtocol
         #expect(path(nil, [:]) == "/run/user/7/watchword/broker.sock")
     }
 
-    @Test func theFolder() {
+    @Test func theFolderIsTheParentOfTheSocket() {
         #expect(SocketLocation(explicit: "/a/b/s", environment: { _ in nil }, uid: 7).folder == "/a/b")
         #expect(SocketLocation(explicit: "/s", environment: { _ in nil }, uid: 7).folder == "/")
         #expect(SocketLocation(explicit: "s", environment: { _ in nil }, uid: 7).folder == ".")

@@ -9,7 +9,7 @@ import WatchwordProtocol
 
 @testable import BrokerSocket
 
-/// A folder of mode 0700 that is gone afterwards.
+/// A folder of mode 0700, which is removed at the end.
 final class PrivateFolder {
     let path: String
 
@@ -31,7 +31,7 @@ final class PrivateFolder {
     }
 }
 
-/// Records what the server tells, and answers each run of bytes as a test says.
+/// Records the events of the server, and answers received bytes with `answer`.
 final class RecordingService: ConnectionService {
     enum Event: Equatable, Sendable {
         case opened(Int)
@@ -53,7 +53,7 @@ final class RecordingService: ConnectionService {
     private let mayLeave: Int
     private let answer: @Sendable (String) -> [UInt8]?
 
-    /// - Parameter mayLeave: the most that a client may leave unread.
+    /// - Parameter mayLeave: the maximum number of bytes that a client may leave unread.
     init(mayLeave: Int = .max, answer: @escaping @Sendable (String) -> [UInt8]? = { Array($0.utf8) }) {
         self.mayLeave = mayLeave
         self.answer = answer
@@ -87,13 +87,13 @@ final class RecordingService: ConnectionService {
         if text == "close\n" { link?.close() } else if let answer = answer(text) { link?.send(answer) }
     }
 
-    /// The most that waited to be read at once.
+    /// The maximum number of unread bytes so far.
     var mostUnread: Int { state.withLock { $0.mostUnread } }
 
-    /// How often it was told what waits.
+    /// The number of reports about unread bytes.
     var tellings: Int { state.withLock { $0.tellings } }
 
-    /// What waits now.
+    /// The number of bytes that are currently unread.
     var unread: Int { state.withLock { $0.unread } }
 
     func leftUnread(_ count: Int, _ connection: ConnectionID) {
@@ -120,7 +120,7 @@ final class RecordingService: ConnectionService {
     }
 }
 
-/// A server on a loop and a thread of its own.
+/// A server with its own event loop and thread.
 final class TestServer: Sendable {
     private let thread: LoopThread
     private let server: Mutex<LoopBound<BrokerServer>?>
@@ -139,7 +139,7 @@ final class TestServer: Sendable {
                 guard let socket = handover.withLock({ $0.take() }) else { throw CancellationError() }
                 let server = try BrokerServer(
                     on: thread.loop, socket: socket, entrance: .main, service: service, policy: policy,
-                    limits: limits, listening: listening, census: ConnectionCensus(),
+                    limits: limits, listening: listening, census: ConnectionCounter(),
                     log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), onFailure: onFailure)
                 return LoopBound(server, to: thread.loop)
             }
@@ -150,7 +150,7 @@ final class TestServer: Sendable {
         server = Mutex(try made.withLock { $0 }?.get())
     }
 
-    /// Returns when nobody is accepted any more.
+    /// Returns when the server has stopped accepting connections.
     func stop() {
         let done = DispatchSemaphore(value: 0)
         let server = server.withLock { $0 }
@@ -167,7 +167,7 @@ final class TestServer: Sendable {
     }
 }
 
-/// A server for the length of one test.
+/// Runs `body` with a server.
 func withServer(
     _ service: RecordingService, policy: PeerPolicy = PeerPolicy(uid: getuid()), limits: ServerLimits = ServerLimits(),
     _ body: (SocketLocation, TestServer) async throws -> Void
@@ -178,7 +178,7 @@ func withServer(
     }
 }
 
-/// The same on a given socket.
+/// Runs `body` with a server on the given socket.
 func withServer(
     _ service: RecordingService, _ socket: consuming ListeningSocket, policy: PeerPolicy = PeerPolicy(uid: getuid()),
     limits: ServerLimits = ServerLimits(), listening: Listener.Limits = Listener.Limits(),
@@ -191,11 +191,11 @@ func withServer(
     try await body(server)
 }
 
-/// A client's end.
+/// The socket of a client.
 final class RawClient {
     let descriptor: Int32
 
-    /// - Parameter waits: until there is room in the kernel's queue.
+    /// - Parameter waits: whether to wait for room in the kernel's accept queue.
     init(_ location: SocketLocation, waits: Bool = true) throws {
         let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | (waits ? 0 : SOCK_NONBLOCK.rawValue)
         descriptor = socket(AF_UNIX, Int32(type), 0)
@@ -220,7 +220,7 @@ final class RawClient {
         _ = text.withCString { Glibc.send(descriptor, $0, text.utf8.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// At most `count` bytes; empty at the end. That nothing comes is no end.
+    /// Receives at most `count` bytes. Returns an empty text at the end; a timeout is recorded as an issue.
     func receive(_ count: Int = 4096) -> String {
         var buffer = [UInt8](repeating: 0, count: count)
         let received = recv(descriptor, &buffer, count, 0)

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timed) struct ServiceNotifierTests {
     private let folder = PrivateFolder()
 
-    /// The manager's end, at `name`: a path, or bytes behind a zero.
+    /// Returns the manager's socket at `name`: a path, or bytes after a NUL byte.
     private func manager(_ name: [UInt8]) -> Int32 {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         var address = sockaddr_un()
@@ -27,7 +27,7 @@ import Testing
         return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    @Test func aPathIsSpokenTo() throws {
+    @Test func aPathAddressReceivesNotifications() throws {
         let path = "\(folder.path)/notify"
         let end = manager(Array(path.utf8))
         let notifier = try ServiceNotifier(path: path)
@@ -36,13 +36,13 @@ import Testing
         #expect(notifier.say(.alive))
         #expect(heard(end) == "WATCHDOG=1")
         close(end)
-        // A child that another test has just forked holds it until it runs its own program.
+        // A process forked by another test holds the socket open until it calls exec.
         let limit = ContinuousClock.now + .seconds(10)
         while notifier.say(.alive), .now < limit { usleep(1000) }
-        #expect(!notifier.say(.alive), "the manager has gone")
+        #expect(!notifier.say(.alive), "the manager has closed its socket")
     }
 
-    @Test func aNameInTheAbstractNamespaceIsSpokenTo() throws {
+    @Test func anAbstractAddressReceivesNotifications() throws {
         let name = "watchword-tests/\(getpid())"
         let end = manager([0] + Array(name.utf8))
         #expect(try ServiceNotifier(path: "@\(name)").say(.stopping(status: "Done.")))
@@ -50,7 +50,7 @@ import Testing
         close(end)
     }
 
-    @Test func nothingWaitsForAManagerThatDoesNotRead() throws {
+    @Test func aManagerThatDoesNotReadBlocksNothing() throws {
         let path = "\(folder.path)/notify"
         let end = manager(Array(path.utf8))
         let notifier = try ServiceNotifier(path: path)
@@ -62,16 +62,16 @@ import Testing
     @Test(arguments: [
         "", "relative", "@", "/" + String(repeating: "x", count: 107), "@" + String(repeating: "x", count: 108),
     ])
-    func whatIsNoAddressIsRefused(path: String) {
+    func invalidAddressesAreRefused(path: String) {
         #expect(throws: SocketFailure.notificationSocketNotUsable) { try ServiceNotifier(path: path) }
     }
 
     @Test(arguments: ["/" + String(repeating: "x", count: 106), "@" + String(repeating: "x", count: 107)])
-    func whatJustFitsIsTaken(path: String) throws {
+    func addressesOfTheMaximumLengthAreAccepted(path: String) throws {
         #expect(try !ServiceNotifier(path: path).say(.alive))
     }
 
-    @Test func aReloadSaysWhenItBegan() {
+    @Test func aReloadNotificationHasItsStartTime() {
         let text = ServiceNotifier.text(.reloading, monotonicMicroseconds: 17)
         #expect(text.split(separator: "\n").prefix(2) == ["RELOADING=1", "MONOTONIC_USEC=17"])
     }
@@ -87,7 +87,7 @@ import Testing
         (["WATCHDOG_USEC": "3000", "WATCHDOG_PID": "43"], nil), (["WATCHDOG_USEC": "3000", "WATCHDOG_PID": "x"], nil),
         (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "-5"], nil), (["WATCHDOG_USEC": "x"], nil), ([:], nil),
     ])
-    func theWatchdogIsFedTwiceAsOftenAsItAsks(variables: [String: String], interval: Duration?) {
+    func theWatchdogIsNotifiedAtTwiceTheRequestedRate(variables: [String: String], interval: Duration?) {
         #expect(ServiceNotifier.watchdogInterval(environment: { variables[$0] }, pid: 42) == interval)
     }
 }

@@ -4,7 +4,7 @@ import TestServers
 import Testing
 
 @Suite(.timed) struct TimedTraitTests {
-    /// Holds threads as a test does that computes.
+    /// Occupies threads as a computing test does.
     private final class Others: Sendable {
         let isOver = Atomic(false)
         let outlasted = Atomic(0)
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func aPauseDoesNotWaitForWhatOtherTestsCompute() async throws {
+    @Test func aPauseDoesNotWaitForComputingTests() async throws {
         let others = Others()
         let tasks = (0..<4 * sysconf(Int32(_SC_NPROCESSORS_ONLN))).map { _ in
             Task.detached(priority: .medium) { others.hold() }

@@ -3,7 +3,7 @@ import JSONText
 import Testing
 import WatchwordProtocol
 
-/// Agents: who is asked when the client of a fetch is not, or has no answer (semantics rules 9, 13, 15 and 21).
+/// Challenges that agents get because the client of the fetch is not asked or has no answer (SEMANTICS rules 9, 13, 15 and 21).
 @Suite struct BrokerAgentTests {
     private let stage = Stage()
 
@@ -15,7 +15,8 @@ import WatchwordProtocol
 
     private func challenges(_ client: StageClient) -> [JSON] { client.hear().of("auth/challenge") }
 
-    @Test func rule15AFetchWithoutSubscriptionIsAskedAtTheAgent() {
+    @Test("Rule 15: the agent is asked for a fetch without a subscription")
+    func theAgentIsAskedForAFetchWithoutASubscription() {
         let desk = agent("desk")
         let client = stage.connect(nil)
         #expect(client.fetch().isEmpty)
@@ -30,7 +31,8 @@ import WatchwordProtocol
         #expect(reply[0]["result"]?["auth"]?["source"]?.string == "agent")
     }
 
-    @Test func rule13ADefaultOfTheClientGoesToTheAgent() {
+    @Test("Rule 13: the answer default of the client passes the challenge to the agent")
+    func aDefaultOfTheClientGoesToTheAgent() {
         let desk = agent("desk")
         let client = stage.connect(.request)
         _ = client.fetch()
@@ -40,7 +42,8 @@ import WatchwordProtocol
         #expect(challenges(desk).count == 1)
     }
 
-    @Test func theHighestPriorityIsAskedFirstAndTheOthersInTheirOrder() {
+    @Test("Rule 15: agents are asked by priority, and those of one priority in their order")
+    func theHighestPriorityIsAskedFirstAndTheOthersInTheirOrder() {
         let low = agent("low", priority: -1)
         let first = agent("first")
         let second = agent("second")
@@ -59,7 +62,8 @@ import WatchwordProtocol
         #expect(client.hear().map(\.status) == [401])
     }
 
-    @Test func rule9AnAgentThatDiesHandsItsChallengeOn() {
+    @Test("Rule 9: the challenge of an agent that disconnects goes to the next one")
+    func theChallengeOfAnAgentThatDisconnectsGoesToTheNext() {
         let (dying, heir) = (agent("dying", priority: 1), agent("heir"))
         let client = stage.connect(nil)
         _ = client.fetch()
@@ -73,7 +77,7 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.count == 1)
     }
 
-    @Test func anAgentThatUnregistersHandsItsChallengeOn() {
+    @Test func theChallengeOfAnAgentThatUnregistersGoesToTheNext() {
         let (leaving, heir) = (agent("leaving", priority: 1), agent("heir"))
         _ = stage.connect(nil).fetch()
         stage.transfers.challenge()
@@ -83,7 +87,8 @@ import WatchwordProtocol
         #expect(leaving.call("agent/unregister")?["error"]?["code"]?.integer == -32600)
     }
 
-    @Test func rule9TheDeadlineHandsTheChallengeOn() async {
+    @Test("Rule 9: a challenge past its deadline goes to the next respondent")
+    func aChallengePastItsDeadlineGoesToTheNextRespondent() async {
         let (slow, heir) = (agent("slow", priority: 1), agent("heir"))
         let client = stage.connect(nil)
         _ = client.fetch()
@@ -95,7 +100,7 @@ import WatchwordProtocol
         #expect(slow.hear().of("$/cancelRequest").count == 1)
         let heirs = challenges(heir)
         #expect(heirs.count == 1)
-        // Its answer comes too late, and does no harm.
+        // The answer of the first agent comes too late, and is ignored.
         #expect(slow.answer(asked[0], bobsAnswer).isEmpty)
         #expect(stage.transfers.requests.count == 1)
         _ = heir.answer(heirs[0], bobsAnswer)
@@ -138,7 +143,7 @@ import WatchwordProtocol
         #expect(challenges(any).count == 1)
     }
 
-    @Test func interactionNoneAsksNobody() {
+    @Test func interactionNoneAsksNoQuestion() {
         let desk = agent("desk")
         let client = stage.connect(.request)
         _ = client.fetch(more: #","auth":{"interaction":"none"}"#)
@@ -147,7 +152,7 @@ import WatchwordProtocol
         #expect(challenges(desk).isEmpty)
     }
 
-    @Test func thereIsALimit() {
+    @Test func theNumberOfAgentsIsLimited() {
         for _ in 0..<Limits.agents { _ = agent("one") }
         #expect(stage.connect(nil).call("agent/register", #"{"name":"more"}"#)?.kind == "busy")
         #expect(agent("twice").call("agent/register", #"{"name":"a"}"#) != nil)
@@ -172,7 +177,7 @@ import WatchwordProtocol
         #expect(both.answer(can[0], #"{"answer":true}"#).of("auth/challenge").count == 1)
     }
 
-    @Test func aClientThatDiesWhileItIsConsultedShowsNoWindow() {
+    @Test func aClientThatDisconnectsDuringItsConsultationRaisesNoPrompt() {
         let desk = agent("desk")
         let client = stage.connect(nil)
         _ = client.call("auth/subscribe", #"{"asksUseStorage":true}"#)
@@ -183,14 +188,15 @@ import WatchwordProtocol
         #expect(desk.hear().isEmpty)
     }
 
-    @Test func rule9TheDeadlineOfOneAgentIsNotThatOfTheNext() async {
+    @Test("Rule 9: each agent has its own deadline")
+    func eachAgentHasItsOwnDeadline() async {
         let (slow, heir) = (agent("slow", priority: 1), agent("heir"))
         _ = stage.connect(nil).fetch()
         stage.transfers.challenge()
         let asked = challenges(slow)
         await stage.settle { stage.clock.sleeperCount > 0 }
         stage.clock.advance(by: Limits.challengeDeadline)
-        // Read in the moment in which the time is up.
+        // The answer is read at the moment of the deadline.
         _ = slow.answer(asked[0], #"{"action":"default"}"#)
         await stage.settle { stage.clock.sleeperCount > 0 }
         await stage.settle { !stage.broker.hasQuestions }

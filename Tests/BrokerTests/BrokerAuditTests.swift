@@ -15,7 +15,7 @@ import WatchwordProtocol
         _ = client.hear()
     }
 
-    @Test func aFetchWithALoginIsInTheAccount() throws {
+    @Test func aFetchWithALoginIsAudited() throws {
         let stage = Stage()
         try answered(stage, stage.connect(.request))
         let events = stage.audit.events
@@ -47,7 +47,7 @@ import WatchwordProtocol
         #expect(events.allSatisfy { $0.client?.name == nil && $0.client?.pid == 4711 })
     }
 
-    @Test func whatIsDoneByHand() throws {
+    @Test func managementActionsAreRecorded() throws {
         let stage = Stage()
         let client = stage.connect(.request)
         let id = try #require(
@@ -69,7 +69,7 @@ import WatchwordProtocol
         #expect(events[2].origin == "http://h" && events[2].count == 0 && events[4].reason == "locked")
     }
 
-    @Test func whatTheBrokerDoesItselfIsNobodys() {
+    @Test func theBrokersOwnActionsHaveNoClient() {
         let stage = Stage()
         stage.broker.assumeIsolated { $0.forgetSession(because: "SIGUSR1") }
         #expect(stage.audit.kinds == [.sessionCleared])
@@ -86,7 +86,7 @@ import WatchwordProtocol
 
     // MARK: events/subscribe
 
-    @Test func aSubscriberHearsWhatOthersDo() throws {
+    @Test func aSubscriberReceivesEventsOfOtherClients() throws {
         let stage = Stage()
         let watcher = stage.connect()
         #expect(watcher.call("events/subscribe")?["result"] == [:])
@@ -112,7 +112,7 @@ import WatchwordProtocol
         #expect(stage.broker.assumeIsolated { !$0.desks.audit.hasListeners })
     }
 
-    @Test func whoHasNotSubscribedHearsNothing() throws {
+    @Test func aClientWithoutASubscriptionReceivesNoEvents() throws {
         let stage = Stage()
         let bystander = stage.connect()
         try answered(stage, stage.connect(.request))

@@ -4,7 +4,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// What one client may hold, and for how long.
+/// The limits of one client, and their durations.
 @Suite struct BrokerBoundsTests {
     let stage = Stage()
 
@@ -12,7 +12,7 @@ import WatchwordProtocol
         Array(text.utf8).withUnsafeBytes { stage.broker.received($0, from: client.id) }
     }
 
-    /// In steps, so that the broker's own looking comes in time.
+    /// Advances the clock in steps, so that the broker's periodic checks run in time.
     private func wait(_ seconds: Int, _ client: StageClient) async {
         for _ in 0..<(seconds / 5) where !client.link.isClosed {
             await stage.settle(until: { stage.clock.sleeperCount > 0 })
@@ -44,7 +44,7 @@ import WatchwordProtocol
         #expect(client.link.isClosed)
     }
 
-    @Test func whoDoesNotReadGetsHandles() {
+    @Test func aClientThatDoesNotReadReceivesHandles() {
         let client = stage.connect()
         let body = String(repeating: "x", count: 100_000)
         client.link.waitingBytes = Limits.outgoingQueueBytes / 2
@@ -57,7 +57,7 @@ import WatchwordProtocol
         #expect(client.hear().first?["result"]?["body"]?["type"]?.string == "string")
     }
 
-    @Test func whatRequestsHoldIsLimitedAndComesBack() {
+    @Test func theQuotaForRequestBytesIsEnforcedAndReleased() {
         let client = stage.connect()
         let body = #","method":"POST","body":{"type":"string","value":"\#(String(repeating: "x", count: 10 << 20))"}"#
         for id in 1...3 { #expect(client.fetch(id: id, more: body).isEmpty) }
@@ -68,7 +68,7 @@ import WatchwordProtocol
         #expect(client.fetch(id: 5, more: body).isEmpty)
     }
 
-    @Test func questionsAreLimitedAndComeBack() throws {
+    @Test func theQuotaForOpenChallengesIsEnforcedAndReleased() throws {
         let (client, other) = (stage.connect(.request), stage.connect(.request))
         var asked: [JSON] = []
         for id in 1...Limits.openChallenges {
@@ -89,7 +89,7 @@ import WatchwordProtocol
         #expect(client.hear().of("auth/challenge").count == 1)
     }
 
-    @Test func repliesThatWaitForTheirBatchCount() {
+    @Test func repliesOfAnIncompleteBatchCountAgainstTheQuota() {
         let client = stage.connect()
         let params = #"{"url":"http://h/","maxInlineBodyBytes":4000000}"#
         let entries = (1...8).map { number in

@@ -32,7 +32,7 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.map { $0.authorization != nil } == [false, true])
     }
 
-    @Test func whoDidNotSubscribeIsNotAskedAndGetsTheResponse() {
+    @Test func aClientWithoutASubscriptionGetsTheResponseAndNoChallenge() {
         for delivery in [nil, ChallengeDelivery.none] {
             let client = stage.connect(delivery)
             _ = client.say("")
@@ -42,7 +42,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule8ASecondAnswerIsHarmless() {
+    @Test("Rules 8 and P12: a second answer is ignored")
+    func aSecondAnswerIsHarmless() {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -54,7 +55,8 @@ import WatchwordProtocol
         #expect(client.hear().replies.map(\.status) == [200])
     }
 
-    @Test func rule9TheDeadlineIsDefault() async {
+    @Test("Rule 9: a challenge past its deadline counts as unanswered")
+    func theDeadlineCountsAsNoAnswer() async {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -73,7 +75,8 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.count == 1)
     }
 
-    @Test func rule12CancelFailsTheFetchAndTellsTheClient() {
+    @Test("Rule 12: cancel fails the fetch and notifies the client")
+    func cancelFailsTheFetchAndNotifiesTheClient() {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -99,7 +102,8 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.count == 1)
     }
 
-    @Test func p13AReplyWithBothIsACancel() {
+    @Test("Rule P13: a reply of a client with both result and error is a cancel")
+    func aReplyOfAClientWithBothResultAndErrorIsACancel() {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -111,13 +115,15 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.count == 1)
     }
 
-    @Test(arguments: [
-        #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw","persistance":"none"}}"#,
-        #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw"},"remember":true}"#,
-        #"{"action":"allow"}"#, #"{}"#, #"null"#,
-        #"{"action":"credential","credential":{"type":"password","user":"bob"}}"#,
-    ])
-    func p15AnAnswerThatIsNotUnderstoodSendsNothing(answer: String) {
+    @Test(
+        "Rules P15 and 26: an invalid answer sends nothing",
+        arguments: [
+            #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw","persistance":"none"}}"#,
+            #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw"},"remember":true}"#,
+            #"{"action":"allow"}"#, #"{}"#, #"null"#,
+            #"{"action":"credential","credential":{"type":"password","user":"bob"}}"#,
+        ])
+    func anInvalidAnswerSendsNothing(answer: String) {
         let client = stage.connect(.request)
         _ = client.fetch(more: #","credential":{"type":"password","user":"eve","password":"stored"}"#)
         stage.transfers.challenge()
@@ -141,7 +147,7 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.count == 1)
     }
 
-    @Test func aClientThatLeavesEndsItsFetchAndNobodyElses() async {
+    @Test func aClientThatDisconnectsEndsOnlyItsOwnFetch() async {
         let leaving = stage.connect(.request)
         let staying = stage.connect(.request)
         _ = leaving.fetch("http://h/1")
@@ -158,17 +164,20 @@ import WatchwordProtocol
         #expect(staying.hear().replies.map(\.status) == [200])
     }
 
-    @Test func rule21WhoHasShutDownItsSideCannotAnswerAndGetsTheResponse() {
+    @Test("Rule 21: a client that has shut down its side cannot answer and gets the response")
+    func aClientThatHasShutDownItsSideCannotAnswerAndGetsTheResponse() {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
         _ = client.hear()
         stage.broker.inputEnded(client.id)
         #expect(client.hear().last?.status == 401)
+        #expect(stage.transfers.requests.count == 1)
         #expect(client.link.isClosed)
     }
 
-    @Test func notificationsAreAnsweredByRespond() throws {
+    @Test("Rule 8: auth/respond accepts exactly one answer to a challenge sent as a notification")
+    func notificationsAreAnsweredByRespond() throws {
         let client = stage.connect(.notification)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -183,7 +192,7 @@ import WatchwordProtocol
         }
         let pending = client.say(#"{"jsonrpc":"2.0","id":3,"method":"auth/listPending"}"#)
         #expect(pending[0]["result"]?["challenges"]?.elements?.count == 1)
-        #expect(respond("nonsense", bobsAnswer)[0]["result"]?["reason"]?.string == "gone")
+        #expect(respond("unknown", bobsAnswer)[0]["result"]?["reason"]?.string == "gone")
         #expect(respond(challengeID, #"{"action":"maybe"}"#)[0]["result"]?["reason"]?.string == "invalid")
         #expect(respond(challengeID, bobsAnswer)[0]["result"]?["accepted"]?.boolean == true)
         #expect(respond(challengeID, bobsAnswer)[0]["result"]?["reason"]?.string == "answered")
@@ -191,7 +200,7 @@ import WatchwordProtocol
         #expect(client.hear().replies.map(\.status) == [200])
     }
 
-    @Test func anAnswerToAFetchThatHasEndedIsGone() throws {
+    @Test func anAnswerToAFetchThatHasEndedIsRejectedAsGone() throws {
         let client = stage.connect(.notification)
         _ = client.fetch(id: 5)
         stage.transfers.challenge()

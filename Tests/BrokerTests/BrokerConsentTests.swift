@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// Asking an agent what a program may use, and what sandboxed programs do not get.
+/// Consent prompts of agents, and the restrictions of sandboxed programs.
 @Suite struct BrokerConsentTests {
     private static let maps = Subject(.flatpak, "org.gnome.Maps", isSandboxed: true)
     private let stage = Stage { $0.sharing = .ask }
@@ -24,14 +24,15 @@ import WatchwordProtocol
         #expect(reply?["result"]?["id"] != nil)
     }
 
-    /// A fetch that has come to the question, and the question.
+    /// Starts a fetch that needs consent, and returns the consent prompt.
     private func askedFetch(_ desk: StageClient, _ client: StageClient) throws -> JSON {
         _ = client.fetch()
         client.stage.transfers.challenge()
         return try #require(desk.hear().of("auth/confirm").first)
     }
 
-    @Test func theAgentIsToldWhoWantsWhat() throws {
+    @Test("Rules G5 and G10: the consent prompt names the program, its strength, space and user, and is recorded")
+    func theConsentPromptNamesProgramStrengthSpaceAndUser() throws {
         let desk = agent()
         let client = stage.connect(nil)
         storeForBob(desk)
@@ -55,7 +56,7 @@ import WatchwordProtocol
     @Test(arguments: [
         #"{"allow":"no"}"#, #"{"allow":"yes"}"#, #"{"allow":"once","for":"ever"}"#, "{}", "[]", #"{"answer":true}"#,
     ])
-    func whatIsNoConsentIsNone(answer: String) throws {
+    func aRefusedOrInvalidConsentReleasesNothing(answer: String) throws {
         let desk = agent()
         let client = stage.connect(nil)
         storeForBob(desk)
@@ -65,7 +66,8 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.allSatisfy { $0.authorization == nil })
     }
 
-    @Test func nobodyConsentsToItsOwnUse() throws {
+    @Test("Rule G9: no process consents to its own use of a credential")
+    func noClientConsentsToItsOwnUse() throws {
         let desk = agent(pid: 4711)
         let client = stage.connect(nil)
         storeForBob(desk)
@@ -73,13 +75,13 @@ import WatchwordProtocol
         stage.transfers.challenge()
         #expect(desk.hear().of("auth/confirm").isEmpty)
         let other = agent(pid: 2)
-        stage.clock.advance(by: Limits.consentSilence)
+        stage.clock.advance(by: Limits.consentCooldown)
         let asked = try askedFetch(other, stage.connect(nil))
         _ = other.answer(asked, #"{"allow":"once"}"#)
         #expect(stage.transfers.requests.last?.authorization != nil)
     }
 
-    @Test func anAgentThatLeavesHandsTheQuestionOn() throws {
+    @Test func theConsentPromptOfAnAgentThatDisconnectsGoesToTheNext() throws {
         let first = agent()
         let second = agent(pid: 2)
         let client = stage.connect(nil)
@@ -92,7 +94,7 @@ import WatchwordProtocol
         _ = asked
     }
 
-    @Test func aFetchThatEndsTakesItsQuestionBack() throws {
+    @Test func aFetchThatEndsWithdrawsItsConsentPrompt() throws {
         let desk = agent()
         let client = stage.connect(nil)
         storeForBob(desk)
@@ -104,7 +106,8 @@ import WatchwordProtocol
         #expect(desk.call("grant/list")?["result"]?["grants"]?.elements == [])
     }
 
-    @Test func aQuestionHasADeadline() async throws {
+    @Test("Rule 9: the question for consent has a deadline")
+    func aQuestionHasADeadline() async throws {
         let desk = agent()
         let client = stage.connect(nil)
         storeForBob(desk)
@@ -116,7 +119,8 @@ import WatchwordProtocol
         #expect(desk.hear().of("$/cancelRequest").map { $0["params"]?["id"]?.integer } == [asked["id"]?.integer])
     }
 
-    @Test func aProgramThatHasBecomeAnotherOneHasNoGrants() throws {
+    @Test("Rules I1 and G7: a program that has become another one has no grants")
+    func aProgramThatHasBecomeAnotherOneHasNoGrants() throws {
         let desk = agent()
         storeForBob(desk)
         let client = stage.connect(nil)
@@ -124,7 +128,7 @@ import WatchwordProtocol
         _ = desk.answer(asked, #"{"allow":"session"}"#)
         stage.transfers.respond(200)
         let changed = stage.connect(
-            nil, subjectNow: Subject(.exe, "/usr/bin/other", file: Subject.File(inode: 3, changed: 1)))
+            nil, currentSubject: Subject(.exe, "/usr/bin/other", file: Subject.File(inode: 3, changed: 1)))
         let again = try askedFetch(desk, changed)
         #expect(again["params"]?["subject"]?["id"]?.string == "unknown")
     }
@@ -135,15 +139,15 @@ import WatchwordProtocol
         "server/status", "agent/register", "credential/list", "session/clear", "broker/lock", "events/subscribe",
         "grant/list", "grant/revoke", "keyring/unlock",
     ])
-    func aSandboxFetchesAndNothingElse(method: String) {
+    func sandboxedProgramsAreDeniedManagementMethods(method: String) {
         let client = stage.connect(nil, subject: Self.maps)
         #expect(client.call(method, #"{"name":"x"}"#)?.kind == "denied")
         #expect(client.call("ping")?["result"] != nil)
     }
 
-    /// The challenge tells which sites others log in to.
+    /// A listed challenge would reveal the sites of other programs.
     @Test(arguments: [(FetchTable.Sharing.user, 1), (.ask, 0), (.client, 0)])
-    func whereProgramsAreKeptApartOthersAreNotListed(sharing: FetchTable.Sharing, count: Int) {
+    func pendingChallengesOfSeparatedProgramsAreNotListed(sharing: FetchTable.Sharing, count: Int) {
         let apart = Stage { $0.sharing = sharing }
         let client = apart.connect(.result)
         _ = client.fetch()
@@ -158,7 +162,7 @@ import WatchwordProtocol
         #expect(listed(client) == 1)
     }
 
-    @Test func aSandboxHearsNothingOfOthers() throws {
+    @Test func aSandboxedProgramReceivesNothingAboutOthers() throws {
         let plain = Stage()
         let sandbox = plain.connect(.request, subject: Self.maps)
         let client = plain.connect(.result)
@@ -173,12 +177,16 @@ import WatchwordProtocol
         #expect(client.call("auth/listPending")?["result"]?["challenges"]?.elements?.count == 1)
     }
 
-    /// A grant that comes back with the next broker was not revoked.
-    @Test func whatIsRevokedIsAnsweredWhenItIsWritten() {
+    /// The reply comes only after the change is written, because otherwise the next broker could still have the grant.
+    @Test func aRevocationIsAnsweredOnceItIsWritten() {
         let grants = FakeGrants()
         let client = Stage(grants: grants).connect(.request)
-        #expect(client.call("grant/revoke") == nil)
+        #expect(client.call("grant/revoke", #"{"id":"g1"}"#) == nil)
         grants.write()
-        #expect(client.hear().replies.last?["result"]?["removed"]?.integer == 0)
+        #expect(client.hear().replies.last?["result"]?["removed"]?.integer == 1)
+        #expect(client.call("grant/revoke", #"{"id":"g2"}"#) == nil)
+        grants.write(failure: "no space")
+        #expect(client.hear().replies.last?["error"]?["data"]?["kind"]?.string == "internalError")
+        #expect(client.call("grant/revoke")?["result"]?["removed"]?.integer == 0, "nothing has to be written")
     }
 }

@@ -3,7 +3,7 @@ import JSONText
 import Testing
 import WatchwordProtocol
 
-/// Delivery as a result, subscriptions, and questions of yes or no.
+/// The delivery `result`, subscriptions, and the requests `canAuthenticate` and `useStorage`.
 @Suite struct BrokerDeliveryTests {
     private let stage = Stage()
 
@@ -17,7 +17,7 @@ import WatchwordProtocol
         return client.hear().first?["result"]
     }
 
-    @Test func aFetchInTwoHalves() {
+    @Test func aParkedFetchIsResumed() {
         let client = stage.connect(.result)
         let half = park(client)
         #expect(half?["state"]?.string == "authRequired")
@@ -33,7 +33,7 @@ import WatchwordProtocol
         #expect(client.hear().replies.map(\.status) == [200])
     }
 
-    @Test func theSecondHalfMayComeFromAnotherConnection() {
+    @Test func aParkedFetchMayBeResumedOnAnotherConnection() {
         let first = stage.connect(.result)
         let token = park(first)?["resume"]?.string
         first.leave()
@@ -43,7 +43,7 @@ import WatchwordProtocol
         #expect(second.hear().map(\.status) == [200])
     }
 
-    @Test func aTokenIsGoodOnce() {
+    @Test func aResumeTokenIsValidOnce() {
         let client = stage.connect(.result)
         let token = park(client)?["resume"]?.string
         #expect(client.say(resume(token, #"{"action":"continue"}"#)).map(\.status) == [401])
@@ -51,14 +51,14 @@ import WatchwordProtocol
         #expect(client.say(resume("0")).map(\.kind) == ["unknownResume"])
     }
 
-    @Test func anAnswerThatIsNoneLosesNothing() {
+    @Test func anInvalidAnswerLeavesTheFetchParked() {
         let client = stage.connect(.result)
         let token = park(client)?["resume"]?.string
         #expect(client.say(resume(token, #"{"action":"maybe"}"#)).map(\.kind) == ["invalidParams"])
         #expect(client.say(resume(token, #"{"action":"cancel"}"#)).replies.map(\.kind) == ["challengeCancelled"])
     }
 
-    @Test func aTokenIsGoodUntilTheDeadline() async {
+    @Test func aResumeTokenIsValidUntilTheDeadline() async {
         let client = stage.connect(.result)
         let token = park(client)?["resume"]?.string
         await stage.settle { stage.clock.sleeperCount > 0 }
@@ -68,14 +68,14 @@ import WatchwordProtocol
         #expect(client.call("server/status")?["result"]?["fetches"]?["running"]?.integer == 0)
     }
 
-    @Test func listPendingShowsWhatWaitsWithoutTheToken() {
+    @Test func listPendingShowsParkedChallengesWithoutTheToken() {
         let token = park(stage.connect(.result))?["resume"]?.string ?? "?"
         let listed = stage.connect(nil).call("auth/listPending")
         #expect(listed?["result"]?["challenges"]?.elements?.count == 1)
         #expect(String(decoding: listed?.serialized() ?? [], as: UTF8.self).contains(token) == false)
     }
 
-    @Test func thereIsALimitOfHalves() {
+    @Test func parkedFetchesAreLimited() {
         func kinds(of client: StageClient, _ numbers: Range<Int>) -> [String?] {
             numbers.flatMap { number in
                 _ = client.fetch("http://h\(number)/", id: number)
@@ -85,10 +85,10 @@ import WatchwordProtocol
         }
         let own = Limits.parkedFetchesOfProgram
         #expect(kinds(of: stage.connect(.result), 0..<own).allSatisfy { $0 == nil })
-        #expect(kinds(of: stage.connect(.result), own..<(own + 1)) == ["busy"], "as many as one program may have")
+        #expect(kinds(of: stage.connect(.result), own..<(own + 1)) == ["busy"], "the limit of one program")
         let others = stage.connect(.result, pid: 4712)
         #expect(kinds(of: others, own..<Limits.parkedFetches).allSatisfy { $0 == nil })
-        #expect(kinds(of: stage.connect(.result, pid: 4713), 1000..<1001) == ["busy"], "as many as there may be")
+        #expect(kinds(of: stage.connect(.result, pid: 4713), 1000..<1001) == ["busy"], "the limit of all programs")
     }
 
     // MARK: Subscriptions
@@ -127,7 +127,7 @@ import WatchwordProtocol
         }
     }
 
-    // MARK: Yes or no
+    // MARK: canAuthenticate and useStorage
 
     private func consulting() -> StageClient {
         let client = stage.connect(.request)
@@ -137,7 +137,8 @@ import WatchwordProtocol
         return client
     }
 
-    @Test func rule3TheQuestionsAreRequests() {
+    @Test("Rule 3: canAuthenticate and useStorage are requests that precede the challenge")
+    func canAuthenticateAndUseStorageAreRequests() {
         let client = consulting()
         let can = client.hear()
         #expect(can.map(\.method) == ["auth/canAuthenticate"])
@@ -148,14 +149,16 @@ import WatchwordProtocol
         #expect(asked.map(\.method) == ["auth/challenge"])
     }
 
-    @Test func rule3NotImplementedMeansYes() {
+    @Test("Rule 3: canAuthenticate counts as answered yes by a client that does not implement it")
+    func notImplementedMeansYes() {
         let client = consulting()
         let can = client.hear()
         let error = #"{"jsonrpc":"2.0","id":\#(can[0]["id"]?.integer ?? 0),"error":{"code":-32601,"message":""}}"#
         #expect(client.say(error).map(\.method) == ["auth/useStorage"])
     }
 
-    @Test func rule26AMalformedAnswerUsesNothing() {
+    @Test("Rule 26: after a malformed answer to canAuthenticate nothing more is asked")
+    func aMalformedAnswerUsesNothing() {
         for reply in [
             #""result":{"answer":"yes"}"#, #""result":{"answer":true,"more":1}"#, #""result":true"#,
             #""error":{"code":1,"message":"x"}"#,
@@ -167,7 +170,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule9SilenceUsesNothing() async {
+    @Test("Rule 9: canAuthenticate has a deadline, after which nothing more is asked")
+    func noAnswerInTimeUsesNothing() async {
         let client = consulting()
         _ = client.hear()
         await stage.settle { stage.clock.sleeperCount > 0 }
@@ -186,7 +190,7 @@ import WatchwordProtocol
         #expect(said.last?["error"]?["code"]?.integer == -32800)
     }
 
-    @Test func whoHasShutDownItsSideIsNotConsulted() {
+    @Test func aClientThatHasShutDownItsSideIsNotConsulted() {
         let client = stage.connect(nil)
         _ = client.call("auth/subscribe", #"{"delivery":"result","asksCanAuthenticate":true}"#)
         _ = client.fetch()

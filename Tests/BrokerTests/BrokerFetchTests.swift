@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// Requests, their parameters, cancellation, bodies, status and the end.
+/// Requests, their parameters, cancellation, bodies, status and shutdown.
 @Suite struct BrokerFetchTests {
     let stage = Stage()
 
@@ -33,7 +33,8 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.isEmpty)
     }
 
-    @Test func aPasswordInTheURLIsNowhereToBeSeen() {
+    @Test("Rules 15 and R18: user and password of the URL are in neither the request nor the list of fetches")
+    func userAndPasswordOfTheURLAreNotShown() {
         let client = stage.connect()
         _ = client.fetch("http://bob:hush@h/x")
         #expect(stage.transfers.requests.map(\.url.text) == ["http://h/x"])
@@ -43,7 +44,8 @@ import WatchwordProtocol
         #expect(!text.contains("hush"))
     }
 
-    @Test func unknownMethodsAndReservedNamesAreNotFound() {
+    @Test("Rule P2: unknown methods and reserved names are not found")
+    func unknownMethodsAndReservedNamesAreNotFound() {
         let client = stage.connect()
         for method in ["foo/bar", "rpc.describe", "auth/challenge", "$/cancelRequest"] {
             #expect(
@@ -53,15 +55,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func everyMethodOfTheTableIsDispatched() {
-        for method in MethodName.allCases where method != .cancelRequest {
-            let client = stage.connect()
-            let heard = client.say(#"{"jsonrpc":"2.0","id":1,"method":"\#(method.rawValue)","params":{}}"#)
-            #expect(heard.allSatisfy { $0.kind != "methodNotFound" })
-        }
-    }
-
-    @Test func cancellingATransferAnswersAtOnceAndIgnoresWhatComesLater() {
+    @Test func cancellingATransferAnswersAtOnceAndIgnoresLateResults() {
         let client = stage.connect()
         _ = client.fetch(id: 3)
         let heard = client.say(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}"#)
@@ -71,7 +65,7 @@ import WatchwordProtocol
         #expect(client.say(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}"#).isEmpty)
     }
 
-    @Test func whatComesLateForOneFetchIsNotTakenForAnother() {
+    @Test func aLateResultOfOneFetchIsNotAssignedToAnother() {
         let client = stage.connect()
         _ = client.fetch("http://h/1", id: 1)
         _ = client.fetch("http://h/2", id: 2)
@@ -94,7 +88,7 @@ import WatchwordProtocol
         #expect(heard[1]["result"]?["cancelled"]?.boolean == true)
     }
 
-    @Test func aClientThatLeavesCancelsItsTransfers() {
+    @Test func aClientThatDisconnectsCancelsItsTransfers() {
         let client = stage.connect()
         _ = client.fetch()
         client.leave()
@@ -123,18 +117,18 @@ import WatchwordProtocol
         #expect(read(6).kind == "unknownFetch")
     }
 
-    @Test func aBodyThatNobodyReadsIsGone() {
+    @Test func aBodyThatNoClientReadsIsDiscarded() {
         let client = stage.connect()
         _ = client.fetch(more: #","maxInlineBodyBytes":0"#)
         stage.transfers.respond(200, body: "body")
         _ = client.hear()
-        stage.transfers.endBody(stage.transfers.openBodies[0], .failure(TransferFailure(.timedOut, "nobody reads")))
+        stage.transfers.endBody(stage.transfers.openBodies[0], .failure(TransferFailure(.timedOut, "no reader")))
         stage.loop.turn()
         let heard = client.say(#"{"jsonrpc":"2.0","id":2,"method":"fetch/read","params":{"fetchId":"f1"}}"#)
         #expect(heard.map(\.kind) == ["unknownFetch"])
     }
 
-    @Test func notificationsComeOnlyWhenTheyWereAskedFor() {
+    @Test func notificationsAreSentOnlyOnRequest() {
         let client = stage.connect()
         _ = client.fetch(id: 9, more: #","notify":["headers","redirect"]"#)
         stage.transfers.respond(302, [HeaderField("Location", "/next")])
@@ -165,7 +159,7 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.last?.authorization == nil)
     }
 
-    @Test func statusCounts() {
+    @Test func theStatusHasTheCounts() {
         let client = stage.connect(.request)
         _ = client.fetch()
         let status = client.say(#"{"jsonrpc":"2.0","id":2,"method":"server/status"}"#)[0]["result"]
@@ -185,7 +179,7 @@ import WatchwordProtocol
         #expect(client.link.isClosed)
     }
 
-    @Test func initializeComesOnce() {
+    @Test func initializeIsAcceptedOnce() {
         let client = stage.connect(.request)
         let again = client.say(
             #"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"client":{"name":"x"},"protocolVersion":1}}"#)
@@ -196,7 +190,7 @@ import WatchwordProtocol
         #expect(wrong.map(\.kind) == ["invalidParams"])
     }
 
-    @Test func shuttingDownTellsRefusesCancelsAndCloses() async {
+    @Test func shutdownNotifiesRefusesCancelsAndCloses() async {
         let client = stage.connect(.request)
         _ = client.fetch()
         _ = client.hear()
@@ -211,7 +205,8 @@ import WatchwordProtocol
         #expect(client.link.isClosed)
     }
 
-    @Test func rule23ARedirectDoesNotLeadToADeniedHost() throws {
+    @Test("Rule 23: a redirect to a denied host is not followed")
+    func aRedirectToADeniedHostIsNotFollowed() throws {
         let denied = try HostPattern("secret.example")
         let stage = Stage { $0.hosts = HostRules(denied: [denied]) }
         let client = stage.connect(nil)

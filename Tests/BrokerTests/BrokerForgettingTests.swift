@@ -4,12 +4,12 @@ import Testing
 import WatchwordCore
 import WatchwordProtocol
 
-/// What is forgotten while the keyring is being written to or read.
+/// Credentials that are forgotten while the keyring is being written to or read.
 @Suite struct BrokerForgettingTests {
     private let stage = Stage(hasKeyring: true)
     private let permanent = bobsAnswer.replacing(#""pw""#, with: #""pw","persistence":"permanent""#)
 
-    /// A client whose accepted login is on its way into the keyring.
+    /// Returns a client whose accepted login is being written to the keyring.
     private func clientWhoseWriteIsUnderWay() -> StageClient {
         let client = stage.connect(.request)
         _ = client.fetch()
@@ -25,7 +25,7 @@ import WatchwordProtocol
         ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h"}}"#), ("session/clear", "{}"),
         ("broker/lock", "{}"),
     ])
-    func aWriteThatWasUnderWayIsGivenUp(method: String, params: String) {
+    func aWriteInProgressDoesNotRestoreAForgottenCredential(method: String, params: String) {
         let client = clientWhoseWriteIsUnderWay()
         #expect(stage.keyring.waitingCount == 1)
         _ = client.call(method, params)
@@ -34,27 +34,31 @@ import WatchwordProtocol
         #expect(stage.keyring.items.isEmpty)
     }
 
-    @Test(arguments: [
-        ("session/clear", #"{"orgin":"http://elsewhere"}"#), ("session/clear", #"{"until":"2026-01-01T00:00:00Z"}"#),
-        ("session/clear", #"{"origin":"http://h","realm":null}"#),
-        ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h","relm":"other"}}"#),
-        ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h"},"user":"alice"}"#),
-        ("credential/forget", #"{"id":"session:1","protectionSpace":{"protocol":"http","host":"elsewhere"}}"#),
-        ("credential/forget", #"{"id":"session:1","user":"alice"}"#),
-        ("credential/setDefault", #"{"id":"session:1","path":"/"}"#),
-        (
-            "credential/store",
-            #"{"protectionSpace":{"protocol":"http","host":"h","path":"/"},"credential":{"type":"password","user":"bob","password":"new"}}"#
-        ),
-        (
-            "credential/store",
-            #"{"protectionSpace":{"protocol":"http","host":"h"},"credential":{"type":"password","user":"bob","password":"new"},"expiresAt":"2026-01-01T00:00:00Z"}"#
-        ),
-        ("grant/revoke", #"{"program":"exe:/usr/bin/elsewhere"}"#), ("prompt/resume", #"{"all":true,"program":"x"}"#),
-        ("broker/lock", #"{"pasphrase":"pw"}"#), ("broker/unlock", #"{"password":"pw"}"#),
-        ("keyring/unlock", #"{"collection":"login"}"#),
-    ])
-    func aMemberThatIsNotKnownIsRefusedAndNothingChanges(method: String, params: String) {
+    @Test(
+        "Rule P15: an unknown member of a method that deletes or changes something is refused",
+        arguments: [
+            ("session/clear", #"{"orgin":"http://elsewhere"}"#),
+            ("session/clear", #"{"until":"2026-01-01T00:00:00Z"}"#),
+            ("session/clear", #"{"origin":"http://h","realm":null}"#),
+            ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h","relm":"other"}}"#),
+            ("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"h"},"user":"alice"}"#),
+            ("credential/forget", #"{"id":"session:1","protectionSpace":{"protocol":"http","host":"elsewhere"}}"#),
+            ("credential/forget", #"{"id":"session:1","user":"alice"}"#),
+            ("credential/setDefault", #"{"id":"session:1","path":"/"}"#),
+            (
+                "credential/store",
+                #"{"protectionSpace":{"protocol":"http","host":"h","path":"/"},"credential":{"type":"password","user":"bob","password":"new"}}"#
+            ),
+            (
+                "credential/store",
+                #"{"protectionSpace":{"protocol":"http","host":"h"},"credential":{"type":"password","user":"bob","password":"new"},"expiresAt":"2026-01-01T00:00:00Z"}"#
+            ),
+            ("grant/revoke", #"{"program":"exe:/usr/bin/elsewhere"}"#),
+            ("prompt/resume", #"{"all":true,"program":"x"}"#),
+            ("broker/lock", #"{"pasphrase":"pw"}"#), ("broker/unlock", #"{"password":"pw"}"#),
+            ("keyring/unlock", #"{"collection":"login"}"#),
+        ])
+    func anUnknownMemberIsRefusedAndChangesNothing(method: String, params: String) {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -69,7 +73,7 @@ import WatchwordProtocol
         #expect(client.call("server/status")?["result"]?["locked"]?.boolean != true)
     }
 
-    @Test func theSpaceOfAChallengeNamesWhatIsForgotten() {
+    @Test func theSpaceOfAChallengeSelectsTheForgottenCredentials() {
         let client = stage.connect(.request)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -82,7 +86,7 @@ import WatchwordProtocol
         #expect(reply?["result"]?["removed"]?.integer == 1)
     }
 
-    @Test func whatIsForgottenElsewhereChangesNothing() {
+    @Test func forgettingAnotherHostChangesNothing() {
         let client = clientWhoseWriteIsUnderWay()
         _ = client.call("credential/forget", #"{"protectionSpace":{"protocol":"http","host":"elsewhere"}}"#)
         stage.keyring.end(.success([]))

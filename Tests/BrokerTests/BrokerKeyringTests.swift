@@ -4,7 +4,7 @@ import Testing
 import WatchwordCore
 import WatchwordProtocol
 
-/// The keyring, credentials by hand, and life times, as clients see them.
+/// The keyring, credentials stored by clients, and expiry, as clients observe them.
 @Suite struct BrokerKeyringTests {
     private let stage = Stage(hasKeyring: true)
     private let space = #"{"protocol":"http","host":"h","port":80,"realm":"r","authenticationMethod":"httpBasic"}"#
@@ -16,7 +16,7 @@ import WatchwordProtocol
         )
     }
 
-    @Test func whatAnotherProgramChangesIsToldAndNotInTheAccount() throws {
+    @Test func keyringChangesOfOtherProgramsAreNotifiedAndNotAudited() throws {
         let client = stage.connect(.request)
         let sandbox = stage.connect(.request, subject: Subject(.flatpak, "org.gnome.Maps", isSandboxed: true))
         _ = client.call("events/subscribe")
@@ -53,7 +53,8 @@ import WatchwordProtocol
         #expect(client.hear().replies.last?["result"]?["auth"]?["source"]?.string == "keyring")
     }
 
-    @Test func rule18StoringTheSameAgainRaisesNoChange() {
+    @Test("Rule 18: storing the same again raises no change")
+    func storingTheSameAgainRaisesNoChange() {
         let client = stage.connect(.request)
         for persistence in ["permanent", "forSession"] {
             #expect(store(client, "bob", persistence).of("credential/changed").count == 1)
@@ -62,7 +63,7 @@ import WatchwordProtocol
         #expect(stage.keyring.items.count == 1)
     }
 
-    @Test func everyInitializedConnectionHearsOfAChange() {
+    @Test func everyInitializedConnectionIsNotifiedOfAChange() {
         let (one, other, silent) = (stage.connect(.request), stage.connect(ChallengeDelivery.none), stage.connect(nil))
         _ = store(one, "bob")
         #expect(other.hear().of("credential/changed").count == 1)
@@ -89,7 +90,7 @@ import WatchwordProtocol
         #expect(stage.keyring.items.isEmpty)
     }
 
-    @Test func withoutAKeyringTheSessionIsAllThereIs() {
+    @Test func withoutAKeyringOnlyTheSessionIsUsed() {
         let stage = Stage()
         let client = stage.connect(.request)
         #expect(client.call("keyring/status")?["result"]?["kind"]?.string == "disabled")
@@ -105,7 +106,7 @@ import WatchwordProtocol
         #expect(client.call("keyring/unlock")?.kind == "keyringUnavailable")
     }
 
-    @Test func aFailingKeyringIsPassedOverAndSaid() {
+    @Test func aFailingKeyringIsSkippedAndReported() {
         for kind in KeyringFailure.Kind.allCases where kind != .cancelled {
             let stage = Stage(hasKeyring: true)
             stage.keyring.failure = KeyringFailure(kind, "the reason")
@@ -120,7 +121,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aSilentKeyringDelaysAllThatWaitOnceAndNobodyElse() {
+    @Test func aSilentKeyringDelaysOnlyTheWaitingFetchesAndOnce() {
         stage.keyring.stall()
         let clients = (0..<3).map { _ in stage.connect(.request) }
         for (number, client) in clients.enumerated() {
@@ -135,7 +136,7 @@ import WatchwordProtocol
         #expect(open.hear().map(\.status) == [200])
         stage.keyring.end(.failure(KeyringFailure(.timedOut, "silent")))
         for client in clients { #expect(client.hear().of("auth/challenge").count == 1) }
-        // Answers that come all the same are too late.
+        // A later answer of the keyring is ignored.
         stage.keyring.end(.success([]))
         for client in clients { #expect(client.hear().isEmpty) }
         _ = open.fetch("http://later/", id: 2)
@@ -155,7 +156,7 @@ import WatchwordProtocol
         #expect(client.hear().isEmpty)
     }
 
-    // MARK: Life times
+    // MARK: Expiry
 
     private func logIn(_ client: StageClient) {
         _ = client.fetch()
@@ -169,7 +170,7 @@ import WatchwordProtocol
         client.call("server/status")?["result"]?["session"]?["entries"]?.integer
     }
 
-    @Test func theSessionEndsByItself() async {
+    @Test func theSessionExpiresWhenIdle() async {
         let client = stage.connect(.request)
         logIn(client)
         #expect(entries(client) == 1)
@@ -207,7 +208,7 @@ import WatchwordProtocol
         #expect(client.call("credential/list")?["result"]?["credentials"]?.elements == [])
     }
 
-    @Test func aPassphraseIsWantedAndNobodyElseWaitsForIt() {
+    @Test func unlockingRequiresThePassphraseOfTheLock() {
         let (client, other) = (stage.connect(.request), stage.connect(.request))
         #expect(client.call("broker/lock", #"{"passphrase":"right"}"#)?["result"]?["locked"] == true)
         #expect(other.call("broker/lock", #"{"passphrase":"mine"}"#)?.kind == "locked")
@@ -245,12 +246,12 @@ import WatchwordProtocol
         #expect(entries(client) == 0)
     }
 
-    @Test func whatWasHandedOverAndNeverUsedIsForgottenInTime() async {
+    @Test func anUnusedProvidedCredentialIsForgottenInTime() async {
         _ = store(stage.connect(nil), "bob", "forSession")
-        #expect(stage.broker.keepsCredentials)
+        #expect(stage.broker.hasSessionData)
         await stage.settle { stage.clock.sleeperCount > 0 }
         stage.clock.advance(by: Limits.sessionIdle)
-        await stage.settle { !stage.broker.keepsCredentials }
-        #expect(!stage.broker.keepsCredentials)
+        await stage.settle { !stage.broker.hasSessionData }
+        #expect(!stage.broker.hasSessionData)
     }
 }

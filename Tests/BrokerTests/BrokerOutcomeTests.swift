@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// `auth/resolved` with an outcome, for whoever answered.
+/// `auth/resolved` with an outcome, for the respondent that answered.
 @Suite struct BrokerOutcomeTests {
     private let stage = Stage()
 
@@ -19,7 +19,7 @@ import WatchwordProtocol
         messages.of("auth/resolved").map { $0["params"]?["outcome"]?.string }
     }
 
-    @Test func anAgentHearsThatItsLoginWasRefusedAndThenAccepted() {
+    @Test func anAgentIsNotifiedOfTheRefusalAndTheAcceptanceOfItsLogin() {
         let (desk, other) = (agent(), agent())
         let client = stage.connect(nil)
         _ = client.fetch()
@@ -36,12 +36,12 @@ import WatchwordProtocol
         #expect(outcomes(last) == ["accepted"])
         #expect(last[0]["params"]?["user"]?.string == "bob")
         #expect(last[0]["params"]?["by"]?.string == "agent")
-        // The others only close their windows.
+        // The other agents only close their windows.
         #expect(outcomes(other.hear()) == [nil, nil])
     }
 
     @Test(arguments: [ChallengeDelivery.request, .notification])
-    func aClientHearsItBeforeItsResult(_ delivery: ChallengeDelivery) {
+    func aClientReceivesTheOutcomeBeforeItsResult(_ delivery: ChallengeDelivery) {
         let client = stage.connect(delivery)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -60,7 +60,7 @@ import WatchwordProtocol
         #expect(resolved?["by"]?.string == "client" && resolved?["user"]?.string == "bob")
     }
 
-    @Test func aClientThatReadsRepliesOnlyHearsNothingElse() throws {
+    @Test func aClientWithDeliveryResultReceivesNoOutcome() throws {
         let client = stage.connect(.result)
         _ = client.fetch()
         stage.transfers.challenge()
@@ -92,7 +92,7 @@ import WatchwordProtocol
         #expect(outcomes(heard) == ["superseded"])
     }
 
-    @Test func theOtherAgentsHearThatNobodyHasAnswered() {
+    @Test func theOtherAgentsAreNotifiedThatNoAnswerCame() {
         let (first, second) = (agent(), agent())
         _ = stage.connect(nil).fetch()
         stage.transfers.challenge()

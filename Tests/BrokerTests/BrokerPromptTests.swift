@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// What a person says at an agent, and for whom it counts.
+/// A person's answers at an agent, and the programs that they apply to.
 @Suite struct BrokerPromptTests {
     private let stage = Stage()
 
@@ -24,7 +24,8 @@ import WatchwordProtocol
 
     private func kinds(_ clients: [StageClient]) -> [String?] { clients.flatMap { $0.hear() }.map(\.kind) }
 
-    @Test func rule20OneCancelSettlesFivePrograms() {
+    @Test("Rule 20: one cancel of an agent ends the fetches of five programs")
+    func oneCancelOfAnAgentEndsTheFetchesOfFivePrograms() {
         let desk = agent()
         let clients = (0..<5).map { _ in ask() }
         let asked = desk.hear().of("auth/challenge")
@@ -34,7 +35,8 @@ import WatchwordProtocol
         #expect(desk.hear().of("auth/challenge").isEmpty)
     }
 
-    @Test func rule20ItSettlesThoseThatShareNothingToo() {
+    @Test("Rule 20: one cancel of an agent ends the fetches of programs that share no storage")
+    func oneCancelOfAnAgentEndsTheFetchesOfProgramsThatShareNoStorage() {
         let desk = agent()
         let clients = (0..<3).map { _ in ask(more: #","auth":{"useStorage":false}"#) }
         let asked = desk.hear().of("auth/challenge")
@@ -45,7 +47,8 @@ import WatchwordProtocol
         #expect(!stage.broker.hasQuestions)
     }
 
-    @Test func rule20ARejectionSettlesThoseThatShareNothingToo() {
+    @Test("Rule 20: one reject of an agent counts for programs that share no storage")
+    func oneRejectOfAnAgentCountsForProgramsThatShareNoStorage() {
         let desk = agent()
         let clients = (0..<3).map { _ in ask(more: #","auth":{"useStorage":false}"#) }
         let asked = desk.hear().of("auth/challenge")
@@ -53,7 +56,7 @@ import WatchwordProtocol
         #expect(heard.of("$/cancelRequest").count == 2)
         #expect(clients.flatMap { $0.hear() }.map(\.status) == [401, 401, 401])
         #expect(!stage.broker.hasQuestions)
-        // It is not remembered, and not counted.
+        // The reject is neither remembered nor counted.
         _ = ask()
         #expect(desk.hear().of("auth/challenge").count == 1)
     }
@@ -66,10 +69,10 @@ import WatchwordProtocol
         #expect(kinds([ask()]) == ["challengeCancelled"])
         #expect(desk.hear().isEmpty)
         #expect(stage.audit.events.last?.reason == "challengeCancelled")
-        // Another question is another matter.
+        // The cancel does not apply to another question.
         _ = ask("http://other/")
         #expect(desk.hear().of("auth/challenge").count == 1)
-        // So is a client that asks its own user.
+        // A client that answers challenges itself is not affected either.
         let own = stage.connect(.request)
         _ = own.fetch()
         stage.transfers.challenge()
@@ -80,7 +83,7 @@ import WatchwordProtocol
         #expect(desk.hear().of("auth/challenge").count == 1)
     }
 
-    /// Cancels every question of a program as fast as it comes, for that long; how often it was asked.
+    /// Cancels every question of a program at once for `seconds`; returns the number of questions.
     private func questions(of desk: StageClient, during seconds: Int, _ url: (Int) -> String) -> Int {
         var asked = 0
         for second in 0..<seconds {
@@ -98,7 +101,7 @@ import WatchwordProtocol
         return asked
     }
 
-    @Test func aMalformedReplyOfAnAgentIsNobodysCancel() {
+    @Test func aMalformedReplyOfAnAgentIsNotACancel() {
         let desk = agent()
         let heir = agent()
         let clients = (0..<2).map { _ in ask(more: #","auth":{"useStorage":false}"#) }
@@ -107,26 +110,29 @@ import WatchwordProtocol
         #expect(kinds(clients).isEmpty)
         let moved = heir.hear().of("auth/challenge")
         #expect(moved.map { $0["params"]?["challengeId"] } == [asked[0]["params"]?["challengeId"]])
-        // Nothing of it is remembered.
+        // The malformed reply is not remembered as a cancel.
         _ = ask()
         #expect(desk.hear().of("auth/challenge").count == 1)
     }
 
-    @Test func x5AProgramWhoseQuestionsAreCancelledHasToWaitLongerAndLonger() {
+    @Test("Rule X5: the delay grows after each cancelled question")
+    func theDelayGrowsAfterEachCancelledQuestion() {
         let desk = agent()
         #expect(questions(of: desk, during: 120) { _ in "http://h/" } == 4)
         let client = ask()
         let text = client.hear().last?["error"]?["message"]?.string
-        #expect(text == "the last questions of this program were cancelled; it may ask about http://h again in 31 s")
+        #expect(text == "earlier prompts of this program were cancelled; it may cause another one for http://h in 31 s")
         #expect(stage.transfers.requests.allSatisfy { $0.authorization == nil })
     }
 
-    @Test func x5SoHasOneThatAsksForOneSiteAfterTheOther() {
+    @Test("Rule X5: a program that causes questions for many sites is delayed")
+    func aProgramThatAsksForOneSiteAfterTheOtherIsDelayed() {
         let desk = agent()
         #expect(questions(of: desk, during: 60) { "http://h\($0)/" } <= 9)
     }
 
-    @Test func x5AnAnswerEndsIt() {
+    @Test("Rule X5: an answer ends the delay")
+    func anAnswerEndsTheDelay() throws {
         let desk = agent()
         _ = ask()
         _ = desk.answer(desk.hear().of("auth/challenge")[0], #"{"action":"cancel"}"#)
@@ -137,7 +143,7 @@ import WatchwordProtocol
             #expect(asked.count == 1)
             if let question = asked.first { _ = desk.answer(question, bobsAnswer) }
             stage.transfers.challenge()
-            guard let again = desk.hear().of("auth/challenge").first else { return }
+            let again = try #require(desk.hear().of("auth/challenge").first)
             _ = desk.answer(again, #"{"action":"cancel"}"#)
         }
     }

@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// Clients and agents that show so many questions at a time (`maxPending`).
+/// Clients and agents that limit the number of open questions (`maxPending`).
 @Suite struct BrokerQueueTests {
     private let stage = Stage()
 
@@ -16,7 +16,7 @@ import WatchwordProtocol
         return client
     }
 
-    /// A client with that many fetches from different hosts, all challenged.
+    /// Starts and challenges `count` fetches of a client, from different hosts.
     private func ask(_ count: Int, of client: StageClient) {
         for number in 1...count {
             _ = client.fetch("http://host\(number)/", id: number)
@@ -41,7 +41,7 @@ import WatchwordProtocol
         return (stage, desk)
     }
 
-    @Test func anAgentGetsOneAfterTheOther() {
+    @Test func anAgentReceivesOneQuestionAtATime() {
         let desk = agent()
         ask(3, of: stage.connect(nil))
         var asked = desk.hear()
@@ -54,7 +54,7 @@ import WatchwordProtocol
         #expect(!stage.broker.hasQuestions)
     }
 
-    @Test func aClientGetsAsManyAsItTakes() {
+    @Test func aClientReceivesUpToMaxPendingQuestions() {
         let client = stage.connect(.request)
         _ = client.call("auth/subscribe", #"{"maxPending":2}"#)
         _ = client.fetch("http://host1/", id: 1)
@@ -89,19 +89,19 @@ import WatchwordProtocol
         #expect(!stage.broker.hasQuestions)
     }
 
-    @Test func noWaitIsWithoutAnEnd() async {
+    @Test func queuedQuestionsTimeOut() async {
         let desk = agent()
         let client = stage.connect(nil)
         ask(2, of: client)
         _ = desk.hear()
         await stage.settle { stage.clock.sleeperCount == 2 }
-        stage.clock.advance(by: Limits.turnWait)
+        stage.clock.advance(by: Limits.leaseWait)
         await stage.settle { !stage.broker.hasQuestions }
         #expect(client.hear().replies.map(\.status) == [401, 401])
         #expect(hosts(desk.hear()) == [])
     }
 
-    @Test func aFetchThatEndsMakesRoomAndLeavesItsPlace() {
+    @Test func aFetchThatEndsLeavesTheQueue() {
         let desk = agent()
         let client = stage.connect(nil)
         ask(3, of: client)
@@ -110,7 +110,7 @@ import WatchwordProtocol
         #expect(hosts(desk.hear()) == ["host3"])
     }
 
-    @Test func whatWaitsForAnAgentThatDiesIsAskedElsewhere() {
+    @Test func queuedQuestionsOfAnAgentThatDisconnectsGoToTheNextAgent() {
         let (dying, heir) = (agent(priority: 1), agent(""))
         ask(3, of: stage.connect(nil))
         #expect(hosts(dying.hear()) == ["host1"])
@@ -119,7 +119,7 @@ import WatchwordProtocol
         #expect(Set(hosts(heir.hear())) == ["host1", "host2", "host3"])
     }
 
-    @Test func whatWaitsForAClientThatCannotAnswerIsNotAsked() {
+    @Test func queuedQuestionsOfAClientThatCannotAnswerAreNotDelivered() {
         let client = stage.connect(.request)
         _ = client.call("auth/subscribe", #"{"maxPending":1}"#)
         ask(3, of: client)
@@ -127,7 +127,7 @@ import WatchwordProtocol
         #expect(client.hear().replies.map(\.status) == [401, 401, 401])
     }
 
-    @Test func consentCountsToo() {
+    @Test func consentPromptsCountAgainstMaxPending() {
         let (stage, desk) = stageWithStoredLogin()
         let client = stage.connect(nil, pid: 2)
         _ = client.fetch("http://new/", id: 1)
@@ -142,7 +142,7 @@ import WatchwordProtocol
 
     // MARK: Time in the queue
 
-    /// A question of another program that an agent has, and a fetch of `client` behind it.
+    /// Queues a fetch of `client` behind the question of another program at an agent.
     private func queue(_ client: StageClient, _ more: String) -> (desk: StageClient, first: JSON?) {
         let desk = agent()
         ask(1, of: stage.connect(nil))
@@ -166,7 +166,7 @@ import WatchwordProtocol
         #expect(asked?["state"]?.string == "challenged" && asked?["for"] == nil)
     }
 
-    @Test func aFetchsTimeBoundsItsPlaceInTheQueue() async {
+    @Test func theTimeoutOfAFetchBoundsItsTimeInTheQueue() async {
         let client = stage.connect(nil)
         let (desk, _) = queue(client, #","timeoutMs":5000"#)
         await stage.settle { stage.clock.sleeperCount == 2 }
@@ -183,7 +183,7 @@ import WatchwordProtocol
         #expect(desk.hear().isEmpty)
     }
 
-    @Test func timeInTheQueueIsUsedAndThatOfThePersonIsNot() async throws {
+    @Test func theTimeoutIncludesTheQueueAndExcludesThePrompt() async throws {
         let client = stage.connect(nil)
         let (desk, first) = queue(client, #","timeoutMs":5000"#)
         stage.clock.advance(by: .seconds(3))
@@ -194,7 +194,7 @@ import WatchwordProtocol
         #expect(left == .seconds(2))
     }
 
-    @Test func aQueuedConsentIsBoundToo() async {
+    @Test func theTimeoutBoundsAQueuedConsentPrompt() async {
         let (stage, desk) = stageWithStoredLogin()
         let client = stage.connect(nil, pid: 2)
         _ = client.fetch("http://new/", id: 1)
@@ -210,7 +210,7 @@ import WatchwordProtocol
         withExtendedLifetime(desk) {}
     }
 
-    // MARK: What was said meanwhile
+    // MARK: Answers given while a question waits
 
     @Test func aProgramWhoseQuestionWasCancelledIsNotAskedAboutTheNext() throws {
         let desk = agent()
@@ -247,7 +247,7 @@ import WatchwordProtocol
         #expect(!stage.broker.hasConfirmations)
     }
 
-    @Test func halvesOfAFetchAreHandedOutOneAfterTheOther() throws {
+    @Test func challengesDeliveredAsResultsAreLimitedToMaxPending() throws {
         let client = stage.connect(.result)
         _ = client.call("auth/subscribe", #"{"maxPending":1}"#)
         ask(1, of: client)
@@ -256,7 +256,7 @@ import WatchwordProtocol
         #expect(client.hear().isEmpty)
     }
 
-    @Test(arguments: ["0", "-1", "1025", "\"one\""]) func theNumberHasABound(text: String) {
+    @Test(arguments: ["0", "-1", "1025", "\"one\""]) func maxPendingIsBounded(text: String) {
         let client = stage.connect(nil)
         #expect(client.call("agent/register", #"{"name":"a","maxPending":\#(text)}"#)?.kind == "invalidParams")
         #expect(client.call("auth/subscribe", #"{"maxPending":\#(text)}"#)?.kind == "invalidParams")

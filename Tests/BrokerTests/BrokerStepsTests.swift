@@ -19,7 +19,7 @@ import WatchwordProtocol
         client.call("fetch/attach", #"{"token":"\#(token)","side":"\#(side)"}"#)
     }
 
-    @Test func itTellsTheHeaderAndThenTheEnd() throws {
+    @Test func headersAreNotifiedBeforeCompletion() throws {
         let client = stage.connect()
         let (fetchID, _) = try start(client)
         #expect(stage.transfers.requests[0].options.delivery == .fromHeader)
@@ -50,7 +50,7 @@ import WatchwordProtocol
         #expect(heard[1]["result"]?["eof"]?.boolean == true)
     }
 
-    @Test func whatIsReadToItsEndHasEndedBeforeTheNextRead() throws {
+    @Test func aBodyReadToItsEndIsCompletedBeforeTheNextRead() throws {
         stage.transfers.saysEndsLater = true
         let client = stage.connect()
         let (fetchID, _) = try start(client)
@@ -59,10 +59,10 @@ import WatchwordProtocol
         #expect(client.say(read).map(\.method) == ["fetch/headers", nil, "fetch/completed"])
         #expect(client.say(read).map(\.kind) == ["unknownFetch"])
         stage.transfers.endBody(stage.transfers.openBodies[0], .success(4))
-        #expect(client.hear().isEmpty, "it is told once")
+        #expect(client.hear().isEmpty, "the end is notified once")
     }
 
-    @Test func aFailureIsToldOnceAndEndsWhatWaits() throws {
+    @Test func aFailureIsNotifiedOnceAndEndsPendingReads() throws {
         let client = stage.connect()
         let (fetchID, token) = try start(client)
         _ = client.say(#"{"jsonrpc":"2.0","id":2,"method":"fetch/read","params":{"fetchId":"\#(fetchID)"}}"#)
@@ -74,7 +74,7 @@ import WatchwordProtocol
         #expect(attach(stage.connect(), token)?.kind == "unknownFetch")
     }
 
-    @Test func aBodyThatBreaksOffIsAnError() throws {
+    @Test func anAbortedBodyIsAnError() throws {
         let client = stage.connect()
         let (fetchID, _) = try start(client)
         stage.transfers.respond(200, body: "body")
@@ -86,7 +86,7 @@ import WatchwordProtocol
         #expect(heard[0]["params"]?["error"]?["data"]?["kind"]?.string == "connectionLost")
     }
 
-    @Test func aTokenIsGoodForOneConnection() throws {
+    @Test func anAttachTokenIsValidForOneConnection() throws {
         let client = stage.connect()
         let (_, token) = try start(client)
         let second = stage.connect()
@@ -95,7 +95,7 @@ import WatchwordProtocol
         #expect(attach(stage.connect(), "made up")?.kind == "unknownFetch")
     }
 
-    @Test(arguments: [true, false]) func theSocketGoesToTheBody(isAttachedFirst: Bool) throws {
+    @Test(arguments: [true, false]) func theSocketIsPassedToTheBody(isAttachedFirst: Bool) throws {
         let client = stage.connect()
         let (_, token) = try start(client)
         if !isAttachedFirst { stage.transfers.respond(200, body: "body") }
@@ -122,7 +122,7 @@ import WatchwordProtocol
         #expect(fcntl(socket, F_GETFD) < 0)
     }
 
-    @Test func aBusyConnectionIsNotHandedOver() throws {
+    @Test func aBusyConnectionIsNotPassed() throws {
         let client = stage.connect()
         let (_, token) = try start(client)
         #expect(attach(client, token)?.kind == "invalidRequest")
@@ -132,11 +132,11 @@ import WatchwordProtocol
                     + early)
             #expect(heard.first?.kind == "invalidRequest")
         }
-        // Neither has used the token up.
+        // Neither attempt has used up the token.
         #expect(attach(stage.connect(), token)?["result"] == [:])
     }
 
-    @Test func aClientThatLeavesGivesUpItsBodies() throws {
+    @Test func aClientThatDisconnectsCancelsItsBodies() throws {
         let client = stage.connect()
         let (_, token) = try start(client)
         stage.transfers.respond(200, body: "body")
@@ -148,7 +148,7 @@ import WatchwordProtocol
         #expect(attach(stage.connect(), token)?.kind == "unknownFetch")
     }
 
-    @Test func bodiesThatWaitAreLimited() throws {
+    @Test func unreadBodiesAreLimited() throws {
         let client = stage.connect()
         for _ in 0..<Limits.openBodies { _ = try start(client) }
         #expect(client.call("fetch/start", #"{"url":"http://h/"}"#)?.kind == "busy")
@@ -164,7 +164,7 @@ import WatchwordProtocol
         #expect(other.hear().map(\.kind) == ["busy"])
     }
 
-    @Test func shuttingDownTellsOfBodiesThatWereOnTheirWay() async throws {
+    @Test func shutdownNotifiesOfUnfinishedBodies() async throws {
         let client = stage.connect(.request)
         _ = try start(client)
         stage.transfers.respond(200, body: "body")
@@ -182,7 +182,7 @@ import WatchwordProtocol
         #expect(stage.transfers.openBodies.isEmpty)
     }
 
-    @Test func aResponseForAFetchThatIsOverGivesItsBodyUp() throws {
+    @Test func cancellingAFetchCancelsItsTransfer() throws {
         let client = stage.connect()
         let (fetchID, _) = try start(client)
         _ = client.call("fetch/cancel", #"{"fetchId":"\#(fetchID)"}"#)

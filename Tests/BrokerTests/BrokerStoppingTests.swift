@@ -5,10 +5,10 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// A person who wants to be asked nothing any more for one program (`stopAsking`).
+/// Stopping all prompts for one program (`stopAsking`).
 @Suite struct BrokerStoppingTests {
     private static let other = Subject(
-        .exe, "/usr/bin/other", file: Subject.File(inode: 3, changed: 1), isOfSystem: true)
+        .exe, "/usr/bin/other", file: Subject.File(inode: 3, changed: 1), isSystemFile: true)
     private static let stop = #"{"action":"cancel","stopAsking":true}"#
     private let stage = Stage()
 
@@ -32,12 +32,12 @@ import WatchwordProtocol
         (desk.call("prompt/list")?["result"]?["stopped"]?.elements ?? []).map { $0["subject"]?.string }
     }
 
-    @Test func itsQuestionsAreNotPutAnyMore() throws {
+    @Test func aStoppedProgramRaisesNoQuestions() throws {
         let desk = agent()
         let first = ask("http://a/")
         _ = desk.answer(try #require(desk.hear().of("auth/challenge").first), Self.stop)
         #expect(first.hear().map(\.kind) == ["challengeCancelled"])
-        // Another process of the same program, another site, and the same one within the time of a cancel.
+        // Another process of the same program, at another site, and at the same site shortly after the cancel.
         for url in ["http://b/", "http://a/"] {
             let result = self.result(ask(url, pid: 99))
             #expect(result?["status"]?.integer == 401)
@@ -47,7 +47,7 @@ import WatchwordProtocol
         #expect(desk.hear().isEmpty)
         #expect(stopped(desk) == ["exe:/usr/bin/tool"])
         #expect(desk.call("prompt/list")?["result"]?["stopped"]?.elements?.first?["unasked"]?.integer == 2)
-        // Other programs, and those that ask their own users, are asked.
+        // Questions of other programs, and to clients that answer themselves, are asked.
         _ = ask("http://b/", subject: Self.other)
         #expect(desk.hear().of("auth/challenge").count == 1)
         let own = stage.connect(.request)
@@ -58,7 +58,7 @@ import WatchwordProtocol
         #expect(stage.audit.events.contains { $0.kind == .challengeUnanswered && $0.reason == "stopped" })
     }
 
-    @Test func itIsTakenBackByHand() throws {
+    @Test func promptResumeResumesAStoppedProgram() throws {
         let desk = agent()
         _ = ask("http://a/")
         _ = desk.answer(try #require(desk.hear().of("auth/challenge").first), Self.stop)
@@ -75,7 +75,7 @@ import WatchwordProtocol
         #expect(desk.hear().of("auth/challenge").count == 1)
     }
 
-    @Test func neitherTimeNorTheEndOfTheSessionTakesItBack() throws {
+    @Test func neitherTimeNorTheEndOfTheSessionResumesAProgram() throws {
         let desk = agent()
         _ = ask("http://a/")
         _ = desk.answer(try #require(desk.hear().of("auth/challenge").first), Self.stop)
@@ -85,7 +85,7 @@ import WatchwordProtocol
         #expect(desk.hear().of("auth/challenge").isEmpty)
     }
 
-    @Test func openAndQueuedQuestionsAreTakenBack() throws {
+    @Test func openAndQueuedQuestionsAreWithdrawn() throws {
         let desk = agent(#","maxPending":2"#)
         let clients = (1...3).map { ask("http://h\($0)/") }
         let other = ask("http://h4/", subject: Self.other)
@@ -93,18 +93,18 @@ import WatchwordProtocol
         #expect(asked.count == 2)
         let heard = desk.answer(asked[0], Self.stop)
         #expect(heard.of("$/cancelRequest").count == 1)
-        // What is left in the queue is the other program's.
+        // The remaining question in the queue is the other program's.
         #expect(heard.of("auth/challenge").map { $0["params"]?["protectionSpace"]?["host"]?.string } == ["h4"])
         #expect(clients[0].hear().map(\.kind) == ["challengeCancelled"])
         #expect(clients[1...].map { result($0)?["noRespondent"]?.string } == ["stopped", "stopped"])
         #expect(other.hear().isEmpty)
     }
 
-    @Test func thoseThatWaitForItAreAskedThemselves() throws {
+    @Test func questionsOfFetchesBehindAStoppedProgramAreAsked() throws {
         let desk = agent()
         _ = ask("http://a/")
         _ = desk.answer(try #require(desk.hear().of("auth/challenge").first), Self.stop)
-        // Its fetch has the turn while the client of the other one decides, and is not asked about.
+        // A fetch of the stopped program holds the lease while its client decides; no agent is asked for it.
         let deciding = stage.connect(.request, pid: 5)
         _ = deciding.fetch("http://shared/")
         stage.transfers.challenge()
@@ -116,7 +116,7 @@ import WatchwordProtocol
         #expect(waiting.hear().isEmpty)
     }
 
-    @Test func consentStopsAsWell() throws {
+    @Test func consentPromptsStopToo() throws {
         let stage = Stage { $0.sharing = .ask }
         let desk = agent(#","asksConfirm":true"#, on: stage)
         for host in ["kept", "kept-too"] {
@@ -144,7 +144,7 @@ import WatchwordProtocol
         #"{"action":"continue","stopAsking":true}"#, #"{"action":"cancel","stopAsking":"yes"}"#,
         #"{"action":"cancel","stopAskingg":true}"#,
     ])
-    func whatIsNoAnswerStopsNothing(answer: String) throws {
+    func anInvalidAnswerStopsNothing(answer: String) throws {
         let desk = agent()
         let client = ask("http://a/")
         _ = desk.answer(try #require(desk.hear().of("auth/challenge").first), answer)
@@ -152,7 +152,7 @@ import WatchwordProtocol
         #expect(stopped(desk).isEmpty)
     }
 
-    @Test func aConsentWithItIsNone() throws {
+    @Test func stopAskingIsInvalidWithAConsent() throws {
         #expect(throws: InvalidParams.self) { try ConfirmReply(["allow": "once", "stopAsking": true]) }
         #expect(try !ConfirmReply(["allow": "no"]).stopsAsking)
         #expect(try ConfirmReply(["allow": "no", "stopAsking": true]).stopsAsking)
@@ -174,7 +174,7 @@ import WatchwordProtocol
         #expect(stopped(desk).isEmpty)
     }
 
-    @Test func programsThatAreKeptApartHaveNoSayInIt() {
+    @Test func sandboxedProgramsCannotListOrResumeStoppedPrograms() {
         let sandbox = stage.connect(nil, subject: Subject(.flatpak, "org.gnome.Maps", isSandboxed: true))
         #expect(sandbox.call("prompt/list")?.kind == "denied")
         #expect(sandbox.call("prompt/resume", #"{"all":true}"#)?.kind == "denied")

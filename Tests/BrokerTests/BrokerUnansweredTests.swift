@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// Clients and agents that are asked and never answer: nothing that is stored is sent over that (security rule X1).
+/// Clients and agents that never answer: no stored credential is sent without an answer (SECURITY-RULES X1).
 @Suite struct BrokerUnansweredTests {
     private let stage = Stage()
 
@@ -15,7 +15,7 @@ import WatchwordProtocol
         #expect(stage.connect(.request).call("credential/store", params)?["result"] != nil)
     }
 
-    /// A client that is asked about everything, and its open question.
+    /// Returns a client with the mode `everything`, and its open question.
     private func asked(_ more: String = "") throws -> (client: StageClient, question: JSON) {
         store()
         let client = stage.connect(.request)
@@ -27,7 +27,8 @@ import WatchwordProtocol
 
     private var silences: [String?] { stage.audit.events.filter { $0.kind == .challengeUnanswered }.map(\.reason) }
 
-    @Test func anErrorIsNoAnswer() throws {
+    @Test("Rule X1: an error reply does not count as an answer")
+    func anErrorReplyIsNotAnAnswer() throws {
         let (client, question) = try asked()
         let id = question["id"]?.integer ?? 0
         let heard = client.say(#"{"jsonrpc":"2.0","id":\#(id),"error":{"code":-32000,"message":"m"}}"#)
@@ -36,21 +37,22 @@ import WatchwordProtocol
         #expect(silences == ["failed"])
     }
 
-    @Test func noSuchMethodIsDefault() throws {
+    @Test func methodNotFoundCountsAsDefault() throws {
         let (client, question) = try asked()
         let id = question["id"]?.integer ?? 0
         _ = client.say(#"{"jsonrpc":"2.0","id":\#(id),"error":{"code":-32601,"message":"m"}}"#)
         #expect(stage.transfers.requests.count == 2)
     }
 
-    @Test func whoUnsubscribesHasNotAnswered() throws {
+    @Test func aClientThatUnsubscribesHasNotAnswered() throws {
         let (client, _) = try asked()
         #expect(client.say(#"{"jsonrpc":"2.0","id":9,"method":"auth/unsubscribe"}"#).contains { $0.status == 401 })
         #expect(stage.transfers.requests.count == 1)
         #expect(silences == ["unregistered"])
     }
 
-    @Test func whoCannotAnswerAnyMoreHasNotAnswered() throws {
+    @Test("Rule X1: a client that can no longer answer has not answered")
+    func aClientThatCanNoLongerAnswerHasNotAnswered() throws {
         let (client, _) = try asked()
         stage.broker.inputEnded(client.id)
         #expect(client.hear().last?.status == 401)
@@ -59,7 +61,7 @@ import WatchwordProtocol
         #expect(!stage.audit.kinds.contains(.credentialUsed))
     }
 
-    @Test func whoIsGoneBeforeItIsAskedHasNotAnswered() throws {
+    @Test func aClientThatShutsDownBeforeTheChallengeHasNotAnswered() throws {
         store()
         let client = stage.connect(.request)
         _ = client.call("auth/subscribe", #"{"mode":"everything"}"#)
@@ -70,7 +72,8 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.count == 1)
     }
 
-    @Test func theDeadlineIsNoAnswer() async throws {
+    @Test("Rule X1: a passed deadline does not count as an answer")
+    func aPassedDeadlineIsNotAnAnswer() async throws {
         let (client, _) = try asked()
         await stage.settle { stage.clock.sleeperCount > 0 }
         stage.clock.advance(by: Limits.challengeDeadline)
@@ -80,7 +83,7 @@ import WatchwordProtocol
         #expect(silences == ["deadline"])
     }
 
-    @Test func theQuestionsOfAClientThatIsGoneEndWithIt() throws {
+    @Test func fetchesOfADisconnectedClientRaiseNoFurtherQuestions() throws {
         let desk = stage.connect(nil)
         _ = desk.call("agent/register", #"{"name":"desk"}"#)
         let (client, _) = try asked()
@@ -92,7 +95,7 @@ import WatchwordProtocol
         #expect(silences == ["cancelled"])
     }
 
-    @Test func theOthersOfAServiceThatEndsAreNotAskedInItsPlace() async throws {
+    @Test func shutdownRaisesNoFurtherQuestions() async throws {
         let (client, _) = try asked()
         _ = client.fetch(id: 2)
         stage.transfers.challenge()

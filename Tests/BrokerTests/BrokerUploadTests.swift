@@ -6,7 +6,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// Bodies of requests that come through a second connection.
+/// Request bodies that are received through a second connection.
 @Suite struct BrokerUploadTests {
     private let stage = Stage()
 
@@ -23,14 +23,14 @@ import WatchwordProtocol
         return reply
     }
 
-    /// A challenge after the body was sent, which was not kept.
+    /// Responds with a challenge after the body was sent without a copy.
     private func challengeAfterBody() {
         var response = TransferResponse(status: 401, headers: [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")])
         response.requestBody = .spent
         stage.transfers.complete(.success(response))
     }
 
-    /// After the log-in the body is wanted once more: what its client hears then.
+    /// After the login the broker requests the body again; returns the messages that its client receives then.
     private func askedForTheBody() throws -> (client: StageClient, heard: [JSON]) {
         let client = stage.connect(.request)
         subscribe(client, asksNeedBody: true)
@@ -63,18 +63,18 @@ import WatchwordProtocol
         #expect(stage.transfers.sources.isEmpty)
     }
 
-    @Test func thereIsNothingToAttachToARequestWithoutSuchABody() throws {
+    @Test func aRequestWithoutAnAttachedBodyHasNothingToAttach() throws {
         let client = stage.connect()
         #expect(feed(try start(client, #"{"type":"string","value":"x"}"#))?.kind == "unknownFetch")
     }
 
-    @Test func fetchRunHasNoTokenForIt() {
+    @Test func fetchRunRefusesAnAttachedBody() {
         let client = stage.connect()
         let reply = client.call("fetch/run", #"{"url":"http://h/","body":{"type":"attach"}}"#)
         #expect(reply?.kind == "invalidParams")
     }
 
-    @Test func aBodyThatWasKeptIsSentAgainWithoutAWord() throws {
+    @Test func aCopiedBodyIsSentAgainWithoutARequest() throws {
         let client = stage.connect(.request)
         _ = try start(client)
         var response = TransferResponse(status: 401, headers: [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")])
@@ -86,7 +86,7 @@ import WatchwordProtocol
         #expect(stage.transfers.requests[1].body == stage.transfers.requests[0].body)
     }
 
-    @Test(arguments: [true, false]) func aBodyThatIsGoneIsAskedForOrTheFetchFails(isAsked: Bool) throws {
+    @Test(arguments: [true, false]) func aBodyWithoutACopyIsRequestedOrTheFetchFails(isAsked: Bool) throws {
         let client = stage.connect(.request)
         subscribe(client, asksNeedBody: isAsked)
         let token = try start(client)
@@ -108,8 +108,9 @@ import WatchwordProtocol
         #expect(stage.transfers.requests[1].authorization != nil)
     }
 
-    /// libcurl had to begin anew on another connection.
-    @Test(arguments: [true, false]) func soIsOneThatTheEndOfAKeptConnectionHasTaken(isAsked: Bool) throws {
+    /// The reused connection was closed, and libcurl had to send the request again on another one.
+    @Test(arguments: [true, false])
+    func aBodyLostWithAReusedConnectionIsRequestedOrTheFetchFails(isAsked: Bool) throws {
         let client = stage.connect(.request)
         subscribe(client, asksNeedBody: isAsked)
         _ = try start(client)
@@ -158,7 +159,7 @@ import WatchwordProtocol
         #""result":{}"#, #""result":{"body":{"type":"attach"},"more":1}"#, #""result":{"body":{"type":"x"}}"#,
         #""error":{"code":-32601,"message":"no"}"#,
     ])
-    func whatIsNoBodyEndsTheFetch(_ answer: String) throws {
+    func anInvalidReplyToNeedBodyEndsTheFetch(_ answer: String) throws {
         let (client, heard) = try askedForTheBody()
         let end = client.say(#"{"jsonrpc":"2.0","id":\#(heard[0]["id"]?.integer ?? 0),\#(answer)}"#)
         #expect(end.map(\.method) == ["auth/resolved", "fetch/completed"])
@@ -166,7 +167,7 @@ import WatchwordProtocol
         #expect(stage.transfers.requests.count == 1)
     }
 
-    @Test func nobodyWaitsForABodyForEver() async throws {
+    @Test func aMissingBodyEndsTheWaitAtItsDeadline() async throws {
         let (client, _) = try askedForTheBody()
         await stage.settle { stage.clock.sleeperCount >= 1 }
         stage.clock.advance(by: Limits.challengeDeadline)
@@ -179,21 +180,21 @@ import WatchwordProtocol
         #expect(heard.contains { $0["params"]?["error"]?["data"]?["kind"]?.string == "bodyNotReplayable" })
     }
 
-    @Test(arguments: [false, true]) func aDigestThatCoversTheBodyNeedsItInline(isProxys: Bool) throws {
+    @Test(arguments: [false, true]) func aDigestThatCoversTheBodyNeedsItInline(isProxyContext: Bool) throws {
         let client = stage.connect(.request)
         _ = try start(client, #"{"type":"attach","sizeBytes":9},"proxy":{"url":"http://p:3128"}"#)
-        let name = isProxys ? "Proxy-Authenticate" : "WWW-Authenticate"
+        let name = isProxyContext ? "Proxy-Authenticate" : "WWW-Authenticate"
         var response = TransferResponse(
-            status: isProxys ? 407 : 401,
+            status: isProxyContext ? 407 : 401,
             headers: [HeaderField(name, "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")])
-        response.isFromProxy = isProxys
+        response.isFromProxy = isProxyContext
         stage.transfers.complete(.success(response))
         let heard = client.answer(client.hear()[0], Self.login)
         #expect(heard.map(\.method) == ["auth/resolved", "fetch/completed"])
         #expect(heard[1]["params"]?["error"]?["data"]?["kind"]?.string == "notSupported")
     }
 
-    @Test func aFetchThatIsCancelledAsksNoMore() throws {
+    @Test func aCancelledFetchWithdrawsItsNeedBodyRequest() throws {
         let (client, _) = try askedForTheBody()
         let heard = client.say(#"{"jsonrpc":"2.0","id":9,"method":"fetch/cancel","params":{"fetchId":"f1"}}"#)
         #expect(heard.contains { $0.method == "$/cancelRequest" })

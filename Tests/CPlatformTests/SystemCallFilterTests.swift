@@ -3,11 +3,11 @@ import Glibc
 import TestSystemCalls
 import Testing
 
-/// In processes of their own: a filter is for good.
+/// Each test runs in its own process, because a filter cannot be removed.
 @Suite struct SystemCallFilterTests {
-    @Test func whatABrokerNeverDoesIsNotPermitted() async {
+    @Test func otherSystemCallsAreNotPermitted() async {
         await #expect(processExitsWith: .success) {
-            // With nothing but zeros these fail in another way, or not at all.
+            // With arguments of 0 these calls fail with another error, or not at all.
             precondition(watchword_test_call_error(0) == EFAULT)
             precondition(watchword_filter_system_calls() == 0)
             var index: Int32 = 0
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func itHoldsForThreadsThatWereThereBefore() async {
+    @Test func theFilterAppliesToExistingThreads() async {
         await #expect(processExitsWith: .success) {
             let ends = UnsafeMutablePointer<Int32>.allocate(capacity: 2)
             precondition(pipe(ends) == 0)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func whatABrokerDoesGoesOn() async {
+    @Test func aBrokersOwnSystemCallsArePermitted() async {
         await #expect(processExitsWith: .success) {
             precondition(watchword_filter_system_calls() == 0)
             let ends = UnsafeMutablePointer<Int32>.allocate(capacity: 2)

@@ -30,7 +30,7 @@ import WatchwordProtocol
     func refusesNULBytes(text: String) {
         let found = problems("# first\n\(text)\n")
         #expect(found.map(\.line) == [2])
-        #expect(found.first?.text.contains("there is a NUL byte") == true)
+        #expect(found.first?.text.contains("unexpected NUL byte") == true)
     }
 
     @Test func aNULByteInAnEscapeIsPartOfTheString() {
@@ -43,11 +43,11 @@ import WatchwordProtocol
         [0x23, 0xF4, 0x90, 0x80],
         [0x23, 0xE2, 0x82],
     ])
-    func refusesWhatIsNotUTF8(bytes: [UInt8]) {
+    func refusesInvalidUTF8(bytes: [UInt8]) {
         #expect(problems([0x0A] + bytes).map(\.line) == [2])
     }
 
-    @Test func whatIsNotUTF8IsNamedByItsOwnLine() {
+    @Test func invalidUTF8IsReportedWithItsLine() {
         let text = Array("[limits]\n\nsession-idle-s = 5\n# \n".utf8)
         for (place, byte) in text.enumerated() where byte == 0x0A {
             let line = 1 + text[..<place].count { $0 == 0x0A }
@@ -55,7 +55,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func takesOneMebibyteAndNoMore() {
+    @Test func takesAtMostOneMebibyte() {
         let start = Array("session-idle-s = 5\n".utf8)
         let limits = Array("[limits]\n".utf8)
         let comment = [UInt8](repeating: 0x23, count: SettingsFile.largestSize - start.count - limits.count)
@@ -64,11 +64,11 @@ import WatchwordProtocol
         #expect(problems(fits) == [])
         let found = problems(fits + [0x23])
         #expect(found.map(\.line) == [nil])
-        #expect(found.first?.text.hasPrefix("The file is larger than 1048576 bytes") == true)
+        #expect(found.first?.text.hasPrefix("the file is larger than 1048576 bytes") == true)
         #expect(throws: TOMLDocument.SyntaxError.self) { try TOMLDocument.parse(fits + [0x23]) }
     }
 
-    /// The parser alone would overflow the stack, or its result would take gigabytes.
+    /// Without the checks, the parser would overflow the stack, or its result would take gigabytes.
     private static let costly = [
         "[" + String(repeating: "a.", count: 200_000) + "a]", String(repeating: "\"a\" . ", count: 100_000) + "a = 1",
         "x = " + String(repeating: "[", count: 500_000), "x = " + String(repeating: "{a=", count: 200_000),
@@ -81,7 +81,7 @@ import WatchwordProtocol
         #expect(count == 1)
     }
 
-    @Test func dotsInStringsAndNumbersAreNoParts() {
+    @Test func dotsInStringsAndNumbersAreNotCountedAsKeyParts() {
         let host = Array(repeating: "a", count: 40).joined(separator: ".")
         let text = "[fetch]\n# \(host)\ndeny = [\"\(host)\", '\(host)', \"\"\"\(host)\\\n  \"\"\", '''\(host)''']\n"
         #expect(settings(text)?.deniedHosts.count == 4)
@@ -90,7 +90,7 @@ import WatchwordProtocol
         #expect(problems("\(String(repeating: "a.", count: 16))a = 1").map(\.key) == [nil])
     }
 
-    @Test func aLongFileIsReadInAMoment() {
+    @Test func aLargeFileIsReadQuickly() {
         let hosts = (0..<40_000).map { "  \"host\($0).example\",\n" }.joined()
         #expect(settings("[fetch]\nallow = [\n\(hosts)]\n")?.allowedHosts?.count == 40_000)
         #expect(problems((0..<40_000).map { "[unknown\($0)]\n" }.joined()).count == 40_000)

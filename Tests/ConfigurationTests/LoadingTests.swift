@@ -43,9 +43,9 @@ import Testing
         #expect(try SettingsFile.load("\(folder)/no/such/folder").get() == Settings())
     }
 
-    @Test func aLinkToNothingIsAProblem() throws {
+    @Test func aDanglingSymbolicLinkIsAProblem() throws {
         #expect(symlink("\(folder)/nothing", path) == 0)
-        #expect(problem()?.text.contains("cannot be read: No such file") == true)
+        #expect(problem()?.text.contains("config.toml: No such file") == true)
     }
 
     @Test(arguments: [0o620, 0o602, 0o666, 0o664] as [mode_t])
@@ -57,32 +57,32 @@ import Testing
     }
 
     @Test func refusesAFileOfAnotherUser() {
-        func objection(_ mode: mode_t, owner: uid_t) -> String? {
-            SettingsFile.objection(mode: S_IFREG | mode, owner: owner, user: 1000, path: "/x")
+        func problem(_ mode: mode_t, owner: uid_t) -> String? {
+            SettingsFile.fileProblem(mode: S_IFREG | mode, owner: owner, user: 1000, path: "/x")
         }
-        #expect(objection(0o644, owner: 1000) == nil)
-        #expect(objection(0o644, owner: 0) == nil)
-        #expect(objection(0o644, owner: 1001)?.contains("belongs to user 1001") == true)
-        #expect(objection(0o664, owner: 0)?.contains("Others can write") == true)
+        #expect(problem(0o644, owner: 1000) == nil)
+        #expect(problem(0o644, owner: 0) == nil)
+        #expect(problem(0o644, owner: 1001)?.contains("belongs to user 1001") == true)
+        #expect(problem(0o664, owner: 0)?.contains("writable by other users") == true)
     }
 
-    @Test func refusesWhatIsNotAFile() {
+    @Test func refusesAPathThatIsNotAFile() {
         #expect(mkdir(path, 0o700) == 0)
-        #expect(problem()?.text.contains("is not a file") == true)
+        #expect(problem()?.text.contains("is not a regular file") == true)
     }
 
     @Test(.timeLimit(.minutes(1))) func doesNotWaitForANamedPipe() {
         #expect(mkfifo(path, 0o600) == 0)
-        #expect(problem()?.text.contains("is not a file") == true)
+        #expect(problem()?.text.contains("is not a regular file") == true)
     }
 
-    @Test func saysWhyAFileCannotBeRead() {
-        // A file in place of a folder; permissions do not stop root, as whom tests may run.
+    @Test func reportsWhyAFileCannotBeRead() {
+        // A file in place of a directory: permissions would not stop root, and tests may run as root.
         guard case .failure(let invalid) = SettingsFile.load("/dev/null/config.toml") else {
-            Issue.record("read what is not there")
+            Issue.record("a file that does not exist was read")
             return
         }
-        #expect(invalid.problems[0].text.contains("/dev/null/config.toml cannot be read: Not a directory."))
+        #expect(invalid.problems[0].text.contains("cannot read /dev/null/config.toml: Not a directory;"))
     }
 
     @Test func refusesAFileThatIsTooLarge() throws {

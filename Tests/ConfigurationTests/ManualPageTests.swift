@@ -14,8 +14,8 @@ import Testing
         return String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    /// To make the page again: `WATCHWORD_WRITE_MANUAL=1 swift test --filter ManualPageTests`.
-    @Test func theCommittedPageIsTheOneThatIsMade() throws {
+    /// To generate the page again: `WATCHWORD_WRITE_MANUAL=1 swift test --filter ManualPageTests`.
+    @Test func theCommittedPageMatchesTheGeneratedOne() throws {
         let page = ManualPage.roff()
         if getenv("WATCHWORD_WRITE_MANUAL") != nil {
             let file = try #require(fopen(Self.path, "w"))

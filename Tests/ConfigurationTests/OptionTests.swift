@@ -4,7 +4,7 @@ import WatchwordProtocol
 @testable import Configuration
 
 @Suite struct OptionTests {
-    /// One value for each option that is not its default, and what it changes.
+    /// For each option, a value that is not its default, and the setting that it changes.
     private static let values: [String: (text: String, change: @Sendable (inout Settings) throws -> Void)] = [
         "limits.challenge-deadline-s": ("7", { $0.challengeDeadline = .seconds(7) }),
         "limits.session-idle-s": ("0x10", { $0.sessionIdle = .seconds(16) }),
@@ -30,23 +30,31 @@ import WatchwordProtocol
             "['/usr/bin/watchword git.example   *.corp.example:8443']",
             {
                 let hosts = [try HostPattern("git.example"), try HostPattern("*.corp.example:8443")]
-                $0.handOuts = [HandOutRule(program: "/usr/bin/watchword", hosts: hosts)]
+                $0.releaseRules = [ReleaseRule(program: "/usr/bin/watchword", hosts: hosts)]
             }
         ),
         "credentials.netrc": ("'~/.netrc'", { $0.netrcFile = "~/.netrc" }),
+        "credentials.commands": (
+            "['git.example.com:8443 bob  /usr/bin/pass show work/git']",
+            {
+                let hosts = try HostPattern("git.example.com:8443")
+                let arguments = ["/usr/bin/pass", "show", "work/git"]
+                $0.credentialCommands = [CredentialCommand(hosts: hosts, user: "bob", arguments: arguments)]
+            }
+        ),
         "audit.enabled": ("false", { $0.auditEnabled = false }),
         "audit.file-bytes": ("4096", { $0.auditFileBytes = 4096 }),
         "audit.old-files": ("0", { $0.auditOldFiles = 0 }),
         "process.filter-system-calls": ("true", { $0.filtersSystemCalls = true }),
     ]
 
-    @Test func aModuleIsNamedByAWholePath() {
+    @Test func aModuleNeedsAnAbsolutePath() {
         for text in ["''", "'m.so'", "'~/m.so'"] {
             #expect(problems("[tokens]\nmodule = \(text)\n").map(\.key) == ["tokens.module"])
         }
     }
 
-    @Test func aNetrcFileIsNamedByAWholePathOrBelowTheHome() {
+    @Test func aNetrcFileNeedsAPathThatIsAbsoluteOrBelowTheHome() {
         #expect(settings("[credentials]\nnetrc = '/etc/netrc'\n")?.netrcFile == "/etc/netrc")
         for text in ["''", "'netrc'", "'~bob/netrc'", "'~'", "true"] {
             #expect(problems("[credentials]\nnetrc = \(text)\n").map(\.key) == ["credentials.netrc"])
@@ -54,11 +62,20 @@ import WatchwordProtocol
     }
 
     @Test(arguments: ["''", "'git git.example'", "'/usr/bin/git'", "'/usr/bin/git a b/c'", "'/usr/bin/git *'"])
-    func aHandOutNamesAProgramAndHosts(text: String) {
+    func aReleaseRuleNamesAProgramAndHosts(text: String) {
         #expect(problems("[credentials]\nhand-out = [\(text)]\n").map(\.key) == ["credentials.hand-out"])
     }
 
-    @Test func noFileIsTheDefaults() {
+    @Test(arguments: [
+        "''", "'git.example'", "'git.example bob'", "'git.example bob pass show x'", "'a/b bob /usr/bin/pass'",
+        "'git.example bob /bin/sh -c \"pass show x\"'", "'git.example bob /usr/bin/pass show x | head -1'",
+        "'git.example bob /usr/bin/pass $HOME'", "'git.example bob /bin/a', 'git.example eve /bin/b'",
+    ])
+    func aCommandHasAHostAUserAndAPathAndUsesNoShell(text: String) {
+        #expect(problems("[credentials]\ncommands = [\(text)]\n").map(\.key) == ["credentials.commands"])
+    }
+
+    @Test func anEmptyFileMeansTheDefaults() {
         #expect(settings("") == Settings())
         #expect(settings("# nothing\n\n[limits]\n[fetch]\n") == Settings())
         let defaults = Settings()
@@ -69,7 +86,7 @@ import WatchwordProtocol
         #expect(defaults.allowedHosts == nil && defaults.deniedHosts == [])
         #expect(defaults.proxyURL == nil && defaults.proxyExceptions == [])
         #expect(defaults.negotiateHosts == [] && defaults.delegationHosts == [] && defaults.ntlmHosts == [])
-        #expect(defaults.schemeOrders == [] && defaults.handOuts == [])
+        #expect(defaults.schemeOrders == [] && defaults.releaseRules == [] && defaults.credentialCommands == [])
     }
 
     @Test func theTableIsWellFormed() {
@@ -102,12 +119,12 @@ import WatchwordProtocol
                 == ["fetch.allow", "proxy.url", "tokens.module", "credentials.netrc"].contains(option.key))
     }
 
-    @Test func anEmptyListToAllowAllowsNothing() {
+    @Test func anEmptyAllowListAllowsNothing() {
         #expect(settings("[fetch]\nallow = []")?.allowedHosts == [])
     }
 
     @Test(arguments: ConfigurationOption.all)
-    func keepsToTheRange(option: ConfigurationOption) throws {
+    func enforcesTheRange(option: ConfigurationOption) throws {
         guard case .integer(let range) = option.type else { return }
         for number in [range.lowerBound, range.upperBound] {
             #expect(option.written(try #require(settings(file(option, "\(number)")))) == "\(number)")
@@ -116,12 +133,12 @@ import WatchwordProtocol
             let found = problems(file(option, "\(number)"))
             #expect(found.map(\.line) == [3] && found.map(\.key) == [option.key])
             #expect(
-                found[0].text.hasPrefix("This is \(number), and \(option.type.text) is expected. Write for example: "))
+                found[0].text.hasPrefix("expected \(option.type.text), found \(number); for example, write: "))
         }
         #expect(problems(file(option, "9223372036854775808")).map(\.line) == [3])
     }
 
-    @Test func theRangesAreTheOnesOfTheManual() {
+    @Test func theRangesMatchTheManual() {
         let ranges = ConfigurationOption.all.compactMap { option -> ClosedRange<Int64>? in
             if case .integer(let range) = option.type { range } else { nil }
         }
@@ -136,9 +153,9 @@ import WatchwordProtocol
         [
             ("\"text\"", "a string"), ("5", "a whole number"), ("120.0", "a number with a fraction or an exponent"),
             ("true", "true or false"), ("[\"h\"]", "a list of strings"), ("[]", "an empty list"), ("{}", "a table"),
-            ("[1]", "a date, a time, or a list of other things than strings"),
-            ("[\"h\", 1]", "a date, a time, or a list of other things than strings"),
-            ("1979-05-27", "a date, a time, or a list of other things than strings"),
+            ("[1]", "a date, a time, or a list that does not contain only strings"),
+            ("[\"h\", 1]", "a date, a time, or a list that does not contain only strings"),
+            ("1979-05-27", "a date, a time, or a list that does not contain only strings"),
         ])
     func refusesOtherTypes(option: ConfigurationOption, value: (text: String, kind: String)) {
         let fits =
@@ -147,21 +164,21 @@ import WatchwordProtocol
             case .boolean: value.text == "true"
             case .choice, .proxyURL, .path, .homePath: value.text == "\"text\""
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
-            case .schemeOrders, .handOuts: value.text == "[\"h\"]" || value.text == "[]"
+            case .schemeOrders, .releaseRules, .commands: value.text == "[\"h\"]" || value.text == "[]"
             }
         if fits { return }
         let found = problems(file(option, value.text))
         #expect(found.map(\.line) == [3] && found.map(\.key) == [option.key])
         #expect(
-            found[0].text.hasPrefix("This is \(value.kind), and \(option.type.text) is expected. Write for example: "))
+            found[0].text.hasPrefix("expected \(option.type.text), found \(value.kind); for example, write: "))
     }
 
-    @Test func refusesAChoiceThatThereIsNot() {
+    @Test func refusesAnUnknownChoice() {
         let found = problems("[sharing]\nsession = \"User\"")
         #expect(
             found.map(\.description) == [
-                "line 2: sharing.session: This is \"User\", and \"user\" or \"client\" or \"ask\" is expected. "
-                    + "Write for example: session = \"user\""
+                "line 2: sharing.session: expected \"user\" or \"client\" or \"ask\", found \"User\"; "
+                    + "for example, write: session = \"user\""
             ])
     }
 }

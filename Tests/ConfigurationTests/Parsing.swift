@@ -1,6 +1,6 @@
 import Configuration
 
-/// The settings that a text gives; `nil` when there is any problem.
+/// Returns the settings of a configuration text; `nil` if it has a problem.
 func settings(_ text: String) -> Settings? { try? SettingsFile.parse(Array(text.utf8)).get() }
 
 /// Everything that is wrong with a text.
@@ -11,7 +11,7 @@ func problems(_ bytes: [UInt8]) -> [SettingsProblem] {
 /// Everything that is wrong with a text.
 func problems(_ text: String) -> [SettingsProblem] { problems(Array(text.utf8)) }
 
-/// A file with one option, whose key is in line 3.
+/// Returns a file with one option, whose key is in line 3.
 func file(_ option: ConfigurationOption, _ value: String) -> String {
     "# one option\n[\(option.table)]\n\(option.name) = \(value)\n"
 }

@@ -17,21 +17,21 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "This is not the URL of a proxy"), ("proxy.example:3128", "This is not the URL of a proxy"),
-        ("ftp://proxy.example:3128", "This is not the URL of a proxy"),
-        ("socks4://proxy.example:1080", "This is not the URL of a proxy"),
-        ("socks://proxy.example:1080", "This is not the URL of a proxy"),
-        ("https://proxy.example", "This URL names no port."), ("socks5h://proxy.example", "This URL names no port."),
-        ("http://proxy.example", "This URL names no port."),
-        ("http://", "This URL names no host."), ("http://:3128", "This URL names no host."),
-        ("http://proxy.example:0", "The port has to be"), ("http://proxy.example:", "The port has to be"),
-        ("http://h:1?q", "After the host and the port"),
-        ("http://h:1#f", "After the host and the port"), ("http://::1:80", "An IPv6 address stands in brackets"),
-        ("http://*.example:80", "This URL names no host."),
+        ("", "not a proxy URL"), ("proxy.example:3128", "not a proxy URL"),
+        ("ftp://proxy.example:3128", "not a proxy URL"),
+        ("socks4://proxy.example:1080", "not a proxy URL"),
+        ("socks://proxy.example:1080", "not a proxy URL"),
+        ("https://proxy.example", "this URL has no port"), ("socks5h://proxy.example", "this URL has no port"),
+        ("http://proxy.example", "this URL has no port"),
+        ("http://", "this URL has no valid host"), ("http://:3128", "this URL has no valid host"),
+        ("http://proxy.example:0", "invalid port"), ("http://proxy.example:", "invalid port"),
+        ("http://h:1?q", "remove the query or the fragment"),
+        ("http://h:1#f", "remove the query or the fragment"), ("http://::1:80", "put an IPv6 address into brackets"),
+        ("http://*.example:80", "this URL has no valid host"),
     ])
     func refusesAnythingElse(url: String, reason: String) throws {
         let text = try #require(problem(url))
-        #expect(text.hasPrefix(reason) && text.hasSuffix("for example \"http://proxy.example.com:3128\"."))
+        #expect(text.hasPrefix(reason) && text.hasSuffix("for example \"http://proxy.example.com:3128\""))
     }
 
     @Test(arguments: [
@@ -41,10 +41,10 @@ import Testing
     ])
     func saysThatAPasswordDoesNotBelongThere(url: String) throws {
         let text = try #require(problem(url))
-        #expect(text.contains("a password does not belong in this file") && !text.contains("secret"))
+        #expect(text.contains("which do not belong in this file") && !text.contains("secret"))
     }
 
-    /// In the wrong place a password looks like a port or a host; without quotation marks the file is no TOML.
+    /// A misplaced password looks like a port or a host; without quotation marks the file is invalid TOML.
     @Test(arguments: [
         "'http://alice:secret'", "'http://secret word:80'", "'secret://h:80'", "http://alice:secret@h:80", "secret",
         "\"http://alice:secret@h:80", "['secret']", "'http://alice:secret/'",

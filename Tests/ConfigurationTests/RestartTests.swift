@@ -2,7 +2,7 @@ import Configuration
 import Testing
 
 @Suite struct RestartTests {
-    @Test func onlyWhatIsReadAtTheStartNeedsARestart() {
+    @Test func onlyOptionsReadAtTheStartNeedARestart() {
         let started = Settings()
         var settings = started
         settings.sharing = .ask

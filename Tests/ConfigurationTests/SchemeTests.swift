@@ -24,12 +24,12 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        ("", "This is empty."), ("  ", "This is empty."), ("www.example.com", "Behind the host pattern"),
-        ("* digest", "\"*\" is not a host pattern."), ("a@b digest", "This text is not a host pattern."),
-        ("digest", "Behind the host pattern"), ("h Digest", "\"Digest\" is not a scheme."),
-        ("h digest, basic", "\"digest,\" is not a scheme."), ("h kerberos", "\"kerberos\" is not a scheme."),
-        ("h clientCertificate", "\"clientCertificate\" is not a scheme."),
-        ("h digest digest", "digest is named twice."),
+        ("", "empty string"), ("  ", "empty string"), ("www.example.com", "no scheme after the host pattern"),
+        ("* digest", "\"*\" is not a host pattern"), ("a@b digest", "This text is not a host pattern"),
+        ("digest", "no scheme after the host pattern"), ("h Digest", "unknown scheme \"Digest\""),
+        ("h digest, basic", "unknown scheme \"digest,\""), ("h kerberos", "unknown scheme \"kerberos\""),
+        ("h clientCertificate", "unknown scheme \"clientCertificate\""),
+        ("h digest digest", "duplicate scheme digest"),
     ])
     func namesLineAndKeyOfAMistake(order: String, reason: String) throws {
         let found = try #require(problem(order))
@@ -39,17 +39,17 @@ import WatchwordProtocol
     @Test func eachMistakeIsNamedInItsLine() {
         let found = problems("[schemes]\norder = [\n'a digest',\n'b nothing',\n'A basic', 'c']")
         #expect(found.map(\.line) == [4, 5, 5])
-        #expect(found[1].text.hasPrefix("a has an order already"))
+        #expect(found[1].text == "duplicate of an earlier string, \"A basic\"; remove one")
     }
 
-    /// Over plain http Basic outranks nothing.
+    /// Over plain HTTP, Basic ranks below every other scheme.
     @Test(arguments: [
         ("h:80 basic digest", false), ("h:80 digest basic ntlm", false), (".h:80 basic bearer", false),
         ("h:80 digest basic", true), ("h:80 basic", true), ("h:443 basic digest", true), ("h basic digest", true),
     ])
     func basicComesLastWherePlainHTTPCanBeSeen(order: String, isTaken: Bool) {
         #expect((settings("schemes.order = ['\(order)']") != nil) == isTaken)
-        if !isTaken { #expect(problem(order)?.text.hasSuffix("Name basic last.") == true) }
+        if !isTaken { #expect(problem(order)?.text.hasSuffix("put basic last") == true) }
     }
 
     @Test(arguments: ["negotiate", "delegate", "ntlm"])

@@ -28,7 +28,7 @@ private func pair() -> (Int32, Int32) {
     return (sockets[0], sockets[1])
 }
 
-/// Each has a loop of its own, on the thread of the test.
+/// Event loops, each on the thread of its test.
 @Suite struct EventLoopTests {
     private let loop: EventLoop
 
@@ -45,7 +45,7 @@ private func pair() -> (Int32, Int32) {
         limit.cancel()
     }
 
-    @Test func whatComesToADescriptorIsTold() {
+    @Test func readableDescriptorsAreReported() {
         let (mine, other) = pair()
         defer { for descriptor in [mine, other] { close(descriptor) } }
         let record = Record(loop)
@@ -55,7 +55,7 @@ private func pair() -> (Int32, Int32) {
         #expect(record.words == ["readable"])
     }
 
-    @Test func aPeerThatIsGoneIsToldThoughNothingIsWaitedFor() {
+    @Test func aHangupIsReportedWithoutAnyWatchedEvent() {
         let (mine, other) = pair()
         defer { close(mine) }
         let record = Record(loop)
@@ -65,20 +65,21 @@ private func pair() -> (Int32, Int32) {
         #expect(record.words == ["hung up"])
     }
 
-    /// Two events in one turn: the handler of the first closes the second's descriptor, and its number is reused.
+    /// Two events in one iteration: the handler of the first closes the descriptor of the second, whose number is reused.
     @Test func anEventOfAClosedDescriptorIsNotForTheNextOfItsNumber() {
         let (first, firstPeer) = pair()
         let (second, secondPeer) = pair()
         let later = Record(loop)
-        var closed: [Int32] = []
+        var freshPeers: [Int32] = []
         let record = Record(loop) { [loop] descriptor in
             let other = descriptor == first ? second : first
             for one in [descriptor, other] { loop.forget(one) }
-            close(other)
-            closed.append(other)
+            // Closes the descriptor and reuses its number in one step, because other tests open descriptors, too.
             let (fresh, freshPeer) = pair()
-            closed.append(contentsOf: [fresh, freshPeer])
-            loop.watch(fresh, .readable, later)
+            freshPeers.append(freshPeer)
+            #expect(dup2(fresh, other) == other)
+            close(fresh)
+            loop.watch(other, .readable, later)
         }
         for (mine, peer) in [(first, firstPeer), (second, secondPeer)] {
             loop.watch(mine, .readable, record)
@@ -86,11 +87,11 @@ private func pair() -> (Int32, Int32) {
         }
         run()
         #expect(record.words == ["readable"])
-        #expect(closed[1] == closed[0])
         #expect(later.words.isEmpty)
+        for descriptor in [first, firstPeer, second, secondPeer] + freshPeers { close(descriptor) }
     }
 
-    /// Whoever has had a number before does not end the watch of who has it now.
+    /// The previous handler of a descriptor number cannot end the watch of the current one.
     @Test func onlyTheHandlerEndsItsWatch() {
         let (mine, other) = pair()
         defer { for descriptor in [mine, other] { close(descriptor) } }
@@ -103,7 +104,7 @@ private func pair() -> (Int32, Int32) {
         #expect(record.words == ["readable"])
     }
 
-    @Test func whatIsPostedRunsInItsOrder() async throws {
+    @Test func postedWorkRunsInOrder() async throws {
         let thread = try LoopThread()
         let seen = Mutex<[Int]>([])
         for number in 0..<1000 { thread.loop.post { seen.withLock { $0.append(number) } } }
@@ -112,8 +113,8 @@ private func pair() -> (Int32, Int32) {
         #expect(!thread.loop.post {})
     }
 
-    /// Its descriptors are given back with it.
-    @Test func aLoopThatHasEndedIsGone() throws {
+    /// Its descriptors are closed with it.
+    @Test func aLoopThatHasEndedIsReleased() throws {
         weak var loop: EventLoop?
         do {
             let thread = try LoopThread()
@@ -146,11 +147,11 @@ private func pair() -> (Int32, Int32) {
         let thread = try LoopThread()
         #expect(await Resident(thread.loop).isHome() == true)
         thread.end()
-        // What is still asked of it does not wait for ever.
+        // A call after the end of the thread does not wait forever.
         #expect(await Resident(thread.loop).isHome() != nil)
     }
 
-    @Test func aTurnHasItsOrder() {
+    @Test func aTurnRunsTimersThenCallsThenItsEnd() {
         let record = Record(loop)
         let timer = LoopTimer(on: loop) { [loop] in
             record.words.append("timer")
@@ -166,8 +167,8 @@ private func pair() -> (Int32, Int32) {
         #expect(record.words == ["timer", "soon", "sooner or later", "end of turn"])
     }
 
-    /// It shares the loop with others, however often it comes again.
-    @Test func whatComesAgainForEverLeavesTimeForOthers() {
+    /// Work that schedules itself again does not starve other work.
+    @Test func workThatAlwaysRepeatsLeavesTimeForOthers() {
         let count = Mutex(0)
         @Sendable func again() {
             count.withLock { $0 += 1 }
@@ -184,7 +185,7 @@ private func pair() -> (Int32, Int32) {
         #expect(count.withLock { $0 } < 100)
     }
 
-    @Test func turnsAreCounted() {
+    @Test func turnDurationsAreCounted() {
         loop.soon { [loop] in
             usleep(60_000)
             loop.stop()

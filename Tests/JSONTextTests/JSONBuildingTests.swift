@@ -14,7 +14,7 @@ struct JSONBuildingTests {
     }
 
     @Test(arguments: [Double.infinity, -.infinity, .nan, .signalingNaN])
-    func whatIsNoNumberIsNotBuilt(value: Double) {
+    func nonFiniteNumbersAreNotBuilt(value: Double) {
         #expect(JSON.real(value) == nil)
     }
 
@@ -29,14 +29,14 @@ struct JSONBuildingTests {
         #expect(JSON.array([]).text == "[]")
     }
 
-    @Test func literalsAreWhatTheySay() throws {
+    @Test func literalsEqualTheParsedText() throws {
         let json: JSON = ["text": "é\n", "number": 7, "flag": false, "list": [1, [2]], "object": ["x": true]]
         #expect(try json == JSON.parse(#"{"text":"é\n","number":7,"flag":false,"list":[1,[2]],"object":{"x":true}}"#))
         #expect(json.members?.map(\.name) == ["text", "number", "flag", "list", "object"])
     }
 
     @Test(arguments: ["", "plain", "é𝄞", "a\u{0}b", "\u{1}\u{1F}\u{7F}", "\u{FFFF}\u{10FFFF}"])
-    func stringsAreKeptByteForByte(text: String) {
+    func stringsStayTheSameByteForByte(text: String) {
         let json = JSON.string(text)
         #expect(json.withUTF8(Array.init) == Array(text.utf8))
         #expect(JSON.string(utf8: Array(text.utf8)) == json)
@@ -49,7 +49,7 @@ struct JSONBuildingTests {
     }
 
     @Test(arguments: JSONConformanceTests.notUTF8)
-    func bytesThatAreNotUTF8AreNoString(bytes: [UInt8]) {
+    func invalidUTF8IsNotAString(bytes: [UInt8]) {
         #expect(JSON.string(utf8: bytes) == nil)
         #expect(bytes.withUnsafeBytes { JSON.string(secret: $0) } == nil)
     }
@@ -58,7 +58,7 @@ struct JSONBuildingTests {
         let original: JSON = ["a": 1, "b": 2]
         let extended = original.adding(["c": 3, "a": "new", "absent": nil])
         #expect(extended.text == #"{"a":"new","b":2,"c":3}"#)
-        #expect(original.text == #"{"a":1,"b":2}"#, "the value that was added to stays as it was")
+        #expect(original.text == #"{"a":1,"b":2}"#, "the original value is unchanged")
     }
 
     @Test func addingToAnythingElseChangesNothing() {

@@ -1,7 +1,7 @@
 import JSONText
 import Testing
 
-/// RFC 8259, case by case: what must be taken, what must be refused, and what this parser makes of what the RFC leaves open.
+/// RFC 8259, case by case: texts that must be accepted, texts that must be refused, and the results that the RFC leaves open.
 struct JSONConformanceTests {
     static let taken: [(text: String, compact: String)] = [
         ("[]", "[]"), ("{}", "{}"), (" \t\r\n[ \t\r\n1 \t\r\n, 2 ] \n", "[1,2]"), ("[[],[[]],{}]", "[[],[[]],{}]"),
@@ -41,7 +41,7 @@ struct JSONConformanceTests {
         #expect(throws: JSONFailure.self) { try JSON.parse(text) }
     }
 
-    /// Beginnings that are not UTF-8 (RFC 3629 section 3 and 4).
+    /// Byte sequences that are not UTF-8 (RFC 3629 sections 3 and 4).
     static let notUTF8: [[UInt8]] = [
         [0x80], [0xBF], [0xFF], [0xFE], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xC3, 0x28], [0xE0, 0x80, 0x80],
         [0xE0, 0x9F, 0xBF], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF], [0xF0, 0x80, 0x80, 0x80],

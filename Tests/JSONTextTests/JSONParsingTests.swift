@@ -33,7 +33,7 @@ struct JSONParsingTests {
         #expect(throws: JSONFailure.tooManyValues(limit: 100)) { try JSON.parse(text, values: 100) }
     }
 
-    @Test func punctuationInsideStringsCountsForNothing() throws {
+    @Test func punctuationInsideStringsIsNotCounted() throws {
         let text = #"["[[[[{{{{,,,,\"[[[[,,,,\\",0]"#
         #expect(try JSON.parse(text, depth: 1, values: 3).elements?.first?.string == #"[[[[{{{{,,,,"[[[[,,,,\"#)
     }
@@ -114,11 +114,11 @@ struct JSONParsingTests {
         .duplicateMember(offset: 1),
         .numberTooLarge(offset: 1), .syntax(offset: 1),
     ])
-    func failuresAreToldInASentenceOfTheirOwn(failure: JSONFailure) {
+    func eachFailureHasADescription(failure: JSONFailure) {
         #expect(failure.description.split(separator: " ").count >= 5)
     }
 
-    @Test func anEmptyRegionIsNoValue() {
+    @Test func anEmptyRegionIsASyntaxError() {
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
         #expect(throws: JSONFailure.syntax(offset: 0)) {
             try JSON.parse(nothing, limits: JSONLimits(depth: 1, values: 1))

@@ -1,9 +1,9 @@
 /// The kinds of files of Nicolas Seriot's JSONTestSuite (github.com/nst/JSONTestSuite, test_parsing), by their names, with
-/// texts of our own. Files that differ in a character only are one kind here.
+/// texts of our own. Files that differ only in a character are one kind here.
 enum JSONSuiteKinds {
     typealias Kind = (name: String, text: String)
 
-    /// `y_`: every parser takes them. The two that this one does not are in `leftOpen`.
+    /// `y_`: every parser must accept them. The two that this parser refuses are in `leftOpen`.
     static let accepted: [Kind] = [
         ("array_arraysWithSpaces", "[ []  , [ ] ]"), ("array_empty-string", #"[""]"#), ("array_empty", "[]"),
         ("array_ending_with_newline", "[7]\n"), ("array_false", "[false]"),
@@ -50,7 +50,7 @@ enum JSONSuiteKinds {
         ("structure_trailing_newline", "[7]\n"), ("structure_whitespace_array", " [] "),
     ]
 
-    /// `n_`: no parser may take them.
+    /// `n_`: no parser may accept them.
     static let refused: [Kind] = [
         ("array_1_true_without_comma", "[7 true]"), ("array_colon_instead_of_comma", #"["a":7]"#),
         ("array_comma_after_close", "[7],"), ("array_comma_and_number", "[,7]"), ("array_double_comma", "[7,,8]"),
@@ -134,7 +134,7 @@ enum JSONSuiteKinds {
         ("structure_UTF8_BOM_no_data", "\u{FEFF}"), ("structure_whitespace_formfeed", "[\u{C}]"),
     ]
 
-    /// `n_` with bytes that are no UTF-8: each character stands for one byte.
+    /// `n_` files whose bytes are invalid UTF-8: each character stands for one byte.
     static let refusedBytes: [Kind] = [
         ("array_a_invalid_utf8", "[a\u{E5}]"), ("array_invalid_utf8", "[\u{FF}]"),
         ("number_invalid-utf-8-in-bigger-int", "[78\u{E5}]"), ("number_invalid-utf-8-in-exponent", "[7e8\u{E5}]"),

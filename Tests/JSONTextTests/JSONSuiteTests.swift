@@ -1,15 +1,15 @@
 import JSONText
 import Testing
 
-/// Every kind of file of the JSONTestSuite has an outcome, and what RFC 8259 leaves to the parser has the one that
+/// Every kind of file of the JSONTestSuite has an outcome; if RFC 8259 leaves it to the parser, it is the outcome that
 /// Protocol/SPECIFICATION.md names.
 struct JSONSuiteTests {
-    @Test(arguments: JSONSuiteKinds.accepted)
+    @Test("Rule J1: valid JSON is accepted", arguments: JSONSuiteKinds.accepted)
     func isAccepted(name: String, text: String) {
         #expect(throws: Never.self, "\(name)") { try Self.parse(text.utf8) }
     }
 
-    @Test(arguments: JSONSuiteKinds.refused)
+    @Test("Rule J1: malformed JSON is refused", arguments: JSONSuiteKinds.refused)
     func isRefused(name: String, text: String) {
         #expect(throws: JSONFailure.self, "\(name)") { try Self.parse(text.utf8) }
     }
@@ -25,7 +25,7 @@ struct JSONSuiteTests {
 
     /// `i_`, and the kinds with `y_` that are refused here. Each character stands for one byte.
     static let leftOpen: [(name: String, text: String, outcome: Outcome)] = [
-        // Too small to tell from zero is zero; too large is refused, and never rounded or infinite.
+        // Numbers that underflow are zero; numbers that overflow are refused, and never rounded or infinite.
         ("i_number_double_huge_neg_exp", "[7.8e-900]", .taken), ("i_number_real_underflow", "[78e-9000000]", .taken),
         ("i_number_huge_exp", "[0.7e0" + String(repeating: "9", count: 90) + "]", .numberTooLarge),
         ("i_number_neg_int_huge_exp", "[-7e+8888]", .numberTooLarge),
@@ -35,7 +35,7 @@ struct JSONSuiteTests {
         ("i_number_too_big_neg_int", "[-" + String(repeating: "7", count: 30) + "]", .numberTooLarge),
         ("i_number_too_big_pos_int", "[7" + String(repeating: "0", count: 20) + "]", .numberTooLarge),
         ("i_number_very_big_negative_int", "[-" + String(repeating: "7", count: 48) + "]", .numberTooLarge),
-        // Half a pair, or a pair the wrong way round, is no character.
+        // An incomplete surrogate pair, or an inverted one, is not a character.
         ("i_object_key_lone_2nd_surrogate", #"{"\uDF00":7}"#, .syntax),
         ("i_string_1st_surrogate_but_2nd_missing", #"["\uD83C"]"#, .syntax),
         ("i_string_1st_valid_surrogate_2nd_invalid", #"["\uD83C\u1234"]"#, .syntax),
@@ -46,7 +46,7 @@ struct JSONSuiteTests {
         ("i_string_invalid_surrogate", #"["\ud83cab"]"#, .syntax),
         ("i_string_inverted_surrogates_U+1D11E", #"["\uDd1e\uD834"]"#, .syntax),
         ("i_string_lone_second_surrogate", #"["\uDF00"]"#, .syntax),
-        // UTF-8 as RFC 3629 has it, and no other encoding.
+        // UTF-8 as in RFC 3629, and no other encoding.
         ("i_string_invalid_utf-8", "[\"\u{FF}\"]", .notUTF8), ("i_string_iso_latin_1", "[\"\u{E9}\"]", .notUTF8),
         ("i_string_lone_utf8_continuation_byte", "[\"\u{81}\"]", .notUTF8),
         ("i_string_not_in_unicode_range", "[\"\u{F4}\u{BF}\u{BF}\u{BF}\"]", .notUTF8),
@@ -64,13 +64,13 @@ struct JSONSuiteTests {
             "i_structure_500_nested_arrays", String(repeating: "[", count: 500) + String(repeating: "]", count: 500),
             .tooDeep
         ),
-        // RFC 8259 section 4 only says what a name should be; readers of a credential must not differ on what it says.
+        // RFC 8259 section 4 only recommends unique names; but readers of a credential must not differ about its contents.
         ("y_object_duplicated_key", #"{"a":7,"a":8}"#, .duplicateMember),
         ("y_object_duplicated_key_and_value", #"{"a":7,"a":7}"#, .duplicateMember),
         ("y_object_escaped_null_in_key", #"{"a\u0000b":7}"#, .syntax),
     ]
 
-    @Test(arguments: leftOpen)
+    @Test("Rule J1: each undefined case of JSON has the documented outcome", arguments: leftOpen)
     func hasTheDocumentedOutcome(name: String, text: String, outcome: Outcome) {
         let found: Outcome
         do throws(JSONFailure) {
@@ -90,7 +90,7 @@ struct JSONSuiteTests {
         #expect(found == outcome, "\(name)")
     }
 
-    /// With the limits that the broker has, so that depth and size are its own.
+    /// Parses with the limits of the broker.
     private static func parse(_ text: some Sequence<UInt8>) throws(JSONFailure) {
         _ = try JSON.parse(Array(text), limits: JSONLimits(depth: 64, values: 1 << 18))
     }

@@ -26,7 +26,7 @@ struct JSONTests {
         #expect((json["a"] != nil) == (json.kind == .object))
     }
 
-    @Test func booleansAreToldApart() throws {
+    @Test func booleansAreDistinguished() throws {
         #expect(try JSON.parse("true").boolean == true)
         #expect(try JSON.parse("false").boolean == false)
     }

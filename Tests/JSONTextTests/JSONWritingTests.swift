@@ -24,7 +24,7 @@ struct JSONWritingTests {
     }
 
     @Test(arguments: 0..<40, ["\"", "\\", "\n", "\u{1F}", " ", "!", "#", "[", "]", "é", "\u{7F}"])
-    func everyPlaceOfAStringIsLookedAt(place: Int, character: String) throws {
+    func charactersAreEscapedAtEveryPosition(place: Int, character: String) throws {
         let text = String(repeating: "x", count: place) + character + String(repeating: "y", count: 39 - place)
         #expect(try JSON.string(text).text == JSON.parse(JSON.string(text).text).text)
         #expect(try JSON.parse(JSON.string(text).text).string == text)
@@ -50,14 +50,14 @@ struct JSONWritingTests {
     }
 
     @Test(arguments: UInt16(1)...200)
-    func whatIsWrittenParsesToTheSame(seed: UInt16) throws {
+    func serializedValuesParseToEqualValues(seed: UInt16) throws {
         var random = RandomJSON(seed: seed)
         let json = random.value(depth: 5)
         let text = json.serialized()
         let limits = JSONLimits(depth: 64, values: 100_000)
         let parsed = try JSON.parse(text, limits: limits)
         #expect(parsed == json)
-        #expect(parsed.serialized() == text, "a second writing is the first")
+        #expect(parsed.serialized() == text, "serializing again yields the same text")
         #expect(json.serializedCount == text.count)
         #expect(written(json) == text)
     }
@@ -88,7 +88,7 @@ struct JSONWritingTests {
     }
 }
 
-/// Values of every kind, the same ones for the same seed.
+/// Random values of every kind, which depend only on the seed.
 private struct RandomJSON {
     private var state: [UInt16]
 
@@ -123,6 +123,6 @@ private struct RandomJSON {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// jansson has no names with U+0000.
+    /// jansson does not support names with U+0000.
     private mutating func name() -> String { text().replacing("\u{0}", with: "0") }
 }

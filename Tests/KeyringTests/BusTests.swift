@@ -7,8 +7,8 @@ import WatchwordProtocol
 
 @testable import Keyring
 
-/// The way to the bus, and the end of the keyring.
-@Suite(.timed) struct BusTests {
+/// How the keyring finds the message bus, its time limits, and its shutdown.
+@Suite(.timed, .realServers) struct BusTests {
     private static let query: [[ExactText: ExactText]] = [["server": "example.org"]]
 
     @Test func findsTheBusInTheEnvironment() throws {
@@ -20,16 +20,27 @@ import WatchwordProtocol
         #expect(BusAddress.ofSession { $0 == "XDG_RUNTIME_DIR" ? "/no/such/folder" : nil } == nil)
         #expect(BusAddress.ofSession { $0 == "DBUS_SESSION_BUS_ADDRESS" ? "autolaunch:" : nil } == nil)
         #expect(BusAddress.ofSession { _ in nil } == nil)
+        let strange = bus.folder.appendingPathComponent("a b,c=é").path
+        try FileManager.default.createDirectory(atPath: strange, withIntermediateDirectories: true)
+        #expect(symlink("\(folder)/bus", "\(strange)/bus") == 0)
+        let escaped = "unix:path=\(folder)/a%20b%2cc%3d%c3%a9/bus"
+        #expect(BusAddress.ofSession { $0 == "XDG_RUNTIME_DIR" ? strange : nil } == escaped)
     }
 
-    @Test func saysThatThereIsNoBus() async throws {
+    /// There may be a keyring: "absent" would let a netrc file answer in its place.
+    @Test func aLibraryThatCannotBeLoadedIsNotAnAbsentKeyring() {
+        #expect(KeyringFailure.notLoaded("no such file", hasBus: true).kind == .refused)
+        #expect(KeyringFailure.notLoaded("no such file", hasBus: false).kind == .absent)
+    }
+
+    @Test func reportsAMissingBus() async throws {
         let keyring = SecretServiceKeyring(busAddress: "unix:path=/no/such/bus")
         defer { keyring.shutDown() }
         #expect(await keyring.search(Self.query).failureKind == .absent)
         #expect(await keyring.check().failureKind == .absent)
     }
 
-    /// As dbus-run-session and dbus-launch give it; GIO aborted the program over it.
+    /// dbus-run-session and dbus-launch set such an address; an earlier version aborted in GIO because of it.
     @Test func takesAnAddressWithAGUID() async throws {
         let bus = try PrivateBus()
         defer { bus.stop() }
@@ -39,7 +50,7 @@ import WatchwordProtocol
         try await keyring.check().get()
     }
 
-    @Test func saysThatThereIsNoService() async throws {
+    @Test func reportsAMissingService() async throws {
         try await withKeyring { keyring, bus in
             #expect(await keyring.search(Self.query).failureKind == .absent)
             try bus.startRig()
@@ -56,30 +67,30 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: [SilentBus.Stage.connect, .hello]) func givesUpOnASilentBus(_ stage: SilentBus.Stage) async throws
+    @Test(arguments: [SilentBus.Stage.connect, .hello]) func timesOutOnASilentBus(_ stage: SilentBus.Stage) async throws
     {
         let bus = try SilentBus(until: stage)
         defer { bus.stop() }
         let keyring = SecretServiceKeyring(callLimit: .milliseconds(300), busAddress: bus.address)
         #expect(await keyring.search(Self.query).failureKind(after: .milliseconds(300)) == .timedOut)
         #expect(await keyring.search(Self.query).failureKind(after: .milliseconds(300)) == .timedOut)
-        // The thread has given up as well: there is nothing to wait for.
+        // The thread has timed out, too, so the shutdown does not wait.
         #expect(ContinuousClock().measure { keyring.shutDown() } < .seconds(30))
     }
 
-    @Test func answersWhatWaitsInTime() async throws {
+    @Test func callsBehindAnOpenPromptTimeOut() async throws {
         try await withKeyring(callLimit: .milliseconds(1500)) { keyring, bus in
             try bus.startRig("locked")
-            // The window is open for long, and everybody else is behind it.
+            // The prompt's window stays open for long, and all other calls wait behind it.
             async let unlocked = keyring.unlock(limit: .seconds(6))
-            try await Task.sleep(for: .milliseconds(200))
+            try await bus.waitForCall("Prompt")
             #expect(await keyring.search(Self.query).failureKind(after: .milliseconds(1500)) == .timedOut)
             #expect(await unlocked.failureKind == .timedOut)
             #expect(try await keyring.search(Self.query).get().count == 1)
         }
     }
 
-    @Test(.timeLimit(.minutes(3))) func endsWhatRunsAndWhatWaits() async throws {
+    @Test(.timeLimit(.minutes(3))) func shutdownCancelsRunningAndQueuedCalls() async throws {
         let bus = try PrivateBus()
         defer { bus.stop() }
         try bus.startRig("locked")
@@ -90,7 +101,7 @@ import WatchwordProtocol
         try await Task.sleep(for: .milliseconds(50))
         keyring.shutDown()
         #expect(await unlocked.failureKind == .cancelled)
-        // It was before the window, or behind it.
+        // The search ran either before the prompt or after it.
         let foundKind = await found.failureKind
         #expect(foundKind == .cancelled || foundKind == nil)
         #expect(await keyring.search(Self.query).failureKind == .cancelled)

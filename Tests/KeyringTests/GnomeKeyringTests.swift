@@ -4,8 +4,8 @@ import Testing
 import WatchwordCore
 import WatchwordProtocol
 
-/// With the real gnome-keyring-daemon, and secret-tool as the other program.
-@Suite(.timed) struct GnomeKeyringTests {
+/// The keyring with the real gnome-keyring-daemon, and secret-tool as another program.
+@Suite(.timed, .realServers) struct GnomeKeyringTests {
     private static let schema: ExactText = "xdg:schema"
     private static let attributes: [ExactText: ExactText] = [
         "server": "example.org", "protocol": "https", "port": "443", "user": "alice",
@@ -72,8 +72,8 @@ import WatchwordProtocol
         }
     }
 
-    /// Two users that Unicode takes for one have an item each.
-    @Test func aUserIsTheBytesOfItsName() async throws {
+    /// Two users with canonically equivalent names have one item each.
+    @Test func usersAreComparedByteForByte() async throws {
         try await withKeyring { keyring, bus in
             try bus.startGnomeKeyring()
             let users: [ExactText] = ["Kelvin", "\u{212A}elvin", "Zo\u{EB}", "Zoe\u{308}"]
@@ -136,7 +136,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func listsWhatIsLocked() async throws {
+    @Test func listsLockedItems() async throws {
         try await withKeyring { keyring, bus in
             try bus.startGnomeKeyring()
             let id = try await keyring.store("geheim", Self.attributes).get()
@@ -147,7 +147,7 @@ import WatchwordProtocol
             #expect(await keyring.remove(id).failureKind == .locked)
             #expect(await keyring.remove(id, ifSecretIs: "geheim").failureKind == .locked)
             #expect(await keyring.setAttributes([:], of: id).failureKind == .locked)
-            // On this bus nothing can show its window, which it takes for a dismissal.
+            // On this bus no program can show the prompt, which the service reports as a dismissal.
             #expect(await keyring.unlock(limit: .seconds(30)).failureKind == .dismissed)
             #expect(await keyring.store("s", ["a": "b"]).failureKind == .dismissed)
         }

@@ -2,7 +2,7 @@ import Keyring
 import WatchwordCore
 import WatchwordProtocol
 
-/// A bus and a keyring on it for the length of one test.
+/// Runs `body` with a bus and a keyring on it.
 func withKeyring<Value>(
     callLimit: Duration = .seconds(5), windowLimit: Duration = .seconds(5),
     _ body: (SecretServiceKeyring, PrivateBus) async throws -> Value
@@ -16,7 +16,7 @@ func withKeyring<Value>(
 
 func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
 
-/// What a call came to, and when. The time is taken in the completion: a test's task may have to wait for its turn.
+/// The result of a call and its duration, measured in the completion: a test's task may resume late.
 struct Answer<Value: Sendable>: Sendable {
     var result: Result<Value, KeyringFailure>
     var took: Duration
@@ -25,7 +25,7 @@ struct Answer<Value: Sendable>: Sendable {
 
     var failureKind: KeyringFailure.Kind? { result.failureKind }
 
-    /// The failure, if it came at `limit` and not long after; how long is a matter of what else the machine does.
+    /// Returns the failure if the call ended at `limit` or shortly after; the tolerance allows for a busy machine.
     func failureKind(after limit: Duration) -> KeyringFailure.Kind? {
         took >= limit && took < limit + .seconds(30) ? failureKind : nil
     }

@@ -4,12 +4,12 @@ import Testing
 import WatchwordCore
 import WatchwordProtocol
 
-/// With the rig's Secret Service.
-@Suite(.timed) struct MisbehaviourTests {
+/// The keyring with the Secret Service of the end-to-end tests' rig, which can misbehave.
+@Suite(.timed, .realServers) struct MisbehaviourTests {
     private static let query: [[ExactText: ExactText]] = [["server": "example.org"]]
     private static let short = Duration.milliseconds(400)
 
-    @Test func understandsTheRig() async throws {
+    @Test func worksWithTheRig() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig()
             try await keyring.check().get()
@@ -24,12 +24,12 @@ import WatchwordProtocol
             let moved = try #require(try await keyring.search([["server": "moved.example"]]).get().first)
             #expect(
                 moved.attributes == ["server": "moved.example", "xdg:schema": "org.gnome.keyring.NetworkPassword"])
-            // One connection for all of this.
+            // All of these calls used one connection.
             #expect(bus.calls.count { $0.contains(".OpenSession ") } == 1)
         }
     }
 
-    @Test func givesNothingForNothing() async throws {
+    @Test func handlesInvalidArgumentsAndMissingItems() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("empty")
             #expect(try await keyring.search(Self.query).get().isEmpty)
@@ -43,7 +43,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func listsLockedItemsWithoutAWindow() async throws {
+    @Test func listsLockedItemsWithoutAPrompt() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("locked")
             #expect(await keyring.check().failureKind == .locked)
@@ -56,7 +56,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func closesAWindowThatNobodyAnswers() async throws {
+    @Test func dismissesAPromptThatTimesOut() async throws {
         try await withKeyring(windowLimit: .seconds(1)) { keyring, bus in
             try bus.startRig("locked")
             #expect(await keyring.unlock(limit: .seconds(1)).failureKind(after: .seconds(1)) == .timedOut)
@@ -74,7 +74,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func saysThatTheUserClosedTheWindow() async throws {
+    @Test func reportsADismissedPrompt() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("dismiss")
             #expect(await keyring.unlock(limit: .seconds(5)).failureKind == .dismissed)
@@ -100,7 +100,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: ["stall", "mute"]) func givesUpOnASilentService(_ misbehaviour: String) async throws {
+    @Test(arguments: ["stall", "mute"]) func timesOutOnASilentService(_ misbehaviour: String) async throws {
         try await withKeyring(callLimit: Self.short) { keyring, bus in
             let service = try bus.startRig(misbehaviour)
             #expect(await keyring.search(Self.query).failureKind(after: Self.short) == .timedOut)
@@ -109,14 +109,14 @@ import WatchwordProtocol
             #expect(await keyring.unlock(limit: .seconds(60)).failureKind(after: Self.short) == .timedOut)
             bus.end(service)
             try bus.startRig()
-            // With so short a limit the new service may be late.
+            // With such a short limit the new service may start too late.
             var found: Int?
             for _ in 0..<20 where found == nil { found = try? await keyring.search(Self.query).get().count }
             #expect(found == 1)
         }
     }
 
-    @Test func saysThatTheServiceWasLostAndFindsTheNext() async throws {
+    @Test func reportsALostServiceAndFindsTheNext() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("die")
             #expect(await keyring.search(Self.query).failureKind == .lost)
@@ -135,7 +135,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func refusesSecretsInTheClear() async throws {
+    @Test("Rule M3: a keyring session without encryption is refused")
+    func refusesSecretsInTheClear() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("plain")
             #expect(await keyring.check().failureKind == .plainOnly)
@@ -145,7 +146,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func saysWhatToDoWithoutADefaultCollection() async throws {
+    @Test func reportsAMissingDefaultCollectionWithARemedy() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("bare")
             guard case .failure(let failure) = await keyring.store("s", ["a": "b"]).result else {

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// A message bus that goes along to some point, and from then on says nothing and keeps the connection.
+/// A message bus that stops responding at some point but keeps the connection open.
 final class SilentBus: Sendable {
     enum Stage: Sendable {
-        /// Accepts, and does not authenticate.
+        /// Accepts the connection and does not authenticate.
         case connect
-        /// Authenticates, and does not answer Hello.
+        /// Authenticates and does not reply to Hello.
         case hello
     }
 
@@ -14,7 +14,8 @@ final class SilentBus: Sendable {
 
     let path: String
     private let listener: Int32
-    private let connections = Mutex<[Int32]>([])
+    /// `nil` once it is stopped.
+    private let connections = Mutex<[Int32]?>([])
 
     init(until stage: Stage) throws {
         path = "/tmp/silent-bus-\(UUID().uuidString.prefix(8))"
@@ -31,9 +32,24 @@ final class SilentBus: Sendable {
         Thread.detachNewThread { [self] in
             while true {
                 let connection = accept(listener, nil, nil)
-                guard connection >= 0 else { return }
-                connections.withLock { $0.append(connection) }
-                if stage == .hello { Thread.detachNewThread { Self.authenticate(connection) } }
+                let isStopped = connections.withLock { connections in
+                    if connection >= 0 { connections?.append(connection) }
+                    return connections == nil
+                }
+                if isStopped {
+                    // Closed only here: another test may reuse the descriptor number.
+                    for descriptor in [listener, connection] where descriptor >= 0 { close(descriptor) }
+                    return
+                }
+                guard connection >= 0 else {
+                    usleep(1000)
+                    continue
+                }
+                if stage == .hello {
+                    // A duplicate, so that `stop` does not close the descriptor in use.
+                    let own = dup(connection)
+                    Thread.detachNewThread { Self.authenticate(own) }
+                }
             }
         }
     }
@@ -41,13 +57,20 @@ final class SilentBus: Sendable {
     var address: String { "unix:path=\(path)" }
 
     func stop() {
-        shutdown(listener, Int32(SHUT_RDWR))
-        for descriptor in [listener] + connections.withLock({ $0 }) { close(descriptor) }
+        connections.withLock { connections in
+            shutdown(listener, Int32(SHUT_RDWR))
+            for connection in connections ?? [] {
+                shutdown(connection, Int32(SHUT_RDWR))
+                close(connection)
+            }
+            connections = nil
+        }
         unlink(path)
     }
 
-    /// The SASL conversation of D-Bus, line by line, to its end.
+    /// Runs the SASL exchange of D-Bus, line by line, until BEGIN.
     private static func authenticate(_ connection: Int32) {
+        defer { close(connection) }
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while read(connection, &byte, 1) == 1 {
@@ -60,7 +83,9 @@ final class SilentBus: Sendable {
                 text.hasPrefix("AUTH EXTERNAL")
                 ? "OK 0123456789abcdef0123456789abcdef\r\n"
                 : text.hasPrefix("AUTH") ? "REJECTED EXTERNAL\r\n" : "ERROR\r\n"
-            _ = reply.utf8CString.withUnsafeBytes { write(connection, $0.baseAddress, reply.utf8.count) }
+            _ = reply.utf8CString.withUnsafeBytes {
+                send(connection, $0.baseAddress, reply.utf8.count, Int32(MSG_NOSIGNAL))
+            }
         }
     }
 }

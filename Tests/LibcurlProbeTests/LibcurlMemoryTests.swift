@@ -3,10 +3,10 @@ import Glibc
 import TestServers
 import Testing
 
-/// What is left of a password in the process, when a transfer is over.
+/// Copies of a password that remain in the process after a transfer.
 @Suite struct LibcurlMemoryTests {
-    /// Kept in a form that is not looked for. What is looked for begins with a byte that other tests do not fill megabytes with:
-    /// each of those would be a place to look at.
+    /// The password, inverted so that the search does not find it here. The searched part begins with a byte that other tests do
+    /// not fill megabytes with, because each occurrence of it is compared.
     private static let hidden = (0..<40).map { index in
         (index == searched ? UInt8(ascii: "~") : UInt8.random(in: 0x61...0x7A)) ^ 0xFF
     }
@@ -21,9 +21,9 @@ import Testing
         text.deallocate()
     }
 
-    /// How often the password's last bytes are anywhere in writable memory: the first are overwritten when a block is freed.
+    /// Returns the number of copies of the password's last bytes in writable memory: the first bytes are overwritten by free(3).
     private func copies() -> Int {
-        // Not while another test searches: each reads what the other one looks for.
+        // Searches exclude each other: each would find the bytes that the other one reads.
         let turn = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
         flock(turn, LOCK_EX)
         defer { close(turn) }
@@ -69,14 +69,15 @@ import Testing
         return count
     }
 
-    @Test func withWipingAllocatorsNothingIsLeft() {
+    @Test("Rule L9: with wiping allocators libcurl leaves no copy of a secret")
+    func wipingAllocatorsLeaveNoCopies() {
         let server = ScriptedServer([
             .bytes("HTTP/1.1 401 No\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\nContent-Length: 0\r\n\r\n"),
             .bytes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
         ])
         defer { server.stop() }
         #expect(copies() == 0)
-        lend { _ in #expect(copies() == 1, "the search finds nothing, even what is there") }
+        lend { _ in #expect(copies() == 1, "the search does not find an existing copy") }
         do {
             let probe = Probe(server.url)
             probe.set(CURLOPT_PROXY, "")
@@ -84,9 +85,9 @@ import Testing
             probe.set(CURLOPT_HTTPAUTH, 1 << 1)
             lend { precondition(setPassword(probe.easy, $0)) }
             #expect(probe.perform() == CURLE_OK)
-            #expect(copies() >= 1, "libcurl keeps no password: look again at whether its allocators must wipe")
+            #expect(copies() >= 1, "libcurl leaves no password in memory: review whether its allocators must wipe")
         }
-        #expect(copies() == 0, "libcurl leaves a password behind: look again at its allocators, and at what it copies")
+        #expect(copies() == 0, "libcurl leaves a password in memory: review its allocators and copies")
     }
 
     private func setPassword(_ easy: UnsafeMutableRawPointer, _ text: UnsafePointer<CChar>) -> Bool {

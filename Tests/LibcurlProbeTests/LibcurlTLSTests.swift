@@ -3,7 +3,7 @@ import COpenSSL
 import TestServers
 import Testing
 
-/// What `TLSRecord` relies on. A failure means that libcurl has changed: look again at the decision that it names.
+/// Behaviour of libcurl that `TLSRecord` relies on. A failure means that libcurl has changed: review the decision that it names.
 @Suite struct LibcurlTLSTests {
     private static let leaf = TestCertificate("127.0.0.1", names: "DNS:other.example")
 
@@ -21,13 +21,13 @@ import Testing
         defer { server.stop() }
         #expect(
             probe(server).perform() == CURLE_PEER_FAILED_VERIFICATION,
-            "A callback now decides on the name as well: look again at whether VERIFYHOST must be off")
+            "A callback also decides about the name: review whether VERIFYHOST must be off")
         let other = probe(server)
         other.set(CURLOPT_SSL_VERIFYHOST, 0)
         #expect(other.perform() == CURLE_OK)
     }
 
-    @Test func aConnectionThatIsReusedCallsNothing() {
+    @Test func aReusedConnectionCallsNoCallback() {
         let server = TLSServer(Self.leaf)
         defer { server.stop() }
         let probe = probe(server)
@@ -35,10 +35,11 @@ import Testing
         #expect(probe.perform() == CURLE_OK && probe.perform() == CURLE_OK)
         #expect(
             probe.contexts == 1 && server.heard.count == 1,
-            "Reused connections call back: look again at whether every identity needs connections of its own")
+            "Reused connections call the callbacks: review whether every identity needs its own connections")
     }
 
-    @Test func itAsksForCertificateRequestsAfterTheHandshake() {
+    @Test("Rule C4: libcurl would accept a certificate request after the handshake")
+    func libcurlAllowsCertificateRequestsAfterTheHandshake() {
         let server = TLSServer(Self.leaf, TLSServer.Options(version: TLS1_3_VERSION, asksLate: true))
         defer { server.stop() }
         let client = TestCertificate("client")
@@ -51,6 +52,6 @@ import Testing
         _ = probe.perform()
         #expect(
             server.heard.first?.contains("late certificate") == true,
-            "libcurl no longer offers post-handshake authentication: `TLSRecord.attach` need not take the offer back")
+            "libcurl no longer offers post-handshake authentication: `TLSRecord.attach` need not disable it")
     }
 }

@@ -1,12 +1,12 @@
 import CCurl
 import Synchronization
 
-/// One transfer by libcurl alone, with its own defaults and the options of a test.
+/// One transfer by libcurl alone, with the defaults of libcurl and the options of a test.
 final class Probe {
     let easy: UnsafeMutableRawPointer
-    /// How often libcurl has lent an OpenSSL context.
+    /// The number of OpenSSL contexts that libcurl has provided.
     private(set) var contexts = 0
-    /// What is done with it.
+    /// Configures each new `SSL_CTX`.
     var prepare: (OpaquePointer) -> Void = { _ in }
 
     init(_ url: String) {
@@ -18,7 +18,7 @@ final class Probe {
         _ = watchword_curl_easy_set_data_function(easy, CURLOPT_WRITEFUNCTION) { _, _, count, _ in count }
     }
 
-    // libcurl is made ready once for the process, whoever comes first.
+    // libcurl is initialized once for the process, by the first probe.
     private static let isReady = watchword_curl_global_init_wiping() == CURLE_OK
 
     deinit { curl_easy_cleanup(easy) }

@@ -1,20 +1,20 @@
 import Glibc
 import Synchronization
 
-/// An HTTP server that says exactly what a test tells it to, and keeps every byte that it hears, by connection.
+/// An HTTP server that sends exactly the replies of a test, and records every received byte, by connection.
 ///
-/// A script is what one connection does, request by request: for each request head that comes in, one reply. After its last
+/// A script defines the behaviour of one connection: one reply for each received request head. After its last
 /// reply the server closes the connection, unless the script ends with `.hold`.
 package final class ScriptedServer: Sendable {
     package enum Reply: Sendable {
         case bytes(String)
-        /// What is made of everything that the connection has heard.
+        /// Sends the result of a function of everything that the connection has received.
         case answer(@Sendable (String) -> String)
-        /// Says nothing and keeps the connection.
+        /// Sends nothing and keeps the connection open.
         case hold
-        /// Closes without a word.
+        /// Closes the connection without a response.
         case close
-        /// Says 200, and carries bytes to and from this port from then on.
+        /// Responds with 200, and then forwards bytes to and from this port.
         case tunnel(Int)
     }
 
@@ -50,22 +50,33 @@ package final class ScriptedServer: Sendable {
 
     package var url: String { "http://127.0.0.1:\(port)" }
 
-    /// What each connection has said, in the order in which they came.
+    /// The bytes received on each connection, in the order in which the connections were accepted.
     package var heard: [String] { state.withLock { $0.heard.map { String(decoding: $0, as: UTF8.self) } } }
 
-    /// How many connections the other side has closed, or the script.
+    /// The number of connections that were closed by the peer or by the script.
     package var ended: Int { state.withLock { $0.ended } }
 
+    /// Stops accepting connections. May be called again.
     package func stop() {
-        state.withLock { $0.isStopped = true }
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
+        state.withLock { state in
+            guard !state.isStopped else { return }
+            state.isStopped = true
+            shutdown(listener, Int32(SHUT_RDWR))
+        }
     }
 
     private func accept() {
         while true {
             let connection = Glibc.accept(listener, nil, nil)
-            guard connection >= 0 else { return }
+            guard connection >= 0 else {
+                // Closed only here: another test may reuse the descriptor number, and this thread would accept from its socket.
+                if state.withLock({ $0.isStopped }) {
+                    close(listener)
+                    return
+                }
+                usleep(1000)
+                continue
+            }
             let (number, script) = state.withLock { state in
                 state.heard.append([])
                 let script = state.scripts.count > 1 ? state.scripts.removeFirst() : state.scripts[0]
@@ -89,9 +100,10 @@ package final class ScriptedServer: Sendable {
                 _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
             case .close: return
             case .tunnel(let port):
+                guard let target = Loopback.connect(to: port) else { return }
                 let text = "HTTP/1.1 200 OK\r\n\r\n"
                 _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
-                return Self.relay(connection, Loopback.connect(to: port))
+                return Self.relay(connection, target)
             case .hold: while readSome(connection, number) {}
             }
         }
@@ -99,17 +111,17 @@ package final class ScriptedServer: Sendable {
         while readSome(connection, number) {}
     }
 
-    /// Reads until an empty line has come, and the body whose length the head names.
+    /// Reads a head up to its empty line, and a body of the length in the head.
     private func readRequest(_ connection: Int32, _ number: Int) -> Bool {
         let start = state.withLock { $0.heard[number].count }
         while true {
             let bytes = state.withLock { Array($0.heard[number][start...]) }
             let text = String(decoding: bytes, as: UTF8.self)
             if let end = text.range(of: "\r\n\r\n") {
-                // A body that is only announced is not waited for.
+                // If the body is only announced with Expect, the request is complete.
                 if text.utf8.count == end && text.contains("\r\nExpect: 100-continue\r\n") { return true }
                 let whole = start + end + text.contentLength
-                // Without another look at what is there: in a debug build it takes its time.
+                // Compares sizes only: in a debug build a search of the received text is slow.
                 while state.withLock({ $0.heard[number].count }) < whole {
                     guard readSome(connection, number) else { return false }
                 }
@@ -159,7 +171,7 @@ private final class ThreadBody: Sendable {
 }
 
 extension String {
-    /// The place behind the first `text`, in bytes.
+    /// Returns the offset after the first `text`, in bytes.
     fileprivate func range(of text: String) -> Int? {
         let (all, wanted) = (Array(utf8), Array(text.utf8))
         guard all.count >= wanted.count else { return nil }

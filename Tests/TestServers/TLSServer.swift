@@ -2,21 +2,21 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// A server that speaks TLS with the certificate it is given, and answers every request with the same bytes.
+/// A TLS server with a given certificate, which sends the same response to every request.
 package final class TLSServer: Sendable {
     package struct Options: Sendable {
-        /// Clients must show a certificate of this issuer.
+        /// Clients must present a certificate of this issuer.
         package var clientIssuer: TestCertificate?
         package var isClientOptional: Bool
         package var version: Int32?
-        /// Takes HTTP/2 if the client offers it, and does not speak it.
+        /// Selects HTTP/2 if the client offers it, although the server does not implement it.
         package var prefersHTTP2: Bool
-        /// Asks for a certificate once more, after the first request.
+        /// Requests a certificate again after the first request.
         package var asksLate: Bool
         /// The port to which a tunnel leads, if this is a proxy.
         package var tunnel: Int?
         package var answer: String
-        /// The answer to a connection's first request, if it is another one.
+        /// The response to the first request of a connection, if it differs.
         package var firstAnswer: String?
 
         package static let defaultAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -47,14 +47,12 @@ package final class TLSServer: Sendable {
     // `nonisolated(unsafe)`: made once, and used by OpenSSL under its own locks.
     nonisolated(unsafe) private let context: OpaquePointer
     private let options: Options
-    private let state = Mutex((heard: [String](), issuers: [String?]()))
+    private let state = Mutex((heard: [String](), isStopped: false))
 
     /// - Parameter port: 0 for any.
     package init(
         _ certificate: TestCertificate, chain: [TestCertificate] = [], _ options: Options = Options(), port: Int = 0
     ) {
-        // OpenSSL writes to sockets that may be closed.
-        signal(SIGPIPE, SIG_IGN)
         (listener, self.port) = Loopback.listen(on: port)
         self.options = options
         context = SSL_CTX_new(TLS_server_method())
@@ -87,18 +85,30 @@ package final class TLSServer: Sendable {
         Loopback.onThread { self.accept() }
     }
 
-    /// What each connection has said, in the order in which they came; an empty text when the handshake failed.
+    /// The text received on each connection, in the order of acceptance; empty if the handshake failed.
     package var heard: [String] { state.withLock { $0.heard } }
 
+    /// Stops accepting connections. May be called again.
     package func stop() {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
+        state.withLock { state in
+            guard !state.isStopped else { return }
+            state.isStopped = true
+            shutdown(listener, Int32(SHUT_RDWR))
+        }
     }
 
     private func accept() {
         while true {
             let connection = Glibc.accept(listener, nil, nil)
-            guard connection >= 0 else { return }
+            guard connection >= 0 else {
+                // Closed only here: another test may reuse the descriptor number, and this thread would accept from its socket.
+                if state.withLock({ $0.isStopped }) {
+                    close(listener)
+                    return
+                }
+                usleep(1000)
+                continue
+            }
             let number = state.withLock { state in
                 state.heard.append("")
                 return state.heard.count - 1
@@ -117,13 +127,14 @@ package final class TLSServer: Sendable {
         var first = options.firstAnswer
         while true {
             let count = SSL_read(tls, &buffer, Int32(buffer.count))
-            // The alert of a certificate that comes after the handshake is on its way as well.
+            // An alert about the client certificate may still be in the send buffer.
             guard count > 0 else { return Self.drain(connection) }
             guard hear(buffer[..<Int(count)], number) else { continue }
             if let port = options.tunnel {
+                guard let target = Loopback.connect(to: port) else { return }
                 let reply = "HTTP/1.1 200 OK\r\n\r\n"
                 SSL_write(tls, reply, Int32(reply.utf8.count))
-                return Self.relay(tls, connection, Loopback.connect(to: port))
+                return Self.relay(tls, connection, target)
             }
             if options.asksLate { askLate(tls, number) }
             let answer = first ?? options.answer
@@ -148,7 +159,7 @@ package final class TLSServer: Sendable {
             SSL_renegotiate(tls)
         }
         SSL_do_handshake(tls)
-        // What comes is part of a handshake; there is nothing for a reader to see.
+        // Only handshake messages arrive; a reader gets no data.
         var limit = timeval(tv_sec: 0, tv_usec: 500_000)
         setsockopt(SSL_get_fd(tls), SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var byte: UInt8 = 0
@@ -156,7 +167,7 @@ package final class TLSServer: Sendable {
         if SSL_get0_peer_certificate(tls) != nil { state.withLock { $0.heard[number] += "late certificate" } }
     }
 
-    /// An alert is on its way: closing with bytes unread would overtake it.
+    /// Reads until the peer has closed the connection: closing with unread bytes would reset it and discard a sent alert.
     private static func drain(_ connection: Int32) {
         shutdown(connection, Int32(SHUT_WR))
         var rest = [UInt8](repeating: 0, count: 4096)
@@ -186,25 +197,38 @@ package final class TLSServer: Sendable {
 /// Sockets and threads of the test servers.
 package enum Loopback {
     package static func listen(on port: Int = 0) -> (listener: Int32, port: Int) {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let (listener, port) = bind(to: port)
+        precondition(Glibc.listen(listener, 512) == 0, "no listener for a test")
+        return (listener, port)
+    }
+
+    /// Reserves a port at which nothing listens, and that no other socket is given, until the holder is closed. A server that is
+    /// given the port may listen there, if it uses SO_REUSEADDR, as `listen(on:)` does.
+    package static func reserve() -> (holder: Int32, port: Int) {
+        let (holder, port) = bind(to: 0)
+        return (holder, port)
+    }
+
+    private static func bind(to port: Int) -> (socket: Int32, port: Int) {
+        let bound = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var yes: Int32 = 1
-        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        setsockopt(bound, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         address.sin_port = UInt16(port).bigEndian
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && Glibc.listen(listener, 512) == 0
-                    && getsockname(listener, $0, &length) == 0
+                Glibc.bind(bound, $0, length) == 0 && getsockname(bound, $0, &length) == 0
             }
         }
-        precondition(bound, "no loopback port for a test")
-        return (listener, Int(UInt16(bigEndian: address.sin_port)))
+        precondition(isBound, "no loopback port for a test")
+        return (bound, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    package static func connect(to port: Int) -> Int32 {
+    /// Returns `nil` if nothing listens: a server may outlive the test that it serves.
+    package static func connect(to port: Int) -> Int32? {
         let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -215,8 +239,9 @@ package enum Loopback {
                 Glibc.connect(connection, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        precondition(status == 0, "nothing listens on the test's port \(port)")
-        return connection
+        if status == 0 { return connection }
+        close(connection)
+        return nil
     }
 
     package static func onThread(_ body: @escaping @Sendable () -> Void) {

@@ -1,7 +1,7 @@
 import Glibc
 package import WatchwordProtocol
 
-/// A file for the length of one test.
+/// A temporary file for one test.
 package struct TemporaryFile {
     package let path: String
 

@@ -2,7 +2,7 @@ import COpenSSL
 package import Foundation
 package import WatchwordProtocol
 
-/// A certificate with its key, made for one test. Never given back: a test is short.
+/// A certificate with its key, generated for one test. It is never freed, because a test is short.
 package struct TestCertificate: @unchecked Sendable {
     // `@unchecked Sendable`: both are only read after `init`, and never freed.
     package let certificate: OpaquePointer

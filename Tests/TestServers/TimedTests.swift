@@ -1,9 +1,9 @@
 package import Testing
 
-/// For tests in which something happens in time: a client that does not read is disconnected, a transfer times out.
+/// For tests that depend on time: a client that does not read is disconnected, a transfer times out.
 ///
-/// All tests of a run begin at once, and their tasks wait in one queue: each pause would last until all that other tests compute
-/// is done. A task of high priority has threads that those do not use.
+/// All tests of a run start at once, and their tasks wait in one queue: each pause would last until the computations of other tests
+/// are done. Tasks of high priority have separate threads.
 package struct TimedTests: SuiteTrait, TestTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -17,6 +17,6 @@ package struct TimedTests: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == TimedTests {
-    /// They wait for no test that only computes.
+    /// These tests do not wait for tests that only compute.
     package static var timed: Self { Self() }
 }

@@ -7,7 +7,7 @@ enum { DEPTH = 32 << 10, COUNT = 1024 };
 __attribute__((noinline)) uintptr_t watchword_test_leave_on_stack(uint8_t pattern) {
     volatile uint8_t area[DEPTH];
     for (size_t index = 0; index < COUNT; index++) area[index] = pattern;
-    // By a detour: the compiler warns of it, and this is what is wanted.
+    // Indirectly, because the compiler warns of the address of a local variable, which is intended here.
     volatile uintptr_t place = (uintptr_t)area;
     return place;
 }

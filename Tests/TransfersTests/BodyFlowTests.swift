@@ -7,7 +7,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// Bodies that are handed over while they come.
+/// Bodies that are streamed while they are received.
 @Suite(.timed) struct BodyFlowTests {
     private static func readAll(_ socket: Int32) -> [UInt8] {
         defer { close(socket) }
@@ -35,7 +35,7 @@ import WatchwordProtocol
         }
     }
 
-    /// Follows from now on.
+    /// Follows the transfer; the task returns its outcome.
     private func delivery(_ engine: RemoteEngine, _ id: TransferID) -> Task<TransferPort.Delivery, Never> {
         let (stream, continuation) = AsyncStream.makeStream(of: TransferPort.Delivery.self)
         engine.follow(id) { delivery in
@@ -52,9 +52,9 @@ import WatchwordProtocol
         try #require(try outcome.get().openBody)
     }
 
-    /// In an allowance that others have filled a small body is handed over on its way, and one that asks for a log-in in a file.
+    /// If the memory quota is used up, a small body is streamed, and that of a 401 response is stored in a file.
     @Test(arguments: [200, 401])
-    func whereMemoryIsShortBodiesAreNotKeptInIt(status: Int) async throws {
+    func bodiesBeyondTheMemoryQuotaAreNotHeldInMemory(status: Int) async throws {
         let body = String(repeating: "x", count: 1000)
         let server = ScriptedServer([
             .bytes("HTTP/1.1 \(status) X\r\nContent-Length: 1000\r\n\r\n\(body)"),
@@ -62,13 +62,13 @@ import WatchwordProtocol
         ])
         defer { server.stop() }
         try await withEngine { engine in
-            let allowance = Allowance(1500)
+            let quota = Quota(1500)
             var request = streamed(server.url, .beyond(1 << 20))
-            request.allowance = allowance
+            request.memoryQuota = quota
             let first = try await engine.exchange(request).get()
-            #expect(first.openBody == nil && first.body.count == 1000 && allowance.heldCount == 1000)
+            #expect(first.openBody == nil && first.body.count == 1000 && quota.usage == 1000)
             let second = try await engine.exchange(request).get()
-            #expect(second.body.isEmpty && allowance.heldCount == 1000)
+            #expect(second.body.isEmpty && quota.usage == 1000)
             let open = try #require(second.openBody)
             let ended = delivery(engine, open.transfer)
             #expect(try await part(engine, open.transfer).get().bytes.count == 1000)
@@ -91,7 +91,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: [1, 3, 100]) func itIsReadInParts(_ count: Int) async throws {
+    @Test(arguments: [1, 3, 100]) func aBodyIsReadInParts(_ count: Int) async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")])
         defer { server.stop() }
         try await withEngine { engine in
@@ -109,7 +109,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func smallBodiesAreStillHandedOverComplete() async throws {
+    @Test func smallBodiesAreStillDeliveredComplete() async throws {
         let server = ScriptedServer([okay, okay])
         defer { server.stop() }
         try await withEngine { engine in
@@ -119,7 +119,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: [401, 407, 302]) func whatIsNoResultIsHandedOverComplete(_ status: Int) async throws {
+    @Test(arguments: [401, 407, 302]) func intermediateResponsesAreDeliveredComplete(_ status: Int) async throws {
         let text = String(repeating: "x", count: 100_000)
         let server = ScriptedServer([.bytes("HTTP/1.1 \(status) No\r\nContent-Length: 100000\r\n\r\n\(text)")])
         defer { server.stop() }
@@ -152,30 +152,34 @@ import WatchwordProtocol
             engine.attach(body.transfer, socket: mine)
             let end = delivery(engine, body.transfer)
             let all = await onThread { Self.readAll(reader) }
-            // A difference of millions of bytes would take hours to be worked out.
+            // `#expect` would take hours to describe a difference of millions of bytes.
             let isWhole = all == Array(text.utf8)
             #expect(isWhole)
             #expect(try await end.value.get() == text.utf8.count)
         }
     }
 
-    @Test func whoeverDoesNotReadMakesTheServerWait() async throws {
+    @Test func aReaderThatDoesNotReadAppliesBackpressure() async throws {
         let text = String(repeating: "x", count: 8 << 20)
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")])
         defer { server.stop() }
         try await withEngine { engine in
             let body = try opened(await engine.exchange(streamed(server.url)))
-            var last = -1
-            while true {
-                let progress = await progress(engine, body.transfer)
-                // `nil` where it has been given up: to go on would be without an end.
-                guard let count = progress?.receivedBytes, count > last else { break }
-                last = count
-                try await Task.sleep(for: .milliseconds(100))
+            var last = 0
+            for _ in 0..<10_000 where last < EngineLimits.bodyBufferBytes {
+                try await Task.sleep(for: .milliseconds(2))
+                // `nil` if the transfer has ended.
+                guard let progress = await progress(engine, body.transfer) else { break }
+                last = progress.receivedBytes
             }
             #expect(last >= EngineLimits.bodyBufferBytes)
+            // In these iterations of the loop the engine would continue to read: the rest of the body is in its socket.
+            let other = ScriptedServer(Array(repeating: okay, count: 50))
+            defer { other.stop() }
+            for _ in 0..<50 { #expect(await engine.exchange(request(other.url)).text == "ok") }
+            last = try #require(await progress(engine, body.transfer)).receivedBytes
             #expect(last <= EngineLimits.bodyBufferBytes + EngineLimits.streamedChunkBytes)
-            // And then it goes on.
+            // After that the transfer continues.
             var count = 0
             while true {
                 let part = try await part(engine, body.transfer).get()
@@ -186,7 +190,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func bodiesThatWaitDoNotUseUpTheConnectionsOfOthers() async throws {
+    @Test func unreadBodiesDoNotUseUpTheConnectionsOfOthers() async throws {
         let server = ScriptedServer([
             .answer { $0.contains("GET /slow") ? "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo" : okayText }, .hold,
         ])
@@ -205,16 +209,21 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aReaderThatGoesEndsTheTransfer() async throws {
+    @Test func aReaderThatDisconnectsEndsTheTransfer() async throws {
         try await withHalfABody { engine, reader, end in
-            try await Task.sleep(for: .milliseconds(20))
+            // When both bytes are there the engine has the socket, and waits for the server.
+            let received = await onThread {
+                var bytes: [UInt8] = [0, 0]
+                return recv(reader, &bytes, bytes.count, Int32(MSG_WAITALL))
+            }
+            #expect(received == 2)
             close(reader)
             #expect(await end.value.failureKind == .cancelled)
             try await until { engine.figures.running == 0 }
         }
     }
 
-    /// A reader has got two bytes of six, and the server says no more.
+    /// Runs `use` with a body of which two of six bytes have arrived; the server sends no more.
     private func withHalfABody(
         _ use: (RemoteEngine, Int32, Task<TransferPort.Delivery, Never>) async throws -> Void
     ) async throws {
@@ -228,8 +237,8 @@ import WatchwordProtocol
         }
     }
 
-    /// Nobody may take it before it is decided what becomes of its response, which may take as long as somebody thinks.
-    @Test func itWaitsForItsReaderOnlyOnceItMayBeRead() {
+    /// The body of a challenge cannot be read before the answer, for which a person may need any time.
+    @Test func theReaderHasADeadlineOnlyOnceTheBodyMayBeRead() {
         let flow = BodyFlow(start: [1])
         flow.end(.success(()))
         #expect(flow.deadline == nil)
@@ -237,8 +246,8 @@ import WatchwordProtocol
         #expect(flow.deadline != nil)
     }
 
-    /// With as much waiting as is given back at once.
-    @Test(arguments: [1, EngineLimits.sentChunkBytes, 1 << 20]) func aReaderThatHasGoneGetsNothing(_ count: Int) {
+    /// The sizes are below, at and above the number of bytes that are freed at once.
+    @Test(arguments: [1, EngineLimits.sentChunkBytes, 1 << 20]) func aSocketWithoutAReaderCancelsTheBody(_ count: Int) {
         let flow = BodyFlow(start: [UInt8](repeating: 1, count: count))
         let (mine, reader) = socketPair()
         close(reader)
@@ -264,7 +273,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aReaderThatWritesIsGivenUp() async throws {
+    @Test func aReaderThatWritesCancelsTheBody() async throws {
         try await withHalfABody { _, reader, end in
             _ = write(reader, "x", 1)
             #expect(await end.value.failureKind == .cancelled)
@@ -272,7 +281,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aServerThatBreaksOffIsAFailure() async throws {
+    @Test func aServerThatAbortsIsAFailure() async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbo")])
         defer { server.stop() }
         try await withEngine { engine in

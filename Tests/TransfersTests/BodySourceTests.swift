@@ -5,7 +5,7 @@ import WatchwordCore
 
 @testable import Transfers
 
-/// Bodies of requests that come through a socket.
+/// Request bodies that are received through a socket.
 @Suite(.timed) struct BodySourceTests {
     private func upload(
         _ engine: RemoteEngine, _ url: String, _ source: BodySourceID, _ size: Int?
@@ -15,11 +15,11 @@ import WatchwordCore
         return await engine.exchange(request)
     }
 
-    @Test(arguments: [3, nil] as [Int?]) func itArrives(size: Int?) async throws {
+    @Test(arguments: [3, nil] as [Int?]) func theBodyReachesTheServer(size: Int?) async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: size, keepsCopy: true)
+            let source = engine.makeSource(size: size, storesCopy: true)
             let (mine, client) = socketPair()
             async let outcome = upload(engine, server.url, source, size)
             engine.attach(source, socket: mine)
@@ -35,29 +35,29 @@ import WatchwordCore
         #expect(head.contains("Expect: 100-continue") == (size == nil))
     }
 
-    @Test(arguments: [true, false]) func itCanBeSentAgainOnlyFromACopy(keepsCopy: Bool) async throws {
+    @Test(arguments: [true, false]) func aBodyCanBeSentAgainOnlyFromACopy(storesCopy: Bool) async throws {
         let body = String(repeating: "0123456789", count: 90_000)
         let server = ScriptedServer([okay], [okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: body.utf8.count, keepsCopy: keepsCopy)
+            let source = engine.makeSource(size: body.utf8.count, storesCopy: storesCopy)
             let (mine, client) = socketPair()
             engine.attach(source, socket: mine)
             async let writing: Void = write(body, to: client)
             let first = try await upload(engine, server.url, source, body.utf8.count).get()
             await writing
-            #expect(first.requestBody == (keepsCopy ? .copied : .spent))
+            #expect(first.requestBody == (storesCopy ? .copied : .spent))
             let second = await upload(engine, server.url, source, body.utf8.count)
-            #expect(second.failureKind == (keepsCopy ? nil : .internalError))
+            #expect(second.failureKind == (storesCopy ? nil : .internalError))
             close(client)
         }
     }
 
-    @Test func oneThatEndsTooEarlyIsAFailure() async throws {
+    @Test func aBodyThatEndsTooEarlyIsAFailure() async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: 10, keepsCopy: true)
+            let source = engine.makeSource(size: 10, storesCopy: true)
             let (mine, client) = socketPair()
             engine.attach(source, socket: mine)
             await write("abc", to: client)
@@ -68,11 +68,11 @@ import WatchwordCore
         }
     }
 
-    @Test func whatIsReleasedIsGone() async throws {
+    @Test func aReleasedSourceIsGone() async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: 3, keepsCopy: true)
+            let source = engine.makeSource(size: 3, storesCopy: true)
             engine.release(source)
             let (mine, client) = socketPair()
             engine.attach(source, socket: mine)
@@ -87,7 +87,7 @@ import WatchwordCore
     }
 
     @Test(arguments: [0, 1, EngineLimits.bodyCopyMemoryBytes, EngineLimits.bodyCopyMemoryBytes + 1, 3 << 20])
-    func aCopyGivesBackWhatItGot(count: Int) {
+    func aCopyReturnsTheAppendedBytes(count: Int) {
         var copy = BodyCopy()
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         for start in stride(from: 0, to: count, by: 100_000) {
@@ -107,7 +107,7 @@ import WatchwordCore
         #expect(kept == count)
     }
 
-    @Test func aCopyThatIsTooLargeIsLostAndSaysSo() {
+    @Test func aCopyBeyondTheLimitIsLost() {
         var copy = BodyCopy(limit: 10)
         [UInt8](repeating: 1, count: 10).withUnsafeBytes { copy.append($0) }
         var isLost = copy.isLost

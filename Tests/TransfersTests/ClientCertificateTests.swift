@@ -6,7 +6,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// What a server that asks for a certificate gets, and what is told of it.
+/// The certificates that a server gets if it requests one, and the reports about them.
 @Suite(.timed) struct ClientCertificateTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
@@ -32,7 +32,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: versions)
-    func theCertificateIsAcceptedAndTheConnectionKept(version: Int32) async throws {
+    func theCertificateIsAcceptedAndTheConnectionReused(version: Int32) async throws {
         let server = server(version)
         defer { server.stop() }
         try await withEngine(trusting: Self.authority) { engine in
@@ -44,8 +44,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: versions)
-    func aRefusedCertificateIsNoLostConnection(version: Int32) async throws {
+    @Test("Rule C3: a refused certificate is reported as refused, not as a network error", arguments: versions)
+    func aRefusedCertificateIsNotReportedAsALostConnection(version: Int32) async throws {
         let server = server(version)
         defer { server.stop() }
         try await withEngine(trusting: Self.authority) { engine in
@@ -57,7 +57,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: versions)
-    func aServerThatInsistsSaysSo(version: Int32) async throws {
+    func aRequiredCertificateIsReported(version: Int32) async throws {
         let server = server(version)
         defer { server.stop() }
         try await withEngine(trusting: Self.authority) { engine in
@@ -68,12 +68,12 @@ import WatchwordProtocol
         #expect(server.heard == [""])
     }
 
-    @Test(arguments: versions)
-    func goingOnWithoutShowsNothing(version: Int32) async throws {
+    @Test("Rule C2: continuing without a certificate sends none", arguments: versions)
+    func continuingWithoutACertificateSendsNone(version: Int32) async throws {
         let server = server(version, isOptional: true)
         defer { server.stop() }
         try await withEngine(trusting: Self.authority) { engine in
-            // The second one gets the connection of the first, and still says what was asked.
+            // The second request uses the connection of the first, and still reports the certificate request.
             for _ in 0..<2 {
                 let response = try await engine.exchange(request(server, nil)).get()
                 #expect(response.status == 200 && response.clientCertificateRequest == Self.names)
@@ -82,7 +82,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aServerThatDoesNotAskSeesNothing() async throws {
+    @Test("Rule C1: a server that does not request a certificate raises no challenge")
+    func aServerThatDoesNotRequestACertificateRaisesNoChallenge() async throws {
         let server = TLSServer(Self.leaf)
         defer { server.stop() }
         try await withEngine(trusting: Self.authority) { engine in
@@ -91,8 +92,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: versions)
-    func aCertificateIsShownWhenTheConnectionIsMadeOrNever(version: Int32) async throws {
+    @Test("Rules C4 and C5: a certificate is sent in the handshake or never", arguments: versions)
+    func aCertificateIsSentInTheHandshakeOrNever(version: Int32) async throws {
         let late = TLSServer(Self.leaf, TLSServer.Options(version: version, asksLate: true))
         defer { late.stop() }
         try await withEngine(trusting: Self.authority) { engine in
@@ -104,7 +105,8 @@ import WatchwordProtocol
         #expect(!late.heard[0].contains("late certificate"))
     }
 
-    @Test func connectionsOfTheCertificateAreNobodyElses() async throws {
+    @Test("Rule L2: a connection with a client certificate serves no other identity and no other certificate")
+    func connectionsOfTheCertificateServeNoOtherIdentity() async throws {
         let server = server(TLS1_3_VERSION, isOptional: true)
         defer { server.stop() }
         try await withEngine(trusting: Self.authority) { engine in
@@ -113,13 +115,13 @@ import WatchwordProtocol
             others[2].identity = .number(2)
             for other in others { #expect(await engine.exchange(other).text == "ok") }
             #expect(engine.figures.connectionsOpened == 3)
-            // Nor does another certificate get them, even under the same identity.
+            // The connections are not used with another certificate either, even under the same identity.
             #expect(await engine.exchange(request(server, Self.stranger)).failure?.cause == .clientCertificateRefused)
             #expect(await engine.exchange(request(server, Self.client)).text == "ok")
         }
     }
 
-    @Test func withoutAnIdentityNothingIsShown() async throws {
+    @Test func withoutAnIdentityNoCertificateIsSent() async throws {
         let server = server(TLS1_3_VERSION, isOptional: true)
         defer { server.stop() }
         try await withEngine(trusting: Self.authority) { engine in
@@ -130,8 +132,8 @@ import WatchwordProtocol
         #expect(server.heard.isEmpty)
     }
 
-    /// A server without trust gets no certificate: the handshake ends before.
-    @Test func aServerThatIsNotTrustedSeesNothing() async throws {
+    /// An untrusted server gets no certificate, because the handshake ends before it is sent.
+    @Test func anUntrustedServerGetsNoCertificate() async throws {
         let server = server(TLS1_2_VERSION, isOptional: true)
         defer { server.stop() }
         try await withEngine(trusting: Self.clients) { engine in

@@ -5,13 +5,13 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// Where a client certificate and its key come from, and what is wrong with them before anything is sent.
+/// The sources of a client certificate and its key, and the errors that are found before anything is sent.
 @Suite(.timed) struct ClientKeyTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
     private static let client = TestCertificate("client", issuer: authority)
 
-    /// One exchange for each certificate, one after the other in one engine, with a server that insists.
+    /// Makes one exchange for each certificate, in sequence in one engine, with a server that requires a certificate.
     private func exchange(
         _ certificates: [ClientCertificate]
     ) async throws -> (outcomes: [TransferPort.Outcome], connections: Int) {
@@ -91,7 +91,7 @@ import WatchwordProtocol
             let second = try await engine.exchange(request).get().clientCertificate
             #expect(second != first && second != nil && first != nil)
             #expect(engine.figures.connectionsOpened == 2)
-            // The same content is the same identity, whatever it is called.
+            // The same content is the same identity, whatever the file name.
             request.clientCertificate = ClientCertificate(
                 certificate: .bytes(secret(other.pem)), privateKey: .bytes(secret(other.keyPEM(passphrase: "new"))),
                 passphrase: secret("new"))
@@ -102,7 +102,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aKeyOfAnotherCertificateIsNeverShown() async throws {
+    @Test("Rule C6: a key of another certificate is never used")
+    func aKeyOfAnotherCertificateIsNeverShown() async throws {
         let other = TestCertificate("client", issuer: Self.authority)
         let wrong = ClientCertificate(
             certificate: .bytes(secret(Self.client.pem)), privateKey: .bytes(secret(other.keyPEM())))
@@ -110,7 +111,7 @@ import WatchwordProtocol
         #expect(outcomes[0].failure?.cause == .clientKeyMismatch && connections == 0)
     }
 
-    @Test func whatCannotBeReadIsToldWithItsPlace() async throws {
+    @Test func unreadableFilesAreReportedWithTheirPath() async throws {
         let empty = try TemporaryFile("")
         defer { empty.remove() }
         let key = ClientCertificate.Material.bytes(secret(Self.client.keyPEM()))

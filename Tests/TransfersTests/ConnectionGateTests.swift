@@ -6,7 +6,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// No connection is made to an address that the configuration denies, whatever leads there.
+/// No connection is made to an address that the configuration denies, whichever name or proxy leads there.
 @Suite(.timed) struct ConnectionGateTests {
     private func denying(_ patterns: String..., then make: () -> TransferRequest) throws -> TransferRequest {
         var request = make()
@@ -28,7 +28,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [ProxyRequest.Kind.http, .https, .socks5h])
-    func norDoesAProxy(kind: ProxyRequest.Kind) async throws {
+    func aProxyAtADeniedAddressIsNotUsed(kind: ProxyRequest.Kind) async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         for url in ["http://o.invalid/", "https://o.invalid/"] {
@@ -42,7 +42,7 @@ import WatchwordProtocol
         #expect(server.heard.isEmpty)
     }
 
-    @Test func aPortIsThatPortOnly() async throws {
+    @Test func aRuleWithAPortAppliesToThatPortOnly() async throws {
         let server = ScriptedServer([okay], [okay])
         defer { server.stop() }
         try await withEngine { engine in
@@ -67,9 +67,9 @@ import WatchwordProtocol
         #expect(proxy.heard.count == 1)
     }
 
-    /// The configuration has changed between the two.
+    /// The configuration changes between the two requests.
     @Test(arguments: [ConnectionIdentity.none, .number(1)])
-    func aConnectionFromBeforeIsNoWayAround(identity: ConnectionIdentity) async throws {
+    func anExistingConnectionDoesNotBypassANewRule(identity: ConnectionIdentity) async throws {
         let server = ScriptedServer([okay, okay, .hold])
         defer { server.stop() }
         try await withEngine { engine in
@@ -82,11 +82,11 @@ import WatchwordProtocol
         #expect(server.heard.count == 1 && server.heard[0].components(separatedBy: "GET ").count == 2)
     }
 
-    @Test func aServerThatIsNotThereIsJustNotThere() async throws {
-        let server = ScriptedServer([okay])
-        server.stop()
+    @Test func anUnreachableServerIsNotReportedAsDenied() async throws {
+        let (holder, port) = Loopback.reserve()
+        defer { close(holder) }
         try await withEngine { engine in
-            let request = try denying("10.0.0.1") { TransfersTests.request(server.url) }
+            let request = try denying("10.0.0.1") { TransfersTests.request("http://127.0.0.1:\(port)/") }
             let failure = await engine.exchange(request).failure
             #expect(failure?.kind == .cannotConnect && failure?.cause == nil)
         }

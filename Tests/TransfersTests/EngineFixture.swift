@@ -6,17 +6,17 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// An engine for the length of one test.
+/// Runs `body` with an engine.
 /// - Parameters:
-///   - authority: the only one that it trusts.
-///   - tokenModule: for PKCS#11.
+///   - authority: the only authority that the engine trusts.
+///   - tokenModule: the PKCS#11 module.
 func withEngine<Value>(
     trusting authority: TestCertificate? = nil, tokenModule: String? = nil,
     _ body: (RemoteEngine) async throws -> Value
 ) async throws -> Value {
     let file = try authority.map { try TemporaryFile($0.pem) }
     defer { file?.remove() }
-    // On a busy machine a test may pause for longer than a login may be idle.
+    // On a busy machine a test may pause for longer than the idle limit of a login.
     let engine = try RemoteEngine(
         caFile: file?.path, tokenModule: tokenModule, idle: IdleLimits(login: .seconds(300)))
     defer { engine.shutDown() }
@@ -24,7 +24,7 @@ func withEngine<Value>(
 }
 
 extension RemoteEngine {
-    /// Waits for the end of one exchange; every exchange of a test has a time-out.
+    /// Waits for the end of one exchange; every exchange of a test has a timeout.
     func exchange(_ request: TransferRequest) async -> Outcome {
         await withCheckedContinuation { continuation in
             _ = start(request) { continuation.resume(returning: $0) }
@@ -32,13 +32,13 @@ extension RemoteEngine {
     }
 }
 
-/// Waits until `condition` holds; after some twenty seconds the test has failed.
+/// Waits until `condition` holds; the test fails after about twenty seconds.
 func until(_ condition: () -> Bool) async throws {
     for _ in 0..<10_000 {
         if condition() { return }
         try await Task.sleep(for: .milliseconds(2))
     }
-    Issue.record("what was waited for did not come")
+    Issue.record("the expected condition did not become true")
 }
 
 func secret(_ text: String) -> Secret { Array(text.utf8).withUnsafeBytes { Secret(copying: $0) } }
@@ -66,23 +66,23 @@ extension Result where Success == TransferResponse, Failure == TransferFailure {
 
 let okay = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
-/// Runs what blocks on a thread of its own.
+/// Runs a blocking call on a separate thread.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: body()) }
     }
 }
 
-/// Two connected sockets; the first is for the engine.
+/// Returns two connected sockets; the first is for the engine.
 func socketPair() -> (engine: Int32, client: Int32) {
     var sockets: [Int32] = [-1, -1]
     precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0)
     return (sockets[0], sockets[1])
 }
 
-/// Writes a request's body as a client does, and ends it.
+/// Writes a request body as a client does, and shuts the socket down.
 func write(_ text: String, to socket: Int32, thenEnds: Bool = true) async {
-    // A fetch that has failed takes nothing any more.
+    // A failed fetch does not read from the socket any more.
     var limit = timeval(tv_sec: 60, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     await onThread {

@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// No identity gets the connection of another.
+/// Connections are not shared between identities.
 @Suite(.timed) struct IdentityPoolTests {
     private static let script = Array(repeating: okay, count: 20) + [.hold]
 
@@ -15,7 +15,8 @@ import WatchwordProtocol
         return request
     }
 
-    @Test func everyIdentityHasConnectionsOfItsOwn() async throws {
+    @Test("Rules L1, L2 and N1: each identity has connections of its own")
+    func everyIdentityHasConnectionsOfItsOwn() async throws {
         let server = ScriptedServer(Self.script)
         defer { server.stop() }
         try await withEngine { engine in
@@ -33,7 +34,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aForgottenIdentityStartsAfresh() async throws {
+    @Test("Rule L3: the connections of a forgotten identity are closed")
+    func aForgottenIdentityStartsAfresh() async throws {
         let server = ScriptedServer(Self.script)
         defer { server.stop() }
         try await withEngine { engine in
@@ -47,7 +49,7 @@ import WatchwordProtocol
         #expect(server.heard.count == 2)
     }
 
-    @Test func aLoginThatIsToBeMadeAnewGetsANewConnection() async throws {
+    @Test func aRepeatedLoginGetsANewConnection() async throws {
         let server = ScriptedServer(Self.script)
         defer { server.stop() }
         try await withEngine { engine in
@@ -56,7 +58,7 @@ import WatchwordProtocol
             let second = try await engine.exchange(again).get()
             again.needsNewConnection = true
             let third = try await engine.exchange(again).get()
-            #expect([first, second, third].map(\.usedKeptConnection) == [false, true, false])
+            #expect([first, second, third].map(\.reusedConnection) == [false, true, false])
         }
         #expect(server.heard.count == 2)
     }
@@ -81,7 +83,7 @@ import WatchwordProtocol
         let engine = try RemoteEngine(idle: IdleLimits(identity: .milliseconds(50)))
         defer { engine.shutDown() }
         #expect(await engine.exchange(request(server.url, .number(1))).text == "ok")
-        // The server sees the end without any further call to the engine.
+        // The connection is closed without any further call to the engine.
         try await until { server.ended == 1 }
     }
 
@@ -100,7 +102,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func timeOutsAndRefusalsComeAsElsewhere() async throws {
+    @Test func timeoutsAndRefusedConnectionsAreReported() async throws {
         let server = ScriptedServer([.hold])
         defer { server.stop() }
         try await withEngine { engine in

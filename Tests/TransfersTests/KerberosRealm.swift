@@ -3,22 +3,18 @@ import Foundation
 import Synchronization
 import TestServers
 
-/// A realm with a KDC of its own, and one whose KDC never answers; the process uses their configuration from then on.
+/// A realm with its own KDC, and a realm whose KDC never responds; once started, the process uses their configuration.
 enum KerberosRealm {
-    private static let folderPath = Mutex("")
     private static let stuck = Mutex<[Int32]>([])
-    // Keeps the KDC running: it ends with the pipe.
-    private static let lifeline = Mutex<Pipe?>(nil)
+    // Keeps the KDC running: it exits at the end of its standard input.
+    private static let lifeline = Mutex<ChildProcess?>(nil)
 
-    static var folder: String { folderPath.withLock { $0 } }
+    static var folder: String { TestFolder.path }
 
-    /// `localhost` is in the realm of the user `alice`, who gets a ticket; `stuck.test` is in the one that never answers.
+    /// `localhost` is in the realm of the user `alice`, who gets a ticket; the KDC of the realm of `stuck.test` never responds.
     static func start() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "watchword-realm-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        folderPath.withLock { $0 = folder }
-        let (listener, port) = Loopback.listen()
-        close(listener)
+        // The port stays reserved until the KDC listens on it, which takes seconds.
+        let (_, port) = Loopback.reserve()
         try write(client(port, try hole()), to: "krb5.conf")
         try write(
             """
@@ -38,22 +34,24 @@ enum KerberosRealm {
         ]
         for query in queries { try Program.run(["kadmin.local", "-r", "WATCH.TEST", "-q", query], environment) }
         try startKDC(environment)
-        for (name, value) in environment { setenv(name, value, 1) }
-        setenv("KRB5_KTNAME", "FILE:\(folder)/keytab", 1)
-        logIn("alice")
         for _ in 0..<100 {
-            if (try? Program.run(["kinit", "alice"], ["KRB5CCNAME": cache("alice")], input: "alices\n")) != nil {
-                return
-            }
+            if (try? kinit()) != nil { return }
             usleep(50_000)
         }
-        try Program.run(["kinit", "alice"], input: "alices\n")
+        try kinit()
     }
 
-    /// The tickets that the process uses.
-    static func logIn(_ user: String) { setenv("KRB5CCNAME", cache(user), 1) }
+    private static func kinit() throws {
+        try Program.run(["kinit", "alice"], ["KRB5CCNAME": "FILE:\(tickets("alice"))"], input: "alices\n")
+    }
 
-    private static func cache(_ user: String) -> String { "FILE:\(folder)/tickets-\(user)" }
+    /// Makes the process use the tickets of a user; `nobody` has no tickets.
+    static func logIn(_ user: String) {
+        unlink(tickets(nil))
+        link(tickets(user), tickets(nil))
+    }
+
+    private static func tickets(_ user: String?) -> String { folder + "/tickets" + (user.map { "-\($0)" } ?? "") }
 
     private static func write(_ text: String, to name: String) throws {
         try text.write(toFile: "\(folder)/\(name)", atomically: true, encoding: .utf8)
@@ -77,7 +75,7 @@ enum KerberosRealm {
         """
     }
 
-    /// A port at which nothing ever answers, over UDP or TCP.
+    /// Returns a port that never responds, over UDP or TCP.
     private static func hole() throws -> Int {
         let (listener, port) = Loopback.listen()
         let datagrams = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
@@ -95,22 +93,16 @@ enum KerberosRealm {
     }
 
     private static func startKDC(_ environment: [String: String]) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", "krb5kdc -n -r WATCH.TEST & read line; kill -9 $!"]
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.environment?["PATH", default: ""] += ":/usr/sbin"
-        let pipe = Pipe()
-        process.standardInput = pipe
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        lifeline.withLock { $0 = pipe }
-        atexit { KerberosRealm.folderPath.withLock { _ = try? FileManager.default.removeItem(atPath: $0) } }
+        let path = getenv("PATH").map { String(cString: $0) } ?? ""
+        let variables = ["PATH=\(path):/usr/sbin"] + environment.map { "\($0)=\($1)" }
+        let process = try ChildProcess(
+            ["/usr/bin/env"] + variables + ["/bin/sh", "-c", "krb5kdc -n -r WATCH.TEST & read line; kill -9 $!"],
+            outlivesInput: false)
+        lifeline.withLock { $0 = process }
     }
 }
 
-/// The service's side of a login: who it is by, and the proof that it gets back; `nil` when it is not for this service.
+/// Accepts a login as the service: returns its user and the proof of the service; `nil` if the token is for another service.
 func acceptNegotiate(_ token: Data) -> (user: String, proof: Data, isDelegated: Bool)? {
     var bytes = [UInt8](token)
     return bytes.withUnsafeMutableBytes { bytes in

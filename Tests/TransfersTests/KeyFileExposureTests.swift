@@ -5,7 +5,7 @@ import WatchwordCore
 
 @testable import Transfers
 
-/// Files with keys that other users can get at.
+/// Files with keys that other users can access.
 @Suite struct KeyFileExposureTests {
     private static let client = TestCertificate("client")
 
@@ -15,7 +15,7 @@ import WatchwordCore
             (0o620, 1000, true), (0o601, 1000, true), (0o644, 1000, true), (0o600, 0, false), (0o640, 0, false),
             (0o660, 0, true), (0o644, 0, true), (0o600, 1001, true), (0o000, 1001, true),
         ] as [(mode_t, uid_t, Bool)])
-    func whoMayHaveAccess(mode: mode_t, owner: uid_t, isExposed: Bool) {
+    func exposureDependsOnModeAndOwner(mode: mode_t, owner: uid_t, isExposed: Bool) {
         let exposure = KeyFileExposure(mode: S_IFREG | mode, owner: owner, user: 1000, path: "/k.pem")
         #expect((exposure != nil) == isExposed)
         #expect(KeyFileExposure(mode: 0o640, owner: 0, user: 0, path: "/k.pem") != nil)
@@ -30,10 +30,12 @@ import WatchwordCore
                 == "the private key file '/a b/k.pem' is not protected: other users can read it (mode 0644); "
                 + "run \"chmod 600 '/a b/k.pem'\"")
         #expect(text(0o622, 1000)?.contains("other users can change it (mode 0622)") == true)
+        #expect(text(0o601, 1000)?.contains("other users can execute it (mode 0601)") == true)
+        #expect(text(0o644, 0)?.hasSuffix("as root, run \"chmod 640 '/a b/k.pem'\"") == true)
         #expect(text(0o600, 1001)?.contains("belongs to user 1001") == true)
     }
 
-    /// Whatever form the key has, and however it is reached; but only where there is a key.
+    /// The check applies to every form of key and every way to name its file, but only to files that contain a key.
     @Test func everyFileWithAKeyIsChecked() throws {
         let certificate = try TemporaryFile(Self.client.pem)
         let plain = try TemporaryFile(Self.client.keyPEM())
@@ -66,10 +68,10 @@ import WatchwordCore
             #expect(load(both.path, nil) == expected)
             #expect(load(store.path, nil, "pass phrase") == expected)
         }
-        // Nobody is asked for the passphrase of a key that is not used anyway.
+        // No passphrase is requested for a key that is not used anyway.
         #expect(load(certificate.path, locked.path) == .clientKeyExposed)
         #expect(load(store.path, nil) == .clientKeyExposed)
-        // No key, no secret.
+        // A file without a key is not checked.
         #expect(load(certificate.path, nil) == .clientCertificateUnreadable)
         chmod(plain.path, 0o600)
         #expect(load(both.path, plain.path) == nil)

@@ -6,7 +6,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// Security rule N8 on the wire: only NTLMv2, and one answer is one attempt, at servers and at proxies.
+/// SECURITY-RULES N8 on the wire: only NTLMv2, and one answer is one attempt, at servers and at proxies.
 @Suite(.timed) struct NTLMAttemptOnTheWireTests {
     enum Place: CaseIterable { case server, proxy, tunnel }
 
@@ -37,7 +37,7 @@ import WatchwordProtocol
             case .proxy: "http://o.invalid/"
             case .tunnel: "https://o.invalid/"
             }
-        var request = TransfersTests.request(url, timeout: .seconds(10))
+        var request = TransfersTests.request(url)
         request.identity = .number(1)
         if place != .server { request.proxy = ProxyRequest(kind: .http, host: "127.0.0.1", port: port) }
         request.handshake = Handshake(
@@ -58,7 +58,7 @@ import WatchwordProtocol
         try await withEngine { await $0.exchange(request(place, server.port)) }
     }
 
-    /// Before, libcurl answered each of the first four with an LM and an NTLMv1 response, of 24 bytes each.
+    /// libcurl alone answers each of the first four with an LM and an NTLMv1 response, of 24 bytes each.
     @Test(
         arguments: Place.allCases,
         [
@@ -74,7 +74,7 @@ import WatchwordProtocol
         #expect(messages(server) == [1])
     }
 
-    @Test func aMessageHiddenBehindAnotherIsSeenToo() async throws {
+    @Test func aMessageHiddenBehindAnotherIsRecognised() async throws {
         let good = Self.type2()
         let weak = Self.type2(flags: 0x0000_8205)
         for value in [
@@ -89,8 +89,8 @@ import WatchwordProtocol
         }
     }
 
-    /// Before, thousands of messages, until the time was over.
-    @Test(arguments: Place.allCases)
+    /// libcurl alone sends thousands of messages until the timeout.
+    @Test("Rule N8: a challenge after the answer is a refusal", arguments: Place.allCases)
     func aChallengeAfterTheAnswerIsARefusal(place: Place) async throws {
         let again = ScriptedServer.Reply.bytes(Self.challenge(place, Self.type2()))
         let server = ScriptedServer(Array(repeating: again, count: 8))
@@ -101,7 +101,7 @@ import WatchwordProtocol
         #expect(messages(server) == [1, 3])
     }
 
-    @Test(arguments: Place.allCases)
+    @Test("Rule N8: two offers in one refusal start no further attempt", arguments: Place.allCases)
     func twoOffersInOneRefusalBeginNothing(place: Place) async throws {
         let field = place == .server ? "WWW-Authenticate" : "Proxy-Authenticate"
         let refusal = ScriptedServer.Reply.bytes(Self.challenge(place, "NTLM\r\n\(field): NTLM"))
@@ -112,14 +112,14 @@ import WatchwordProtocol
         #expect(messages(server) == [1, 3])
     }
 
-    /// Before, thousands of connections, until the time was over.
+    /// libcurl alone makes thousands of connections until the timeout.
     @Test(
         arguments: Place.allCases,
         [
             ("NTLM", closing, "1.1"), (type2(), closing, "1.1"), ("NTLM", "", "1.0"), (type2(), "", "1.0"),
             ("NTLM", "", "1.1"),
         ])
-    func nothingBeginsAgain(place: Place, reply: (value: String, more: String, version: String)) async throws {
+    func noAttemptStartsAgain(place: Place, reply: (value: String, more: String, version: String)) async throws {
         let head = Self.challenge(place, reply.value, reply.more, version: reply.version)
         let isKept = reply.version == "1.1" && reply.more.isEmpty
         let server = ScriptedServer(Array(repeating: .bytes(head), count: isKept ? 8 : 1))
@@ -139,7 +139,7 @@ import WatchwordProtocol
         #expect(messages(server) == [1, 3])
     }
 
-    /// What a connection is left with must not make the next login begin in its middle.
+    /// The state that one login leaves on a connection must not make the next login start in its middle.
     @Test func aConnectionThatIsNotLoggedInIsNotUsedAgain() async throws {
         let other = ScriptedServer.Reply.bytes(Self.challenge(.server, "Basic realm=\"x\""))
         let server = ScriptedServer(
@@ -158,8 +158,8 @@ import WatchwordProtocol
         #expect(messages(server) == [1, 1, 3] && server.heard.count == 2)
     }
 
-    /// A login that the server has forgotten is made once more, on the same connection.
-    @Test func aConnectionFromBeforeLogsInOnceMore() async throws {
+    /// A login that the server has forgotten is repeated once, on the same connection.
+    @Test func anExistingConnectionLogsInOnceMore() async throws {
         let rounds: [ScriptedServer.Reply] = [.bytes(Self.challenge(.server, Self.type2())), okay]
         let server = ScriptedServer(rounds + [.bytes(Self.challenge(.server, "NTLM"))] + rounds + [.hold])
         defer { server.stop() }

@@ -6,7 +6,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// Three messages on one connection, which is then the user's.
+/// NTLM: three messages on one connection, which then belongs to the user.
 @Suite(.timed) struct NTLMTests {
     private static func challenge(_ field: String, _ status: String) -> ScriptedServer.Reply {
         .bytes(head(field, status))
@@ -31,7 +31,7 @@ import WatchwordProtocol
         _ url: String, _ identity: ConnectionIdentity = .number(1), password: String = "geheim",
         target: Handshake.Target = .origin
     ) -> TransferRequest {
-        var request = TransfersTests.request(url, timeout: .seconds(10))
+        var request = TransfersTests.request(url)
         request.identity = identity
         request.handshake = Handshake(
             scheme: .ntlm, target: target, user: "älice", domain: "DOM", password: secret(password))
@@ -51,7 +51,7 @@ import WatchwordProtocol
         return message.indices.contains { message[$0...].starts(with: wanted) }
     }
 
-    @Test(arguments: ["GET", "POST"])
+    @Test("Rules L3, N1 and N8: an NTLM login is two messages on one HTTP/1.1 connection", arguments: ["GET", "POST"])
     func threeMessagesOnOneConnection(method: String) async throws {
         let server = ScriptedServer(Self.rounds + [okay, .hold])
         defer { server.stop() }
@@ -67,14 +67,15 @@ import WatchwordProtocol
         }
         #expect(server.heard.count == 1)
         let sent = messages(server.heard[0])
-        // The second exchange says nothing: the connection is logged in.
+        // The second exchange sends no login: the connection is authenticated.
         #expect(sent.map { Array($0.prefix(9)) } == [1, 3].map { Array("NTLMSSP\0".utf8) + [$0] })
         #expect(holds(sent[1], "Älice") && holds(sent[1], "DOM"))
         #expect(!server.heard[0].contains("Upgrade") && !server.heard[0].contains("geheim"))
         #expect(server.heard[0].components(separatedBy: "\r\n\r\nbody").count == (method == "POST" ? 3 : 1))
     }
 
-    @Test func theConnectionIsNobodyElses() async throws {
+    @Test("Rules L2 and N1: a connection that NTLM has logged in serves no other identity")
+    func theConnectionServesNoOtherIdentity() async throws {
         let server = ScriptedServer(Self.rounds + [okay, .hold], [okay, .hold], Self.rounds + [.hold])
         defer { server.stop() }
         try await withEngine { engine in
@@ -103,7 +104,7 @@ import WatchwordProtocol
     @Test(arguments: [
         "Basic realm=\"x\"", "Negotiate", "Digest realm=\"x\", nonce=\"y\"", "NTLM, Basic realm=\"x\"",
     ])
-    func whatTheServerOffersElseIsNotTaken(offer: String) async throws {
+    func onlyTheSelectedSchemeIsUsed(offer: String) async throws {
         let reply = "HTTP/1.1 401 No\r\nWWW-Authenticate: \(offer)\r\nContent-Length: 4\r\n\r\nnope"
         let server = ScriptedServer([.bytes(reply), .bytes(reply), .hold])
         defer { server.stop() }
@@ -151,7 +152,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aHandshakeIsTheOnlyLoginOfItsTarget() async throws {
+    @Test("Rule L8: a connection-level login excludes any other login to its target")
+    func aHandshakeLoginExcludesOtherLoginsToItsTarget() async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         var requests = [request(server.url, .none), request(server.url), request(server.url, target: .proxy)]
@@ -162,7 +164,7 @@ import WatchwordProtocol
         #expect(server.heard.isEmpty)
     }
 
-    @Test func whatLibcurlWouldSendWronglyIsNotSent() async throws {
+    @Test func charactersThatLibcurlEncodesWronglyAreNotSent() async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         var requests = [request(server.url), request(server.url), request(server.url, password: "€uro")]

@@ -7,8 +7,8 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// Logins with Kerberos tickets, with a KDC of the tests'.
-@Suite(.serialized, .timed) struct NegotiateTests {
+/// Logins with Kerberos tickets, with a real KDC.
+@Suite(.serialized, .timed, .realServers) struct NegotiateTests {
     private static let realm = Result { try KerberosRealm.start() }
 
     init() throws {
@@ -35,7 +35,8 @@ import WatchwordProtocol
         return "HTTP/1.1 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok"
     }
 
-    @Test func theTicketIsForTheHostAndTheAnswerProven() async throws {
+    @Test("Rules N5 and N11: the ticket is for the host of the URL and the server's answer is verified")
+    func theTicketIsForTheHostAndTheAnswerProven() async throws {
         let users = Mutex<[String?]>([])
         let accept = ScriptedServer.Reply.answer { heard in
             let login = Self.token(heard).flatMap(acceptNegotiate)
@@ -52,14 +53,15 @@ import WatchwordProtocol
         #expect(server.heard.count == 1 && server.heard[0].hasPrefix("GET / HTTP/1.1\r\n"))
     }
 
-    @Test func aWrongProofIsAFailure() async throws {
+    @Test("Rule N11: a wrong final token fails the fetch")
+    func aWrongProofIsAFailure() async throws {
         let other = Mutex<Data?>(nil)
         let server = ScriptedServer([
             .answer { heard in
                 other.withLock { $0 = Self.token(heard).flatMap(acceptNegotiate)?.proof }
                 return Self.response(Data("no proof".utf8))
             },
-            // The proof of another login of the same user.
+            // This is the proof for another login of the same user.
             .answer { _ in Self.response(other.withLock { $0 }) }, .answer { _ in Self.response(nil) }, .hold,
         ])
         defer { server.stop() }
@@ -69,8 +71,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: [false, true])
-    func theServerActsForTheUserOnlyWhenItIsToldTo(delegates: Bool) async throws {
+    @Test("Rule N6: tickets are delegated only where the request allows it", arguments: [false, true])
+    func ticketsAreDelegatedOnlyWhereTheRequestAllowsIt(delegates: Bool) async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
@@ -82,8 +84,9 @@ import WatchwordProtocol
         #expect(login.isDelegated == delegates)
     }
 
-    @Test func aTokenOfNTLMIsKnownWhereverItHides() {
-        // What libcurl sends without a ticket, when gss-ntlmssp is installed.
+    @Test("Rule N7: NTLM is recognised inside a Negotiate token")
+    func ntlmIsRecognisedInsideANegotiateToken() {
+        // The token that libcurl sends without a ticket, when gss-ntlmssp is installed.
         let disguised =
             "YEgGBisGAQUFAqA+MDygDjAMBgorBgEEAYI3AgIKoioEKE5UTE1TU1AAAQAAABeCCOIAAAAAAAAAAAAAAAAAAAAABgIAAAAAAA8="
         let offered = [0x60, 0x0A, 0x2B, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0A] as [UInt8]
@@ -126,7 +129,7 @@ import WatchwordProtocol
         }
     }
 
-    /// 127.0.0.1 is no name of the service, and whoever has no ticket has none for `localhost` either.
+    /// There is no principal for 127.0.0.1, and a user without a ticket has none for `localhost` either.
     @Test(arguments: [("127.0.0.1", "alice"), ("localhost", "nobody")])
     func withoutATicketNothingIsSent(host: String, user: String) async throws {
         KerberosRealm.logIn(user)
@@ -139,8 +142,8 @@ import WatchwordProtocol
         #expect(server.heard.isEmpty)
     }
 
-    /// MIT's library waits for 54 seconds in one call: what ends in less has not waited for it.
-    @Test func aKDCThatDoesNotAnswerHoldsUpNobodyElse() async throws {
+    /// MIT's library waits for 54 seconds in one call: transfers that end earlier have not waited for it.
+    @Test func aKDCThatDoesNotAnswerDelaysNoOtherTransfer() async throws {
         let limit = Duration.seconds(25)
         let server = ScriptedServer([okay, .hold])
         defer { server.stop() }
@@ -152,7 +155,7 @@ import WatchwordProtocol
             request.timeout = .seconds(number == 2 ? 10 : 60)
             return engine.start(request) { outcome in ends.withLock { $0.append(outcome.failureKind) } }
         }
-        // Others go on: without identity, and with one of their own.
+        // Other transfers continue: without identity, and with another one.
         #expect(await engine.exchange(TransfersTests.request(server.url)).text == "ok")
         let accept = ScriptedServer([okay])
         defer { accept.stop() }
@@ -161,7 +164,7 @@ import WatchwordProtocol
         engine.cancel(stuck[0])
         try await until { ends.withLock { $0.contains(.cancelled) } }
         #expect(ContinuousClock.now - start < limit)
-        // Its own time-out counts, though its thread hangs.
+        // The timeout of the transfer applies, although its thread hangs.
         try await until { ends.withLock { $0.count } == 2 }
         #expect(engine.figures.running == 1)
         let shutDown = ContinuousClock.now

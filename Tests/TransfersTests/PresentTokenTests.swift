@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// Tokens as their module describes them, and what is known of their PINs.
+/// Tokens as their module describes them, and the state of their PINs.
 @Suite struct PresentTokenTests {
     private func present(_ label: String, serial: UInt8) -> PresentToken {
         var info = watchword_token_info()
@@ -18,26 +18,26 @@ import WatchwordProtocol
 
     private func tokens(_ present: PresentToken..., right: String) -> TokenModule.Tokens {
         var tokens = TokenModule.Tokens()
-        tokens.note(present)
+        tokens.record(present)
         tokens.pins[name] = TokenModule.Pins(tokens: Set(present.map(\.identity)), right: secret(right))
         return tokens
     }
 
     @Test func anotherTokenOfTheSameNameHasAPINOfItsOwn() {
         var tokens = tokens(present("work", serial: 1), right: "4711")
-        tokens.note([present("work", serial: 1), present("home", serial: 2)])
+        tokens.record([present("work", serial: 1), present("home", serial: 2)])
         #expect(tokens.pins[name]?.right == secret("4711"))
-        tokens.note([present("work", serial: 2)])
+        tokens.record([present("work", serial: 2)])
         #expect(tokens.pins.isEmpty)
     }
 
     @Test func aSecondTokenOfTheSameNameIsNotLoggedIn() {
         var tokens = tokens(present("work", serial: 1), right: "4711")
-        tokens.note([present("work", serial: 1), present("work", serial: 2)])
+        tokens.record([present("work", serial: 1), present("work", serial: 2)])
         #expect(tokens.pins.isEmpty && tokens.meant(by: name).count == 2)
     }
 
-    /// As with a server that shows every key as a token.
+    /// Some modules present every key as a separate token.
     @Test func aModuleMayHaveHundredsOfTokens() {
         var module = watchword_token_module()
         module.get_slot_list = { _, slots, count in
@@ -51,7 +51,7 @@ import WatchwordProtocol
             return 0
         }
         module.get_token_info = { slot, info in
-            // CKR_TOKEN_NOT_PRESENT: it was pulled out meanwhile.
+            // CKR_TOKEN_NOT_PRESENT: the token was removed meanwhile.
             guard slot != 5, let info else { return 0xE0 }
             info.pointee = watchword_token_info()
             withUnsafeMutableBytes(of: &info.pointee.serial) { $0.copyBytes(from: "\(slot)".utf8) }

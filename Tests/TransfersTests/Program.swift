@@ -1,4 +1,5 @@
-import Foundation
+import Glibc
+import TestServers
 
 /// A program that a test needs.
 enum Program {
@@ -7,27 +8,16 @@ enum Program {
         "kadmin.local": "krb5-admin-server",
     ]
 
-    /// Runs it to its end, which must be a good one.
+    /// Runs the program, which must exit with status 0.
     static func run(_ command: [String], _ environment: [String: String] = [:], input: String = "") throws {
-        let process = Process()
-        let (inlet, outlet) = (Pipe(), Pipe())
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.environment?["PATH", default: ""] += ":/usr/sbin:/usr/bin"
-        process.standardInput = inlet
-        process.standardOutput = outlet
-        process.standardError = outlet
-        try process.run()
-        try inlet.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-        try inlet.fileHandleForWriting.close()
-        let said = try outlet.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
+        let path = getenv("PATH").map { String(cString: $0) } ?? ""
+        let variables = ["PATH=\(path):/usr/sbin:/usr/bin"] + environment.map { "\($0)=\($1)" }
+        let (status, text) = try ChildProcess.run(["/usr/bin/env"] + variables + command, input: input)
+        guard status == 0 else {
             let package = packages[command[0], default: command[0]]
             throw Failure(
                 description: "\(command[0]) fails; is it there? apt-get install \(package)\n"
-                    + String(decoding: said, as: UTF8.self))
+                    + text)
         }
     }
 

@@ -16,7 +16,7 @@ import WatchwordProtocol
     }
 
     private func request(_ url: String, _ proxy: ScriptedServer) -> TransferRequest {
-        var request = TransfersTests.request(url, timeout: .seconds(10))
+        var request = TransfersTests.request(url)
         request.identity = .number(1)
         request.proxy = ProxyRequest(kind: .http, host: "127.0.0.1", port: proxy.port)
         request.handshake = login(.origin, "sam")
@@ -24,7 +24,7 @@ import WatchwordProtocol
         return request
     }
 
-    /// The numbers of the messages, and the name that the last one holds.
+    /// Returns the numbers of the messages, and the user name in the last one.
     private func told(_ heard: String, _ field: String) -> [String] {
         heard.split(separator: "\r\n").filter { $0.hasPrefix("\(field): NTLM ") }.map { line in
             let bytes = Data(base64Encoded: String(line.dropFirst("\(field): NTLM ".count))) ?? Data()
@@ -34,7 +34,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func eachIsLoggedInToWithItsOwn() async throws {
+    @Test("Rules R15, L13 and N8: proxy and server are logged in to with their own credentials")
+    func proxyAndServerAreLoggedInToWithTheirOwnCredentials() async throws {
         let server = TLSServer(
             Self.leaf, TLSServer.Options(firstAnswer: NTLMTests.head("WWW-Authenticate", "401 Who")))
         let proxy = ScriptedServer(
@@ -52,7 +53,7 @@ import WatchwordProtocol
         #expect(!proxy.heard[0].contains("\r\nAuthorization") && !server.heard[0].contains("Proxy-Authorization"))
     }
 
-    @Test func thereIsOneForEachTarget() async throws {
+    @Test func aMisplacedHandshakeIsAnInternalError() async throws {
         let proxy = ScriptedServer([okay])
         defer { proxy.stop() }
         var requests = Array(repeating: request("http://127.0.0.1:2/", proxy), count: 4)

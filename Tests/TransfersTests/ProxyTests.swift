@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// What a proxy hears and says, byte for byte.
+/// The bytes that a proxy receives and sends.
 @Suite(.timed) struct ProxyTests {
     private static let refusal: ScriptedServer.Reply = .bytes(
         "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 4\r\n\r\nbody")
@@ -19,7 +19,8 @@ import WatchwordProtocol
         return request
     }
 
-    @Test func aPlainRequestCarriesBothLogins() async throws {
+    @Test("Rules R15 and L13: a plain request carries each login in its own field")
+    func aPlainRequestCarriesBothLogins() async throws {
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
@@ -40,7 +41,7 @@ import WatchwordProtocol
             #expect(response.status == 407 && response.isFromProxy)
             #expect(response.headers.first == HeaderField("Proxy-Authenticate", "Basic realm=\"p\""))
             #expect(response.body == Array("body".utf8))
-            // The same answer of an origin is not.
+            // The same response of an origin is not a failure.
             var direct = request(server.url, server)
             direct.proxy = nil
             let answer = try await engine.exchange(direct).get()
@@ -48,7 +49,9 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: [nil, "Basic cHJveHk="])
+    @Test(
+        "Rules R15 and L13: CONNECT carries the login of the proxy only, and its refusal is a response of the proxy",
+        arguments: [nil, "Basic cHJveHk="])
     func aRefusedTunnelIsAResponse(authorization: String?) async throws {
         let server = ScriptedServer([Self.refusal])
         defer { server.stop() }
@@ -75,7 +78,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aTunnelThatLeadsNowhereIsALostConnection() async throws {
+    @Test func aTunnelThatClosesIsATLSFailureOrATimeout() async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nX: proxy\r\n\r\n"), .close])
         defer { server.stop() }
         try await withEngine { engine in

@@ -36,7 +36,7 @@ import WatchwordProtocol
         #expect(proxy[0].hasPrefix("CONNECT 127.0.0.1:") && origin[0].hasPrefix("GET / "))
     }
 
-    @Test func aProxyThatIsNotTrustedHearsNothing() async throws {
+    @Test func anUntrustedProxyReceivesNothing() async throws {
         let (outcome, proxy, origin) = try await exchange(proxy: Self.expired, origin: Self.good)
         let failure = try #require(outcome.failure)
         #expect(failure.kind == .tlsFailed && failure.cause == .proxyTLSFailed)

@@ -5,7 +5,7 @@ import WatchwordCore
 
 @testable import Transfers
 
-/// An engine on a thread of its own, for tests on any other.
+/// An engine on its own thread, usable from any thread.
 final class RemoteEngine: TransferPort {
     let thread: TransferThread
 
@@ -13,7 +13,7 @@ final class RemoteEngine: TransferPort {
         thread = try TransferThread(caFile: caFile, tokenModule: tokenModule, idle: idle, ownsTokens: false)
     }
 
-    /// Runs `call` on the engine's thread, and waits for it.
+    /// Runs `call` on the engine's thread and waits for its result.
     func sync<Value: Sendable>(_ call: @escaping @Sendable (TransferEngine) -> Value) -> Value {
         let result = Mutex<Value?>(nil)
         let done = DispatchSemaphore(value: 0)
@@ -29,7 +29,8 @@ final class RemoteEngine: TransferPort {
 
     func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID {
         let id = TransferID.next()
-        if !thread.post({ $0.begin(id, request, completion) }) { completion(.failure(.shutDown)) }
+        let job = TransferJob(id: id, request: request, completion: completion)
+        if !thread.post({ $0.begin(job) }) { completion(.failure(.shutDown)) }
         return id
     }
 
@@ -48,8 +49,8 @@ final class RemoteEngine: TransferPort {
 
     func attach(_ id: TransferID, socket: Int32) { thread.post { $0.attach(id, socket: socket) } }
 
-    func makeSource(size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?) -> BodySourceID {
-        sync { $0.makeSource(size: size, keepsCopy: keepsCopy, memory: memory, disk: disk) }
+    func makeSource(size: Int?, storesCopy: Bool, memory: Quota?, disk: Quota?) -> BodySourceID {
+        sync { $0.makeSource(size: size, storesCopy: storesCopy, memory: memory, disk: disk) }
     }
 
     func attach(_ source: BodySourceID, socket: Int32) { thread.post { $0.attach(source, socket: socket) } }
@@ -64,7 +65,7 @@ final class RemoteEngine: TransferPort {
 
     func forget(_ identity: ConnectionIdentity) { thread.post { $0.forget(identity) } }
 
-    var figures: TransferFigures { sync { $0.figures } }
+    var figures: TransferStatistics { sync { $0.figures } }
 
     func shutDown() { thread.shutDown() }
 }

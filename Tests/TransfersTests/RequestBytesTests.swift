@@ -6,7 +6,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// What goes out, byte for byte.
+/// The bytes of requests.
 @Suite(.timed) struct RequestBytesTests {
     private func sent(_ make: (String) -> TransferRequest) async throws -> String {
         let server = ScriptedServer([okay])
@@ -16,7 +16,8 @@ import WatchwordProtocol
         return server.heard[0].replacing("127.0.0.1:\(server.port)", with: "HOST")
     }
 
-    @Test func getSendsWhatWasAskedForAndNothingElse() async throws {
+    @Test("Rule L6: a GET sends the default header fields and no others")
+    func getSendsTheDefaultFieldsAndNoOthers() async throws {
         let head = try await sent { request("\($0)/a?b=c") }
         #expect(head == "GET /a?b=c HTTP/1.1\r\nHost: HOST\r\nUser-Agent: watchword\r\nAccept: */*\r\n\r\n")
     }
@@ -96,10 +97,12 @@ import WatchwordProtocol
         #expect(server.heard.isEmpty)
     }
 
-    @Test func theEnvironmentsProxyIsIgnored() async throws {
-        for name in ["http_proxy", "all_proxy", "HTTP_PROXY"] { setenv(name, "http://127.0.0.1:1/", 1) }
-        defer { for name in ["http_proxy", "all_proxy", "HTTP_PROXY"] { unsetenv(name) } }
-        let head = try await sent { request($0) }
-        #expect(head.hasPrefix("GET / HTTP/1.1\r\n"))
+    /// The test runs in its own process, because many threads read the environment of this one.
+    @Test("Rule L6: the proxy of the environment is ignored") func theEnvironmentsProxyIsIgnored() async {
+        await #expect(processExitsWith: .success) {
+            for name in ["http_proxy", "all_proxy", "HTTP_PROXY"] { setenv(name, "http://127.0.0.1:1/", 1) }
+            let head = try await RequestBytesTests().sent { request($0) }
+            exit(head.hasPrefix("GET / HTTP/1.1\r\n") ? EXIT_SUCCESS : EXIT_FAILURE)
+        }
     }
 }

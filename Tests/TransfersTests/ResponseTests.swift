@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// What comes in: complete, bounded, and one failure for each way of being neither.
+/// Responses: complete and bounded, with a separate failure for each violation.
 @Suite(.timed) struct ResponseTests {
     private func outcome(
         of replies: [ScriptedServer.Reply], maxBodyBytes: Int = 1 << 20, timeout: Duration = .seconds(60)
@@ -17,31 +17,31 @@ import WatchwordProtocol
         }
     }
 
-    /// One kilobyte of any other may be gigabytes.
+    /// With other codings, one kilobyte may expand to gigabytes.
     @Test(arguments: [
         ("gzip", true), ("Deflate", true), ("x-gzip", true), ("identity, gzip", true), ("", true),
         ("gzip, gzip", false),
         ("gzip\r\nContent-Encoding: deflate", false), ("br", false), ("gzip, br", false), ("zstd", false),
     ])
-    func atMostOneModestCodingIsUndone(codings: String, isModest: Bool) {
+    func onlyOneCompactContentCodingIsSafe(codings: String, isModest: Bool) {
         var headers = ResponseHeaders()
         for line in ["HTTP/1.1 200 OK", "Content-Encoding: \(codings)"].flatMap({ $0.split(separator: "\r\n") }) {
             let isTaken = Array("\(line)\r\n".utf8).withUnsafeBytes { headers.append($0) }
             #expect(isTaken)
         }
-        #expect(headers.isModestlyCoded == isModest)
+        #expect(headers.hasSafeContentCoding == isModest)
     }
 
-    /// RFC 9110 section 15.2.2: what follows is another protocol, which nobody asked for.
+    /// RFC 9110 section 15.2.2: the bytes after it belong to another protocol, which the request did not ask for.
     @Test(arguments: ["raw bytes", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", ""])
-    func aSwitchThatNobodyAskedForIsNoResponse(rest: String) async throws {
+    func anUnrequestedSwitchIsNotAResponse(rest: String) async throws {
         let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n\(rest)"
         let server = ScriptedServer([.bytes(switching), .hold], [okay])
         defer { server.stop() }
         try await withEngine { engine in
             let failure = try #require(await engine.exchange(request(server.url)).failure)
             #expect(failure.kind == .malformedResponse && failure.detail.contains("101 Switching Protocols"))
-            // Nor is the connection used again.
+            // The connection is not used again.
             #expect(await engine.exchange(request(server.url)).text == "ok")
             #expect(engine.figures.connectionsOpened == 2)
         }
@@ -76,7 +76,7 @@ import WatchwordProtocol
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx", .receiveFailed),
         ("SSH-2.0-OpenSSH_9.2\r\n", .notHTTP), ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nab", .malformedHeader),
     ])
-    func whatWentWrongIsToldApart(text: String, cause: FailureCause) async throws {
+    func failureCausesAreDistinguished(text: String, cause: FailureCause) async throws {
         let failure = try #require(try await outcome(of: [.bytes(text)]).failure)
         #expect(failure.wireCause == cause, "\(failure)")
     }
@@ -104,7 +104,8 @@ import WatchwordProtocol
         #expect(headers.fields == [HeaderField("A", "ü")])
     }
 
-    @Test(arguments: [301, 302, 303, 307, 308, 401, 407])
+    @Test(
+        "Rule L4: libcurl follows no redirect and answers no challenge", arguments: [301, 302, 303, 307, 308, 401, 407])
     func redirectsAndChallengesAreOnlyReported(status: Int) async throws {
         let server = ScriptedServer([
             .bytes(
@@ -118,7 +119,8 @@ import WatchwordProtocol
         #expect(server.heard[0].split(separator: "GET ").count == 1)
     }
 
-    @Test func bodiesAreLimited() async throws {
+    @Test("Rule L11: bodies are limited")
+    func bodiesAreLimited() async throws {
         let announced = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12345")
         let open = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\n\r\n12345")
         for reply in [announced, open] {
@@ -127,9 +129,9 @@ import WatchwordProtocol
         }
     }
 
-    /// They are not what the fetch is about.
+    /// Intermediate responses are not the result of the fetch.
     @Test(arguments: ["401 X\r\nWWW-Authenticate: Basic", "302 X\r\nLocation: /x"])
-    func theLimitIsNotForWhatIsInBetween(status: String) async throws {
+    func theBodyLimitExcludesIntermediateResponses(status: String) async throws {
         let reply = ScriptedServer.Reply.bytes("HTTP/1.1 \(status)\r\nContent-Length: 5\r\n\r\n12345")
         #expect(try await outcome(of: [reply], maxBodyBytes: 1).text == "12345")
     }
@@ -146,7 +148,7 @@ import WatchwordProtocol
         ("200 X\r\nContent-Length: 2", true), ("200 X\r\nContent-Length: 2\r\nContent-Length: 2", true),
         ("200 X\r\nContent-Length: 2, 2", true), ("302 X\r\nContent-Length: 2\r\nLocation:", true),
     ])
-    func whereAResponseEndsAndLeadsIsSaidOnce(head: String, isFine: Bool) async throws {
+    func contradictoryContentLengthOrLocationIsMalformed(head: String, isFine: Bool) async throws {
         let outcome = try await outcome(of: [.bytes("HTTP/1.1 \(head)\r\n\r\nok"), .close])
         #expect(outcome.failureKind == (isFine ? nil : .malformedResponse))
         if isFine { #expect(outcome.text == "ok") }
@@ -161,7 +163,8 @@ import WatchwordProtocol
         #expect(response.trailers == [HeaderField("Authentication-Info", "x"), HeaderField("B", "2")])
     }
 
-    @Test func headersAreLimited() async throws {
+    @Test("Rule L11: header sections are limited")
+    func headersAreLimited() async throws {
         let line = "X: \(String(repeating: "y", count: 1000))\r\n"
         let fits = String(repeating: line, count: 200)
         let response = try await outcome(of: [.bytes("HTTP/1.1 200 OK\r\n\(fits)Content-Length: 0\r\n\r\n")]).get()
@@ -177,15 +180,16 @@ import WatchwordProtocol
         (.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"), .connectionLost),
         (.bytes("SSH-2.0-OpenSSH_9\r\n"), .malformedResponse),
     ])
-    func brokenResponsesAreFailures(reply: ScriptedServer.Reply, kind: TransferFailure.Kind) async throws {
+    func malformedResponsesAreFailures(reply: ScriptedServer.Reply, kind: TransferFailure.Kind) async throws {
         #expect(try await outcome(of: [reply]).failureKind == kind)
     }
 
-    @Test func aServerThatIsSilentTimesOut() async throws {
+    @Test("Rule L11: a silent server times out")
+    func aServerThatIsSilentTimesOut() async throws {
         #expect(try await outcome(of: [.hold], timeout: .milliseconds(150)).failureKind == .timedOut)
     }
 
-    @Test func placesThatAreNotThere() async throws {
+    @Test func unreachableServersAreReported() async throws {
         try await withEngine { engine in
             #expect(await engine.exchange(request("http://127.0.0.1:1/")).failureKind == .cannotConnect)
             let unknown = await engine.exchange(request("http://no-such-host.invalid/"))

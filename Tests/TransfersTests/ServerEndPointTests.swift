@@ -1,11 +1,12 @@
 import COpenSSL
 import Foundation
+import TestServers
 import Testing
 
 @testable import Transfers
 
-/// RFC 5929 section 4.1: with which hash a certificate is named.
-@Suite struct ServerEndPointTests {
+/// The hash function of `tls-server-end-point` (RFC 5929 section 4.1).
+@Suite(.realServers) struct ServerEndPointTests {
     private func certificate(_ options: [String]) throws -> (hash: [UInt8]?, der: [UInt8]) {
         let folder = FileManager.default.temporaryDirectory.appending(path: "watchword-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -29,24 +30,24 @@ import Testing
         return Array(digest.prefix(Int(count)))
     }
 
-    @Test func itIsTheHashOfTheSignature() throws {
+    @Test func theHashIsThatOfTheSignature() throws {
         for (option, function) in [("-sha256", EVP_sha256()), ("-sha384", EVP_sha384()), ("-sha512", EVP_sha512())] {
             let made = try certificate(["-newkey", "rsa:2048", option])
             #expect(made.hash == digest(made.der, function))
         }
     }
 
-    @Test func aBrokenOneIsReplaced() throws {
+    @Test func sha1IsReplacedBySHA256() throws {
         let made = try certificate(["-newkey", "rsa:2048", "-sha1"])
         #expect(made.hash == digest(made.der, EVP_sha256()))
     }
 
-    @Test func aSignatureThatNamesTwoStandsForTheOneOfItsMessage() throws {
+    @Test func aPSSSignatureUsesTheHashOfItsMessage() throws {
         let made = try certificate(["-newkey", "rsa:2048", "-sha384", "-sigopt", "rsa_padding_mode:pss"])
         #expect(made.hash == digest(made.der, EVP_sha384()))
     }
 
-    @Test func oneWithoutAHashIsReplacedToo() throws {
+    @Test func aSignatureWithoutAHashUsesSHA256() throws {
         let made = try certificate(["-newkey", "ed25519"])
         #expect(made.hash == digest(made.der, EVP_sha256()))
     }

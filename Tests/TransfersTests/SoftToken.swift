@@ -1,25 +1,19 @@
 import Foundation
-import Synchronization
 import TestServers
 import WatchwordProtocol
 
-/// A PKCS#11 token of SoftHSM in a folder of its own. The module reads its configuration once: there is one for all tests.
+/// A PKCS#11 token of SoftHSM in its own folder. All tests share it, because the module reads its configuration only once.
 enum SoftToken {
     static let pin = "4711"
     static let module = "/usr/lib/softhsm/libsofthsm2.so"
-    private static let folderPath = Mutex("")
 
     /// Makes tokens named `first` and `second`, each with the key and the certificate of `certificate`, labelled `client`.
     static func make(_ certificate: TestCertificate) throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "watchword-token-\(UUID().uuidString)")
+        let folder = URL(filePath: TestFolder.path)
         try FileManager.default.createDirectory(
-            at: folder.appending(path: "tokens"), withIntermediateDirectories: true)
-        let configuration = folder.appending(path: "softhsm2.conf")
+            at: folder.appending(path: "tokens"), withIntermediateDirectories: false)
         try "directories.tokendir = \(folder.path)/tokens\nlog.level = ERROR\n"
-            .write(to: configuration, atomically: true, encoding: .utf8)
-        folderPath.withLock { $0 = folder.path }
-        atexit { SoftToken.folderPath.withLock { _ = try? FileManager.default.removeItem(atPath: $0) } }
-        setenv("SOFTHSM2_CONF", configuration.path, 1)
+            .write(to: folder.appending(path: "softhsm2.conf"), atomically: true, encoding: .utf8)
         let key = folder.appending(path: "key.pem").path
         let file = folder.appending(path: "certificate.der").path
         try certificate.keyPEM().write(toFile: key, atomically: true, encoding: .utf8)

@@ -6,7 +6,7 @@ import WatchwordProtocol
 @testable import Transfers
 
 /// Client certificates whose key never leaves its token.
-@Suite(.serialized, .timed) struct TokenTests {
+@Suite(.serialized, .timed, .realServers) struct TokenTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)
     private static let client = TestCertificate("client", issuer: authority)
@@ -55,7 +55,7 @@ import WatchwordProtocol
         #expect(try await exchange([certificate])[0].text == "ok")
     }
 
-    @Test func whatIsNotThereIsUnreadable() async throws {
+    @Test func missingTokensAndInvalidURIsAreUnreadable() async throws {
         let certificates = [
             uri("third"), uri("first", "nobody"), "pkcs11:object=client", "pkcs11:", "file:/tmp/x",
             "\(uri("first"))?pin-value=4711", "pkcs11:pin-value=4711;token=first", "\(uri("first"));token=first",
@@ -67,12 +67,12 @@ import WatchwordProtocol
         #expect(absent[0].failure?.cause == .clientCertificateUnreadable)
     }
 
-    /// Its code would run in the broker.
+    /// The code of such a module would run in the broker.
     @Test(arguments: ["module-path=\(SoftToken.module)", "module-name=softhsm2", "a=b&module-path=x"])
     func noURIChoosesTheModule(query: String) async throws {
         let outcome = try await exchange([token("\(uri("first"))?\(query)", SoftToken.pin)])[0]
         #expect(outcome.failure?.cause == .clientCertificateUnreadable)
-        #expect(query.hasPrefix("a=") || outcome.failure?.detail.contains("It holds module-") == true)
+        #expect(query.hasPrefix("a=") || outcome.failure?.detail.contains("it contains module-") == true)
     }
 
     @Test func aWrongPINIsWrongHoweverTheTokenIsCalled() async throws {
@@ -87,7 +87,7 @@ import WatchwordProtocol
             #expect(outcomes[2 * index + 1].failure?.kind == .tlsFailed, "\(call)")
             #expect(outcomes[2 * index + 2].text == "ok", "\(call)")
         }
-        // Another token has a PIN of its own.
+        // Another token has its own PIN.
         #expect(try await exchange([token(uri("second"), "0000")])[0].failure?.cause == .clientKeyPassphraseWrong)
     }
 }

@@ -7,7 +7,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// Connections, cancelling, and the end of the engine.
+/// Connections, cancellation, and the shutdown of the engine.
 @Suite(.timed) struct TransferEngineTests {
     private static let keepAlive = ScriptedServer.Reply.bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
@@ -27,7 +27,7 @@ import WatchwordProtocol
         #expect(server.heard.count == 1)
     }
 
-    @Test func aKeptConnectionThatTheServerHasClosedIsReplaced() async throws {
+    @Test func aReusedConnectionThatTheServerHasClosedIsReplaced() async throws {
         let server = ScriptedServer([Self.keepAlive], [Self.keepAlive])
         defer { server.stop() }
         try await withEngine { engine in
@@ -69,8 +69,8 @@ import WatchwordProtocol
         }
     }
 
-    /// With its loop, and the descriptors of that.
-    @Test func anEngineThatHasEndedIsGone() async throws {
+    /// The event loop and its descriptors are released, too.
+    @Test func anEngineThatHasEndedIsReleased() async throws {
         let server = ScriptedServer([Self.keepAlive])
         defer { server.stop() }
         weak var loop: EventLoop?

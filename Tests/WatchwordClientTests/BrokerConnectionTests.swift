@@ -4,8 +4,8 @@ import WatchwordClient
 import WatchwordProtocol
 
 @Suite struct FetchRunEncodingTests {
-    /// What a client sends is what the broker reads, the user information of the URL included.
-    @Test func userInformationSurvivesTheWay() throws {
+    /// The broker reads the parameters that a client sends, including the user information of the URL.
+    @Test func userInformationOfTheURLIsTransmitted() throws {
         var params = FetchRunParams(url: "http://h/a?b")
         params.userInfo = Array("bob:p%40w".utf8).withUnsafeBytes { Secret(copying: $0) }
         let json = params.json
@@ -15,7 +15,7 @@ import WatchwordProtocol
         #expect(read.userInfo == params.userInfo)
     }
 
-    @Test func aBrokerThatIsNotThereIsSaidToBeNotThere() {
+    @Test func aMissingBrokerIsReportedAsNotRunning() {
         let location = SocketLocation(explicit: "/nonexistent/s", environment: { _ in nil }, uid: 7)
         #expect(throws: ClientFailure.notRunning(path: "/nonexistent/s")) { try BrokerConnection(location) }
     }

@@ -1,13 +1,13 @@
 import Foundation
 import WatchwordProtocol
 
-/// The other end of one connection, on a thread of its own. Lines in, bytes out.
+/// The peer of one connection, on its own thread. It receives lines and sends bytes.
 final class ScriptedPeer: @unchecked Sendable {
     let location: SocketLocation
     private let listener: Int32
     private let folder: URL
 
-    /// `answer` gets each line and says what to send; `nil` closes the connection.
+    /// `answer` returns the bytes to send in reply to a line; `nil` closes the connection.
     init(_ answer: @escaping @Sendable (String) -> String?) {
         folder = FileManager.default.temporaryDirectory.appending(path: "ww-\(UUID().uuidString.prefix(8))")
         try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -46,7 +46,7 @@ final class ScriptedPeer: @unchecked Sendable {
             }
             guard let reply = answer(String(decoding: line, as: UTF8.self)) else { return }
             let bytes = Array(reply.utf8)
-            _ = write(connection, bytes, bytes.count)
+            _ = send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
             line = []
         }
     }

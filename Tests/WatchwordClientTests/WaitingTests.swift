@@ -17,25 +17,25 @@ import WatchwordProtocol
         return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     }
 
-    @Test func whatFollowsTheReplyIsTheBody() throws {
+    @Test func theBodyFollowsTheReply() throws {
         let peer = ScriptedPeer { _ in #"{"jsonrpc":"2.0","id":1,"result":{}}"# + "\n{\"body\":1}\n" }
         let stream = try AttachedStream(peer.location, token: "t", side: .response)
         #expect(read(stream.descriptor) == "{\"body\":1}\n")
     }
 
-    @Test func aRefusedAttachmentSaysWhy() {
+    @Test func aRefusedAttachmentHasItsReason() {
         let peer = ScriptedPeer { _ in
             #"{"jsonrpc":"2.0","id":1,"error":{"code":1008,"message":"none","data":{"kind":"unknownFetch"}}}"# + "\n"
         }
         #expect(throws: ClientFailure.self) { try AttachedStream(peer.location, token: "t", side: .request) }
     }
 
-    @Test func anAnswerThatNeverEndsIsNone() {
+    @Test func anEndlessReplyIsAnError() {
         let peer = ScriptedPeer { _ in String(repeating: "x", count: 1 << 17) }
         #expect(throws: ClientFailure.self) { try AttachedStream(peer.location, token: "t", side: .request) }
     }
 
-    @Test func aBrokerThatIsSilentHoldsUpNobodyWhoInterrupts() throws {
+    @Test func aSilentBrokerDoesNotDelayAnInterrupt() throws {
         let peer = ScriptedPeer { _ in nil }
         let connection = try BrokerConnection(peer.location)
         var ends: [Int32] = [0, 0]
@@ -43,12 +43,12 @@ import WatchwordProtocol
         defer { for end in ends { close(end) } }
         connection.interruptDescriptor = ends[0]
         #expect(throws: ClientFailure.interrupted(signal: 1)) { try connection.attach(token: "t", side: .response) }
-        // Read once, and not forgotten.
+        // The interrupt is read once, and remembered.
         #expect(throws: ClientFailure.interrupted(signal: 1)) { try connection.attach(token: "t", side: .response) }
         #expect(throws: ClientFailure.interrupted(signal: 1)) { try connection.wait { false } }
     }
 
-    @Test func aQuestionInTheMiddleOfACallComesAfterIt() throws {
+    @Test func aQuestionReceivedDuringACallIsDeliveredAfterIt() throws {
         let peer = ScriptedPeer { line in
             line.contains("auth") || line.contains("action")
                 ? #"{"jsonrpc":"2.0","method":"fetch/completed","params":{}}"# + "\n"
@@ -61,12 +61,12 @@ import WatchwordProtocol
             return .proceed
         }
         connection.onNotification = { method, _ in events.append(method) }
-        events.append(try connection.call(.fetchStart)["fetchId"]?.string ?? "")
+        events.append(try connection.call(FetchStart.name, [:])["fetchId"]?.string ?? "")
         try connection.wait { events.contains("fetch/completed") }
         #expect(events == ["f1", "asked about f1", "fetch/completed"])
     }
 
-    @Test func watchesAreLookedAfterMeanwhile() throws {
+    @Test func watchesAreServedWhileWaiting() throws {
         let peer = ScriptedPeer { _ in nil }
         let connection = try BrokerConnection(peer.location)
         var ends: [Int32] = [0, 0]
@@ -87,8 +87,8 @@ import WatchwordProtocol
         #expect(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1)
         defer { for end in ends { close(end) } }
         connection.interruptDescriptor = ends[0]
-        #expect(try connection.call(.fetchStart)["fetchId"]?.string == "f1")
-        connection.patience = { .seconds(2) }
+        #expect(try connection.call(FetchStart.name, [:])["fetchId"]?.string == "f1")
+        connection.maxWait = { .seconds(2) }
         var looks = 0
         #expect(throws: ClientFailure.interrupted(signal: 1)) {
             try connection.wait {
@@ -98,11 +98,11 @@ import WatchwordProtocol
         }
     }
 
-    @Test func patienceHasAnEnd() throws {
+    @Test func aWaitEndsAtItsMaximumAndIsRepeated() throws {
         let peer = ScriptedPeer { _ in nil }
         let connection = try BrokerConnection(peer.location)
         var looks = 0
-        connection.patience = { .milliseconds(5) }
+        connection.maxWait = { .milliseconds(5) }
         try connection.wait {
             looks += 1
             return looks == 3

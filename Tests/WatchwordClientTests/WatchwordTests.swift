@@ -19,7 +19,7 @@ import WatchwordProtocol
             + "\n"
     }
 
-    /// A broker that says `answers` in turn, and what it was told.
+    /// A broker that sends `answers` in turn, and records the received messages.
     private final class Peer: Sendable {
         let told = Mutex<[String]>([])
         let answers: [String]
@@ -70,10 +70,10 @@ import WatchwordProtocol
         #expect(told[2].contains(#""action":"\#(action)""#))
     }
 
-    @Test func aStoredLoginIsChosenAndItsEndTold() throws {
+    @Test func aStoredLoginIsChosenAndItsOutcomeReported() throws {
         let question =
             #"{"jsonrpc":"2.0","id":7,"method":"auth/challenge","params":{"url":"http://h/","knownUsers":["#
-            + #"{"id":"session:1","user":"bob","source":"session"},{"id":"nonsense","user":"eve","source":"session"},"#
+            + #"{"id":"session:1","user":"bob","source":"session"},{"id":"malformed","user":"eve","source":"session"},"#
             + #"{"id":"keyring:/2","user":"K","domain":"CORP","source":"keyring"}]}}"#
             + "\n"
         let resolved =
@@ -86,7 +86,7 @@ import WatchwordProtocol
         broker.onResolved = { outcomes.append($0["outcome"]?.string) }
         _ = try broker.fetch("http://h/") { challenge in
             #expect(challenge.knownUsers.map(\.user) == ["bob", "K"])
-            // KELVIN SIGN is another user.
+            // A user with KELVIN SIGN is a different user.
             #expect(!challenge.knownUsers.contains { $0.user == "\u{212A}" })
             return challenge.knownUsers.first { $0.account.text == #"CORP\K"# }.map(Watchword.Answer.stored) ?? .cancel
         }
@@ -99,18 +99,18 @@ import WatchwordProtocol
         try "bob\npass word\n".write(toFile: path, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: path) }
         guard case .credential(.login(let login)) = Watchword.Answer.login(file: path) else {
-            Issue.record("no log-in")
+            Issue.record("no login")
             return
         }
         #expect(login.user == "bob")
         #expect(login.secret == Array("pass word".utf8).withUnsafeBytes { Secret(copying: $0) })
     }
 
-    @Test func aBodyThatCannotBeReadIsNotTakenForAnEmptyOne() {
+    @Test func aMalformedBodyIsNotReadAsEmpty() {
         let broken =
             #"{"jsonrpc":"2.0","id":2,"result":{"status":200,"headers":[],"#
             + #""body":{"type":"base64","value":"?"}}}"#
-        #expect(throws: ClientFailure.protocolViolation("a body that cannot be read")) {
+        #expect(throws: ClientFailure.protocolViolation("malformed body")) {
             try conversation([Self.welcome, broken + "\n"]) { _ in .cancel }
         }
     }

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Rule D19: the strength that a server has accepted holds for everything that a stored credential is for.
+/// SECURITY-RULES D19: the strength that a server has accepted applies to all spaces that a stored credential matches.
 @Suite struct AcceptedStrengthTests {
     private static let digest = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
     private let client = ClientTag(value: 1)
@@ -13,7 +13,7 @@ import WatchwordProtocol
         return try #require(AnswerableChallenge(parsed, at: here, SchemeRules()))
     }
 
-    /// A keyring item that names no realm, as `credential/store` writes it, has logged in by Digest.
+    /// Returns a run in which a keyring item without a realm, as `credential/store` writes it, has logged in by Digest.
     private func loggedIn(_ items: [KeyringItem]) throws -> TableRun {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try run.fetch("http://h/a")
@@ -30,17 +30,17 @@ import WatchwordProtocol
         let later = try run.fetch("http://h/b") { $0.preemption = .never }
         run.challenge(later, "Basic realm=\"X\"")
         run.found(later, items)
-        #expect(run.sent.count == 1, "nothing in the clear")
+        #expect(run.sent.count == 1, "no password is sent in the clear")
         #expect(run.question(later)?.isDowngrade == true)
         #expect(run.question(later)?.proposedCredential == nil)
         run.answer(later, user: "bob", "pw")
         run.respond(later, 200)
         let again = try run.fetch("http://h/b") { $0.preemption = .never }
         run.challenge(again, "Basic realm=\"X\"")
-        #expect(run.sent.last == basic("bob", "pw"), "accepted at this very path")
+        #expect(run.sent.last == basic("bob", "pw"), "accepted at exactly this path")
     }
 
-    @Test func whatWasHandedOverWithoutARealmIsNot() throws {
+    @Test func aProvidedCredentialWithoutARealmIsNotSentInTheClear() throws {
         var run = TableRun()
         let typed = try run.fetch("http://h/a")
         run.challenge(typed, Self.digest)
@@ -57,30 +57,30 @@ import WatchwordProtocol
         _ = run.table.give(login("eve", "for Y"), for: exact, of: client, now: .zero)
         let elsewhere = try run.fetch("http://h/c") { $0.preemption = .never }
         run.challenge(elsewhere, "Basic realm=\"Y\"")
-        #expect(run.sent.last == basic("eve", "for Y"), "stored for that very realm")
+        #expect(run.sent.last == basic("eve", "for Y"), "stored for exactly that realm")
     }
 
-    @Test func aPlaceHasTheSchemeThatItHasAccepted() throws {
+    @Test func theStrengthIsRecordedForEachDirectory() throws {
         var accepted = AcceptedStrength()
         let (basic, strong) = (try challenge("Basic realm=\"r\""), try challenge(Self.digest))
         func isDowngrade(_ path: ExactText) -> Bool {
             accepted.isDowngrade(basic, at: here, path: path, reach: .realm)
         }
-        accepted.note(basic, at: here, path: "/basic")
-        accepted.note(strong, at: here, path: "/digest")
+        accepted.record(basic, at: here, path: "/basic")
+        accepted.record(strong, at: here, path: "/digest")
         #expect(!isDowngrade("/basic") && isDowngrade("/digest") && isDowngrade("/other"))
-        accepted.note(basic, at: here, path: "/b/one")
+        accepted.record(basic, at: here, path: "/b/one")
         #expect(!isDowngrade("/b/two"), "in its own directory")
-        accepted.note(strong, at: here, path: "/b/c/deeper")
+        accepted.record(strong, at: here, path: "/b/c/deeper")
         #expect(!isDowngrade("/b/two") && isDowngrade("/b/c/two"))
-        accepted.note(strong, at: here, path: "/basic")
-        #expect(isDowngrade("/basic"), "the server has become better")
+        accepted.record(strong, at: here, path: "/basic")
+        #expect(isDowngrade("/basic"), "the server has accepted a stronger scheme")
     }
 
-    @Test func tokensAndTicketsSayNothingOfPasswordsInOtherRealms() throws {
+    @Test func tokensAndTicketsDoNotAffectPasswordsInOtherRealms() throws {
         var accepted = AcceptedStrength()
-        accepted.note(.bearer(realm: "api"), at: here, path: "/api")
-        accepted.note(.negotiate, at: here, path: "/tickets")
+        accepted.record(.bearer(realm: "api"), at: here, path: "/api")
+        accepted.record(.negotiate, at: here, path: "/tickets")
         let basic = try challenge("Basic realm=\"r\"")
         #expect(!accepted.isDowngrade(basic, at: here, path: "/", reach: .server))
         #expect(accepted.isDowngrade(.basic(realm: "api"), at: here, path: "/", reach: .realm))
@@ -88,11 +88,11 @@ import WatchwordProtocol
 
     @Test func manyRealmsDoNotMakeAServerWeaker() throws {
         var accepted = AcceptedStrength()
-        accepted.note(try challenge(Self.digest), at: here, path: "/")
-        for number in 0..<300 { accepted.note(.basic(realm: "\(number)"), at: here, path: "/\(number)") }
-        for place in 0..<300 { accepted.note(try challenge(Self.digest), at: here, path: "/places/\(place)") }
+        accepted.record(try challenge(Self.digest), at: here, path: "/")
+        for number in 0..<300 { accepted.record(.basic(realm: "\(number)"), at: here, path: "/\(number)") }
+        for place in 0..<300 { accepted.record(try challenge(Self.digest), at: here, path: "/places/\(place)") }
         #expect(accepted.isDowngrade(.basic(realm: "r"), at: here, path: "/", reach: .realm))
-        for number in 0..<300 { accepted.note(.basic(realm: "\(number)"), at: here, path: "/\(number)") }
+        for number in 0..<300 { accepted.record(.basic(realm: "\(number)"), at: here, path: "/\(number)") }
         #expect(
             accepted.isDowngrade(.basic(realm: "r"), at: here, path: "/", reach: .realm), "also when it is forgotten")
     }

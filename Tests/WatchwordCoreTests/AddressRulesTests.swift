@@ -42,7 +42,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: ["127.0.0.1", "[::1]", "localhost", ".localhost", "0.0.0.0", "127.0.0.53", "[::ffff:127.0.0.1]"])
-    func oneLoopbackAddressIsAllOfThem(pattern: String) throws {
+    func aRuleForOneLoopbackAddressAppliesToAll(pattern: String) throws {
         let rules = try rules(pattern)
         for address in ["127.0.0.1", "127.9.9.9", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1", "64:ff9b::7f00:1"] {
             #expect(denies(rules, address), "\(address)")
@@ -50,12 +50,12 @@ import WatchwordProtocol
         #expect(!denies(rules, "10.0.0.1"))
     }
 
-    @Test func aPortIsThatPortOnly() throws {
+    @Test func aRuleWithAPortAppliesToThatPortOnly() throws {
         let rules = try rules("127.0.0.1:8080")
         #expect(denies(rules, "::1", 8080) && !denies(rules, "::1", 80))
     }
 
-    @Test func namesAreNoAddresses() throws {
+    @Test func namesAreNotAddressRules() throws {
         #expect(try rules("h", "*.example", "*.localhost", "x.localhost").isEmpty && AddressRules().isEmpty)
     }
 

@@ -3,16 +3,17 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// An agent's answer counts for all for whom it was asked (semantics rule 20).
+/// An agent's answer counts for all programs with the same question (SEMANTICS rule 20).
 @Suite struct AgentAnswerTests {
-    /// Fetches of that many programs that ask nobody themselves, all challenged.
+    /// Starts and challenges fetches of `count` programs that do not subscribe to challenges.
     private func crowd(_ count: Int, _ run: inout TableRun, _ offer: String = "Basic realm=\"r\"") throws -> [FetchID] {
         let ids = try (1...count).map { try run.fetch(client: $0, subscription: nil) }
         for id in ids { run.challenge(id, offer) }
         return ids
     }
 
-    @Test func rule20OneCancelCancelsForAllPrograms() throws {
+    @Test("Rule 20: one cancel of an agent ends the fetches of all programs")
+    func oneCancelOfAnAgentCancelsForAllPrograms() throws {
         var run = TableRun()
         let ids = try crowd(5, &run)
         #expect(run.asking == [ids[0]])
@@ -21,7 +22,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 1)
     }
 
-    @Test func rule20OneRejectCountsForAllPrograms() throws {
+    @Test("Rule 20: one reject of an agent counts for all programs")
+    func oneRejectOfAnAgentCountsForAllPrograms() throws {
         var run = TableRun()
         let ids = try crowd(3, &run, "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Basic realm=\"r\"")
         run.answer(ids[0], .reject)
@@ -31,7 +33,8 @@ import WatchwordProtocol
         #expect(ids.allSatisfy { run.results[$0]?.response.status == 401 })
     }
 
-    @Test func rule20WhoseOwnClientIsToBeAskedIsNotCancelledByAnAgent() throws {
+    @Test("Rule 20: an agent's cancel does not end a fetch whose own client has yet to be asked")
+    func anAgentsCancelDoesNotEndAFetchWhoseOwnClientHasYetToBeAsked() throws {
         var run = TableRun()
         let first = try run.fetch(client: 1, subscription: nil)
         let own = try run.fetch(client: 2)
@@ -56,15 +59,15 @@ import WatchwordProtocol
         var cancels = RecentCancels()
         let challenge = Challenge.about("r")
         #expect(!cancels.covers(challenge, of: "exe:/a", now: .zero))
-        cancels.note(challenge, now: .zero)
+        cancels.record(challenge, now: .zero)
         #expect(cancels.covers(challenge, of: "exe:/a", now: Limits.cancelMemory - .milliseconds(1)))
         #expect(!cancels.covers(challenge, of: "exe:/a", now: Limits.cancelMemory))
         #expect(!cancels.covers(.about("other"), of: "exe:/a", now: .zero))
     }
 
-    @Test func whatIsRememberedIsBounded() {
+    @Test func recentCancelsAreBounded() {
         var cancels = RecentCancels()
-        for number in 0...Limits.recentCancels { cancels.note(.about("\(number)"), now: .zero) }
+        for number in 0...Limits.recentCancels { cancels.record(.about("\(number)"), now: .zero) }
         #expect(!cancels.covers(.about("0"), of: "exe:/a", now: .zero))
         #expect(cancels.covers(.about("\(Limits.recentCancels)"), of: "exe:/a", now: .zero))
     }

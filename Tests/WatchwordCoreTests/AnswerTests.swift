@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// The five answers, of the client and of agents, and the order in which credentials come: semantics rules 10 to 15.
+/// The five answers, of the client and of agents, and the order of credentials: SEMANTICS rules 10 to 15.
 @Suite struct AnswerTests {
     private let both = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Basic realm=\"r\""
 
@@ -16,7 +16,8 @@ import WatchwordProtocol
         return run
     }
 
-    @Test func rule10ACredentialIsOneAttempt() throws {
+    @Test("Rule 10: a credential is one attempt")
+    func aCredentialIsOneAttempt() throws {
         for isAgent in [false, true] {
             var run = try asked()
             if isAgent { run.answer(.useDefault) }
@@ -31,7 +32,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule11ContinueIsTheResponseWithItsBody() throws {
+    @Test("Rule 11: continue of a client or an agent returns the response with its body")
+    func continueOfAnAgentReturnsTheResponseWithItsBody() throws {
         for isAgent in [false, true] {
             var run = try asked()
             if isAgent { run.answer(.useDefault) }
@@ -41,7 +43,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule12CancelHasNoBody() throws {
+    @Test("Rule 12: cancel of a client or an agent fails the fetch")
+    func cancelReturnsNoBody() throws {
         for isAgent in [false, true] {
             var run = try asked()
             if isAgent { run.answer(.useDefault) }
@@ -50,7 +53,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule13DefaultIsTheAgentAndThenContinue() throws {
+    @Test("Rule 13: default asks the agent, then continues")
+    func defaultAsksTheAgentThenContinues() throws {
         var run = try asked()
         #expect(run.respondents == [.client])
         run.answer(.useDefault)
@@ -60,7 +64,8 @@ import WatchwordProtocol
         #expect(run.requests.count == 1)
     }
 
-    @Test func rule14RejectAsksWithTheNextSchemeOfTheSameResponse() throws {
+    @Test("Rule 14: after reject the next scheme of the same response is asked about")
+    func rejectAsksWithTheNextSchemeOfTheSameResponse() throws {
         for isAgent in [false, true] {
             var run = try asked()
             if isAgent { run.answer(.useDefault) }
@@ -73,7 +78,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule15TheWholeOrder() throws {
+    @Test("Rule 15: credentials are used in the documented order")
+    func credentialsAreUsedInTheDocumentedOrder() throws {
         var run = try MachineRun("http://bob:url@h/a/page", keyring: [item("1", exact("bob"), "keyring")]) {
             $0.credential = login("bob", "own")
             $0.preemption = .never
@@ -98,7 +104,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func rule15InteractionSaysWhoMayBeAsked() throws {
+    @Test("Rule 15: interaction limits the respondents")
+    func interactionLimitsTheRespondents() throws {
         for (interaction, respondents) in [
             (Interaction.ownClient, [Respondent.client]), (.agent, [.agents]), (.none, []),
         ] {
@@ -110,7 +117,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule15WhoDidNotSubscribeHasAnAgent() throws {
+    @Test("Rule 15: the agent is asked for a client that did not subscribe")
+    func theAgentIsAskedForAClientThatDidNotSubscribe() throws {
         var run = try MachineRun(isSubscribed: false)
         run.asksAgents = true
         run.start()

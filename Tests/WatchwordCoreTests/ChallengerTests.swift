@@ -3,11 +3,12 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Who challenges: semantics rule 19.
+/// Servers and proxies as challengers: SEMANTICS rule 19.
 @Suite struct ChallengerTests {
     private let server = Challenger.server(Origin(scheme: .http, host: "h", port: 3128))
 
-    @Test func rule19ServerAndProxyNeverMatch() {
+    @Test("Rule 19: server and proxy never match")
+    func serverAndProxyNeverMatch() {
         let types: [ProxyType] = [.http, .https, .socks]
         let proxies = types.map { Challenger.proxy(ProxyEndpoint(type: $0, host: "h", port: 3128)) }
         #expect(Set(proxies + [server]).count == 4)
@@ -23,10 +24,11 @@ import WatchwordProtocol
         }
     }
 
-    @Test func whereNobodyCanRead() throws {
+    @Test("Rule B7: TLS and this machine count as secure, for servers and proxies")
+    func connectionsThatOthersCannotRead() throws {
         let plan = try FetchPlan(FetchRunParams(url: "http://h/"), subscription: nil)
         let intent = FetchIntent(
-            plan, id: FetchID(number: 1), client: SpaceTurns.Client(tag: ClientTag(value: 1), program: nil),
+            plan, id: FetchID(number: 1), client: AuthenticationQueues.Client(tag: ClientTag(value: 1), program: nil),
             access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
         var chain = RedirectChain(intent)
         let isSecure: [(Challenger, Bool)] = [

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Servers that ask for a certificate: semantics rules 3, 9, 11 to 13, 17, 20; security rules C1 to C3 and C9.
+/// Servers that ask for a certificate: SEMANTICS rules 3, 9, 11 to 13, 17, 20; SECURITY-RULES C1 to C3 and C9.
 @Suite struct ClientCertificateFetchTests {
     private func required(_ run: inout TableRun, client: Int = 1) throws -> FetchID {
         let fetch = try run.fetch("https://h/a/", client: client, subscription: pinning)
@@ -15,7 +15,8 @@ import WatchwordProtocol
         .credential(.certificate(certificate(name, persistence)))
     }
 
-    @Test func c1TheChallengeNamesTheIssuers() throws {
+    @Test("Rule C1: the challenge contains the accepted issuers")
+    func theChallengeNamesTheIssuers() throws {
         var run = TableRun()
         let fetch = try required(&run)
         #expect(run.last(fetch)?.refusesCertificateRequest == true)
@@ -28,14 +29,16 @@ import WatchwordProtocol
         #expect(try run.first("https://h/")?.clientCertificate == nil)
     }
 
-    @Test func rule3WhoDoesNotSayIsNotAskedAndGoesWithout() throws {
+    @Test("Rule 3: a client that does not declare clientCertificate is not asked, and no certificate is sent")
+    func aClientThatDoesNotDeclareClientCertificateIsNotAskedAndNoCertificateIsSent() throws {
         var run = TableRun()
         let fetch = try run.fetch("https://h/")
         #expect(run.last(fetch)?.refusesCertificateRequest == false)
         #expect(run.identity(fetch) == ConnectionIdentity.none)
     }
 
-    @Test func rule11And13AndC2EveryOtherAnswerGoesOnWithout() throws {
+    @Test("Rules 11, 13, 14 and C2: continue, default and reject send no certificate")
+    func everyOtherAnswerContinuesWithoutACertificate() throws {
         for answer in [ChallengeAnswer.proceed, .useDefault, .reject] {
             var run = TableRun()
             let fetch = try required(&run)
@@ -48,7 +51,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule12CancelEndsThoseOfTheSameClient() throws {
+    @Test("Rules 12 and 20: cancel ends the fetches of the same client")
+    func cancelEndsTheFetchesOfTheSameClient() throws {
         var run = TableRun()
         let ids = try [1, 1, 2].map { try required(&run, client: $0) }
         run.answer(ids[0], .cancel)
@@ -56,7 +60,8 @@ import WatchwordProtocol
         #expect(run.asking == [ids[2]])
     }
 
-    @Test func rule20ContinueServesAllAndRejectThoseOfTheSameClient() throws {
+    @Test("Rule 20: continue counts for all fetches, reject for those of the same client")
+    func continueServesAllFetchesRejectThoseOfTheSameClient() throws {
         for answer in [ChallengeAnswer.proceed, .reject] {
             var run = TableRun()
             let ids = try [1, 1, 2].map { try required(&run, client: $0) }
@@ -66,7 +71,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule20OneCertificateForAllOnceTheServerHasTakenIt() throws {
+    @Test("Rule 20: one certificate serves all once the server has accepted it")
+    func oneCertificateServesAllOnceTheServerHasAcceptedIt() throws {
         var run = TableRun()
         let ids = try (1...3).map { try required(&run, client: $0) }
         #expect(run.asking == [ids[0]])
@@ -81,7 +87,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 2)
     }
 
-    @Test func rule9ARefusedCertificateIsNotShownAgain() throws {
+    @Test("Rule 9: a refused certificate is not sent again")
+    func aRefusedCertificateIsNotSentAgain() throws {
         var run = TableRun()
         let fetch = try required(&run)
         run.answer(fetch, show("a"))
@@ -104,7 +111,9 @@ import WatchwordProtocol
         (.clientKeyMismatch, .certificateNotUsable), (.clientKeyPassphraseWrong, .passphraseWrong),
         (.clientCertificateRefused, .certificateRefused),
     ])
-    func whatIsOfNoUseIsAskedAboutWithTheReason(cause: TransferFailure.Cause, problem: Challenge.AnswerProblem) throws {
+    func anUnusableCertificateRaisesAChallengeWithTheReason(
+        cause: TransferFailure.Cause, problem: Challenge.AnswerProblem
+    ) throws {
         var run = TableRun()
         let own = certificate("own")
         let fetch = try run.fetch("https://h/", subscription: pinning) { $0.tls.certificate = own }
@@ -112,7 +121,7 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.shownCertificate == "/own.pem")
         #expect(run.challenges.isEmpty)
         let identity = try #require(run.identity(fetch))
-        // What is read here fails without a word of the server.
+        // The server does not take part in this failure: the files are read before anything is sent.
         run.fail(fetch, TransferFailure(.tlsFailed, "detail", cause: cause))
         #expect(run.question(fetch)?.error == problem)
         #expect(run.question(fetch)?.connection == .clientCertificate(distinguishedNames: ["CN=CA"]))
@@ -126,7 +135,24 @@ import WatchwordProtocol
         #expect(run.failures[silent]?.kind == .clientCertificateRejected)
     }
 
-    @Test func rule17ForTheSessionOnceTheServerHasTakenIt() throws {
+    @Test("A fetch whose own certificate cannot be used fails if no respondent can be asked for another one")
+    func anUnusableCertificateIsNotReplacedByNone() throws {
+        for isAsked in [true, false] {
+            var run = TableRun()
+            let fetch = try run.fetch("https://h/", subscription: pinning) {
+                $0.tls.certificate = certificate("own")
+            }
+            run.fail(fetch, .certificate(.clientCertificateRequired))
+            run.fail(fetch, .certificate(.clientCertificateUnreadable))
+            #expect(run.question(fetch)?.error == .certificateNotUsable)
+            if isAsked { run.answer(fetch, .useDefault) } else { run.notAsked(fetch, .stopped) }
+            run.notAsked(fetch, .noAgent)
+            #expect(run.failures[fetch]?.kind == (isAsked ? nil : .clientCertificateRejected))
+        }
+    }
+
+    @Test("Rule 17: a certificate is remembered for the session once the server has accepted it")
+    func aCertificateIsRememberedForTheSessionOnceTheServerHasAcceptedIt() throws {
         for status in [200, 401, 400] {
             var run = TableRun()
             let fetch = try required(&run)
@@ -140,10 +166,11 @@ import WatchwordProtocol
         }
     }
 
-    /// It is used without a question, and its client can be asked when it is of no use.
+    /// The certificate is used without a question; if it is unusable, the client is asked.
     private var consulted: Subscription { Subscription(delivery: .request, asksCanAuthenticate: true) }
 
-    @Test func rule5InTheModeEverythingARememberedCertificateIsProposed() throws {
+    @Test("Rule 5: in the mode everything a remembered certificate is proposed")
+    func inTheModeEverythingARememberedCertificateIsProposed() throws {
         var run = TableRun()
         let fetch = try required(&run)
         run.answer(fetch, show("a", .forSession))
@@ -157,7 +184,8 @@ import WatchwordProtocol
         #expect(run.last(later)?.shownCertificate == "/a.pem")
     }
 
-    @Test func rule17ARememberedCertificateGoesWhenItIsRefused() throws {
+    @Test("Rule 17: a remembered certificate is forgotten when it is refused")
+    func aRememberedCertificateIsForgottenWhenItIsRefused() throws {
         var run = TableRun()
         let fetch = try required(&run)
         run.answer(fetch, show("a", .forSession))
@@ -170,7 +198,8 @@ import WatchwordProtocol
         #expect(try run.first("https://h/")?.clientCertificate == nil)
     }
 
-    @Test func x2TheSessionRemembersTheContent() throws {
+    @Test("Rule X2: the session remembers a certificate by its content")
+    func theSessionRemembersACertificateByItsContent() throws {
         var run = TableRun()
         let fetch = try required(&run)
         run.answer(fetch, show("a", .forSession))
@@ -183,7 +212,7 @@ import WatchwordProtocol
         run.consulted(later, true)
         #expect(run.question(later)?.error == .certificateChanged && run.question(later)?.previousFailureCount == 0)
         #expect(try run.first("https://h/")?.clientCertificate == nil)
-        // Under the same name.
+        // The answer names the same path as the remembered certificate.
         run.answer(later, show("a", .forSession))
         #expect(run.last(later)?.shownCertificate == "/a.pem")
         #expect(run.last(later)?.clientCertificate?.expectedContent == nil)
@@ -192,7 +221,8 @@ import WatchwordProtocol
         #expect(expected == CertificateContent(sha256: [2]))
     }
 
-    @Test func rule23TheFetchsOwnIsForItsOriginOnly() throws {
+    @Test("Rule 23: the fetch's own certificate is for its origin only")
+    func theFetchsOwnCertificateIsForItsOriginOnly() throws {
         var run = TableRun()
         let own = certificate("own")
         let fetch = try run.fetch("https://h/") { $0.tls.certificate = own }
@@ -202,7 +232,8 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.refusesCertificateRequest == false)
     }
 
-    @Test func rule23FromACertificateToPlainHTTPIsRefused() throws {
+    @Test("Rule 23: a redirect to plain http after a client certificate is refused")
+    func aRedirectToPlainHttpAfterAClientCertificateIsRefused() throws {
         var run = TableRun()
         let fetch = try required(&run)
         run.answer(fetch, show("a"))
@@ -210,7 +241,8 @@ import WatchwordProtocol
         #expect(run.failures[fetch]?.kind == .insecureRedirect)
     }
 
-    @Test func rule24AndC9NoRememberedCertificateOverAnException() throws {
+    @Test("Rules 24 and C9: no remembered certificate is sent over an exception")
+    func noRememberedCertificateIsSentOverAnException() throws {
         var run = TableRun()
         let fetch = try required(&run)
         run.answer(fetch, show("a", .forSession))
@@ -230,7 +262,8 @@ import WatchwordProtocol
         #expect(try run.first("https://h/")?.shownCertificate == "/a.pem")
     }
 
-    @Test func whatThePersonTypedSurvivesTheQuestionForACertificate() throws {
+    @Test("Rule 2: an answer to a login challenge survives the certificate challenge of the next connection")
+    func anAnswerToALoginChallengeSurvivesTheCertificateChallenge() throws {
         var run = TableRun()
         let fetch = try run.fetch("https://h/", subscription: pinning)
         run.challenge(fetch)

@@ -3,9 +3,9 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// One question for many fetches: semantics rules 20 to 22.
+/// One question for many fetches: SEMANTICS rules 20 to 22.
 @Suite struct CoalescingTests {
-    /// Fifty fetches of as many clients, all challenged.
+    /// Starts and challenges fifty fetches, each of its own client.
     private func crowd(
         _ count: Int = 50, clients: (Int) -> Int = { $0 }, programs: (Int) -> Int? = { _ in nil }
     ) throws -> (TableRun, [FetchID]) {
@@ -18,7 +18,8 @@ import WatchwordProtocol
         return (run, ids)
     }
 
-    @Test func rule20FiftyFetchesAskOnce() throws {
+    @Test("Rule 20: fifty fetches ask once")
+    func fiftyFetchesAskOnce() throws {
         var (run, ids) = try crowd()
         #expect(run.asking == [ids[0]])
         #expect(ids.dropFirst().allSatisfy { run.isWaiting($0) })
@@ -30,7 +31,8 @@ import WatchwordProtocol
         #expect(Set(run.sent) == [basic("bob", "pw")])
     }
 
-    @Test func rule17AnAnswerForThisTimeOnlyServesTheProgramThatWasAsked() throws {
+    @Test("Rule 17: an answer with persistence none serves the program that was asked")
+    func anAnswerWithPersistenceNoneServesTheProgramThatWasAsked() throws {
         var (run, ids) = try crowd(9) {
             $0
         } programs: {
@@ -50,7 +52,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 3)
     }
 
-    @Test func rule17HoldsForExceptions() throws {
+    @Test("Rule 17: an exception with persistence none serves the program that was asked")
+    func anExceptionWithPersistenceNoneServesTheProgramThatWasAsked() throws {
         var run = TableRun()
         let ids = try (1...4).map { try run.fetch("https://h/", client: $0, program: $0 / 3, subscription: pinning) }
         for id in ids { run.fail(id, .untrusted(1)) }
@@ -59,7 +62,8 @@ import WatchwordProtocol
         #expect(run.asking == [ids[2]])
     }
 
-    @Test func rule17HoldsForClientCertificates() throws {
+    @Test("Rule 17: a client certificate with persistence none serves the program that was asked")
+    func aClientCertificateWithPersistenceNoneServesTheProgramThatWasAsked() throws {
         var run = TableRun()
         let ids = try (1...4).map { try run.fetch("https://h/", client: $0, program: $0 / 3, subscription: pinning) }
         for id in ids { run.fail(id, .certificate(.clientCertificateRequired)) }
@@ -70,7 +74,8 @@ import WatchwordProtocol
         #expect(run.asking == [ids[2]])
     }
 
-    @Test func rule17ACredentialOfItsOwnNeedsNoAnswer() throws {
+    @Test("Rules 17 and 22: fetches with the same own credential send it once the server has accepted it")
+    func aFetchWithItsOwnCredentialNeedsNoAnswer() throws {
         var run = TableRun()
         let ids = try (1...5).map { client in
             try run.fetch(client: client) {
@@ -83,7 +88,8 @@ import WatchwordProtocol
         #expect(run.transferring == Array(ids.dropFirst()))
     }
 
-    @Test func rule20AnAnswerForThisTimeOnlyServesAllThatWait() throws {
+    @Test("Rule 20: an answer with persistence none serves all waiting fetches of its program")
+    func anAnswerWithPersistenceNoneServesAllWaitingFetchesOfItsProgram() throws {
         var (run, ids) = try crowd { _ in 1 }
         run.answer(ids[0], user: "bob", "pw", .none)
         run.serve(password: "pw")
@@ -95,14 +101,16 @@ import WatchwordProtocol
         #expect(run.asking == [late])
     }
 
-    @Test func rule20ContinueServesAllThatWait() throws {
+    @Test("Rule 20: continue serves all waiting fetches")
+    func continueServesAllWaitingFetches() throws {
         var (run, ids) = try crowd()
         run.answer(ids[0], .proceed)
         #expect(run.results.count == 50)
         #expect(run.results.values.allSatisfy { $0.response.status == 401 })
     }
 
-    @Test func rule20CancelEndsThoseOfTheSameClientOnly() throws {
+    @Test("Rule 20: cancel ends the fetches of the same client only")
+    func cancelEndsTheFetchesOfTheSameClientOnly() throws {
         var (run, ids) = try crowd(9) { $0 % 3 }
         run.answer(ids[0], .cancel)
         #expect(Set(run.failures.keys) == [ids[0], ids[3], ids[6]])
@@ -114,19 +122,21 @@ import WatchwordProtocol
         #expect(Set(run.results.keys) == [ids[2], ids[5], ids[8]])
     }
 
-    @Test func rule20DefaultHandsTheQuestionOn() throws {
+    @Test("Rule 20: default passes the question to the next respondent")
+    func defaultPassesTheQuestionOn() throws {
         var (run, ids) = try crowd(4) { ($0 - 1) / 2 }
         run.answer(ids[0], .useDefault)
         #expect(run.challenges.last?.respondent == .agents)
         run.answer(ids[0], .useDefault)
         #expect(run.results[ids[0]]?.response.status == 401)
-        // The second fetch of the same client would get the same non-answers: it is not asked again.
+        // The second fetch of the same client shares the answers `default`: no respondent is asked again.
         #expect(run.results[ids[1]]?.response.status == 401)
         #expect(run.asking == [ids[2]])
         #expect(run.challenges.last?.respondent == .client)
     }
 
-    @Test func rule20RejectTakesAlongThoseOfTheSameClient() throws {
+    @Test("Rule 20: reject counts for the fetches of the same client")
+    func rejectCountsForTheFetchesOfTheSameClient() throws {
         var run = TableRun()
         let ids = try [1, 1, 2].map { try run.fetch(client: $0) }
         for id in ids { run.challenge(id, "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Basic realm=\"r\"") }
@@ -140,7 +150,8 @@ import WatchwordProtocol
         #expect(run.results[ids[1]]?.response.status == 401)
     }
 
-    @Test func rule20OtherSpacesAreOtherQuestions() throws {
+    @Test("Rule 20: each protection space has its own question")
+    func otherSpacesAreOtherQuestions() throws {
         var run = TableRun()
         let ids = try ["http://h/", "http://h:81/", "https://h/", "http://i/"].map { try run.fetch($0) }
         for id in ids { run.challenge(id) }
@@ -151,7 +162,8 @@ import WatchwordProtocol
         #expect(run.asking == ids + [realm, digest])
     }
 
-    @Test func rule20WhoSharesNothingAsksForItself() throws {
+    @Test("Rule 20: fetches without storage have a question for each client")
+    func aClientThatSharesNothingHasQuestionsOfItsOwn() throws {
         var run = TableRun()
         let open = try run.fetch(client: 1)
         run.challenge(open)
@@ -164,7 +176,8 @@ import WatchwordProtocol
         #expect(run.asking == [open, closed[2]])
     }
 
-    @Test func rule20LookUpsWaitForTheQuestion() throws {
+    @Test("Rule 20: lookups wait for the open question")
+    func lookupsWaitForTheOpenQuestion() throws {
         var run = TableRun(isKeyringEnabled: true)
         let asked = try run.fetch(client: 1)
         run.challenge(asked)
@@ -178,7 +191,8 @@ import WatchwordProtocol
         #expect(run.lookUps == 1)
     }
 
-    @Test func rule20AnOldPasswordGivesWayToANewerOneWithoutAsking() throws {
+    @Test("Rule 20: a newer password is used after the failure of an older one without a question")
+    func aNewerPasswordReplacesAFailedOlderOneWithoutAQuestion() throws {
         var run = TableRun()
         let first = try run.fetch()
         run.challenge(first)
@@ -194,7 +208,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 2)
     }
 
-    @Test func rule21TheQuestionMovesOnWhenItsClientDies() throws {
+    @Test("Rule 21: the question of a client that disconnects moves to the next client")
+    func theQuestionMovesOnWhenItsClientDisconnects() throws {
         var (run, ids) = try crowd(3)
         run.abort(ids[0])
         #expect(run.sent.isEmpty)
@@ -206,7 +221,8 @@ import WatchwordProtocol
         #expect(Array(run.results.keys) == [ids[2]])
     }
 
-    @Test func rule21AWaitingFetchCanLeave() throws {
+    @Test("Rule 21: an aborted fetch leaves the queue, and the others are served")
+    func aWaitingFetchCanBeCancelled() throws {
         var (run, ids) = try crowd(3)
         run.abort(ids[1])
         run.answer(ids[0], user: "bob", "pw")
@@ -215,7 +231,8 @@ import WatchwordProtocol
         #expect(run.table.waitingCount == 0)
     }
 
-    @Test func rule22AWrongAnswerIsTriedOnce() throws {
+    @Test("Rule 22: a wrong answer is sent once")
+    func aWrongAnswerIsTriedOnce() throws {
         var (run, ids) = try crowd(20)
         run.answer(ids[0], user: "bob", "wrong")
         run.serve(password: "right")
@@ -228,7 +245,8 @@ import WatchwordProtocol
         #expect(run.sent.filter { $0 == basic("bob", "wrong") }.count == 1)
     }
 
-    @Test func rule22WhoeverIsAskedNextKnowsWhatWasRefused() throws {
+    @Test("Rules 6, 9 and 22: the next question proposes the refused answer, which is not sent again")
+    func theNextQuestionProposesTheRefusedAnswer() throws {
         var (run, ids) = try crowd(2)
         run.answer(ids[0], user: "bob", "wrong")
         run.challenge(ids[0])
@@ -240,7 +258,8 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "wrong")])
     }
 
-    @Test func rule22AWrongStoredPasswordIsTriedOnceByTwenty() throws {
+    @Test("Rule 22: twenty fetches send a wrong stored password once")
+    func twentyFetchesTryAWrongStoredPasswordOnce() throws {
         var run = TableRun(isKeyringEnabled: true)
         let ids = try (1...20).map { try run.fetch(client: $0) }
         for id in ids { run.challenge(id) }
@@ -258,7 +277,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 1)
     }
 
-    @Test func rule22TheFetchsOwnWrongCredentialIsTriedOnce() throws {
+    @Test("Rule 22: a wrong credential of the fetches themselves is sent once")
+    func aWrongCredentialOfTheFetchesThemselvesIsTriedOnce() throws {
         var run = TableRun()
         let ids = try (1...20).map { client in
             try run.fetch(client: client) { $0.credential = login("bob", "wrong") }
@@ -272,7 +292,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 1)
     }
 
-    @Test func rule22TheFetchsOwnRightCredentialDoesNotWaitForAQuestion() throws {
+    @Test("Rule 20: a fetch with its own credential does not wait for an open question")
+    func aRightCredentialOfTheFetchItselfWaitsForNoQuestion() throws {
         var run = TableRun()
         let asked = try run.fetch(client: 1)
         run.challenge(asked)
@@ -282,7 +303,8 @@ import WatchwordProtocol
         #expect(run.asking == [asked])
     }
 
-    @Test func rule22AServerInTroubleDecidesNothing() throws {
+    @Test("Rule 22: a server error neither accepts nor refuses a credential")
+    func aServerErrorIsNotAVerdict() throws {
         var (run, ids) = try crowd(2)
         run.answer(ids[0], user: "bob", "pw")
         run.respond(ids[0], 503)
@@ -291,7 +313,7 @@ import WatchwordProtocol
         #expect(run.question(ids[1])?.previousFailureCount == 0)
     }
 
-    @Test func aBrokenConnectionDuringTheAttemptHandsTheTurnOn() throws {
+    @Test func aConnectionFailureDuringTheAttemptPassesTheLeaseOn() throws {
         var (run, ids) = try crowd(2)
         run.answer(ids[0], user: "bob", "pw")
         run.fail(ids[0])
@@ -299,18 +321,19 @@ import WatchwordProtocol
         #expect(run.asking == [ids[1]])
     }
 
-    @Test func waitingHasAnEnd() throws {
+    @Test func waitingTimesOut() throws {
         var (run, ids) = try crowd(2)
-        run.now = Limits.turnWait - .milliseconds(1)
+        run.now = Limits.leaseWait - .milliseconds(1)
         run.tick()
         #expect(run.isWaiting(ids[1]))
-        run.now = Limits.turnWait
+        run.now = Limits.leaseWait
         run.tick()
         #expect(run.failures[ids[1]]?.kind == .challengeTimedOut)
         #expect(run.asking == [ids[0]])
     }
 
-    @Test func rule3WithSharingByClientStoredCredentialsStayFromWhoDoesWithout() throws {
+    @Test("Rule 3: with sharing by client, a fetch without storage uses no stored credential")
+    func withSharingByClientStoredCredentialsStayAwayFromAClientThatDeclinesStorage() throws {
         var run = TableRun()
         run.table = FetchTable(isKeyringEnabled: true, sharing: .client)
         let storing = try run.fetch()
@@ -322,7 +345,7 @@ import WatchwordProtocol
         #expect(run.asking == [without])
     }
 
-    @Test func waitingForOneVerdictAfterTheOtherHasAnEnd() throws {
+    @Test func waitingForSuccessiveVerdictsTimesOut() throws {
         var run = TableRun()
         let ids = try (1...3).map { client in
             try run.fetch(client: client) {
@@ -331,18 +354,18 @@ import WatchwordProtocol
             }
         }
         for id in ids { run.challenge(id) }
-        run.now = Limits.turnWait - .seconds(1)
+        run.now = Limits.leaseWait - .seconds(1)
         run.tick()
         run.fail(ids[0])
         #expect(run.request(ids[1]) != nil)
         #expect(run.isWaiting(ids[2]))
-        run.now = Limits.turnWait
+        run.now = Limits.leaseWait
         run.tick()
         #expect(run.failures[ids[2]]?.kind == .challengeTimedOut)
         #expect(run.request(ids[1]) != nil)
     }
 
-    @Test func aResponseThatTakesLongKeepsNobodyFromTheServer() throws {
+    @Test func aResponseThatTakesLongDelaysNoOtherFetch() throws {
         var run = TableRun()
         let ids = try (1...3).map { client in
             try run.fetch(client: client) { $0.credential = login("bob", "pw") }

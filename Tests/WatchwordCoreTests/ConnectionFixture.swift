@@ -7,7 +7,7 @@ let wayOut = ProxyEndpoint(type: .http, host: "p", port: 3128)
 
 func hash(_ key: UInt8) -> [UInt8] { Array(repeating: key, count: 32) }
 
-/// What a server shows whose certificate holds the key that is called `key`.
+/// Returns the facts about a server certificate with the key `key`.
 func facts(_ key: UInt8, _ problems: Set<ServerTrustFacts.Problem> = [.selfSigned]) -> ServerTrustFacts {
     let leaf = CertificateFacts(
         pem: "", subject: "CN=h", issuer: "CN=h", notBefore: "", notAfter: "", sha256: hash(key + 100),
@@ -40,7 +40,7 @@ extension TransferFailure {
 }
 
 extension TransferRequest {
-    /// The only key that is good enough; `nil` where the usual rules hold.
+    /// The pinned key; `nil` for normal verification.
     var trustedKey: UInt8? {
         if case .leaf(let spki) = trust { spki.first } else { nil }
     }
@@ -52,16 +52,16 @@ extension TransferRequest {
     var proxyLogin: String? { proxy?.authorization?.revealed }
 }
 
-/// Asked about connections as about everything else.
+/// A subscription to all challenges, including those about connections.
 let pinning = Subscription(delivery: .request, mode: .everything)
 
-/// Of certificates only: what is sent to log in is not for the client to decide.
+/// A subscription to certificates only: the client does not decide about logins.
 let trustOnly = Subscription(delivery: .request, methods: [.serverTrust], mode: .everything)
 
 extension TableRun {
     func last(_ id: FetchID) -> TransferRequest? { requests[id]?.last }
 
-    /// What a fetch that starts now sends first.
+    /// Returns the first request of a new fetch.
     mutating func first(_ url: String) throws -> TransferRequest? {
         let fetch = try fetch(url)
         return last(fetch)

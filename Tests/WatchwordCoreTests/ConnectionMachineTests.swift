@@ -11,7 +11,7 @@ private final class Conversation {
     var replies: [ConnectionMachine.Reply] = []
     var calls: [ConnectionMachine.CallID] = []
     var isClosed = false
-    /// Calls of this method stay open.
+    /// Calls of this method are not answered.
     let open = "wait"
 
     func say(_ text: String) -> String {
@@ -45,7 +45,7 @@ private final class Conversation {
     }
 }
 
-/// The specification leaves `data` to the server; without it an error is what its examples print.
+/// The specification leaves `data` to the server; without it, errors equal those in its examples.
 private func withoutErrorData(_ text: String) throws -> String {
     guard !text.isEmpty else { return "" }
     let json = try JSON.parse(Array(text.utf8), limits: JSONLimits(depth: 8, values: 1000))
@@ -62,56 +62,58 @@ private func withoutErrorData(_ text: String) throws -> String {
 
 @Suite struct ConnectionMachineTests {
     /// Section 7 of the JSON-RPC 2.0 specification, in its order.
-    @Test(arguments: [
-        (
-            #"{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}"#,
-            #"{"jsonrpc": "2.0", "result": 19, "id": 1}"#
-        ),
-        (
-            #"{"jsonrpc": "2.0", "method": "subtract", "params": [23, 42], "id": 2}"#,
-            #"{"jsonrpc": "2.0", "result": -19, "id": 2}"#
-        ),
-        (
-            #"{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}"#,
-            #"{"jsonrpc": "2.0", "result": 19, "id": 3}"#
-        ),
-        (
-            #"{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, "id": 4}"#,
-            #"{"jsonrpc": "2.0", "result": 19, "id": 4}"#
-        ),
-        (#"{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}"#, ""),
-        (#"{"jsonrpc": "2.0", "method": "foobar"}"#, ""),
-        (
-            #"{"jsonrpc": "2.0", "method": "foobar", "id": "1"}"#,
-            #"{"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": "1"}"#
-        ),
-        (
-            #"{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]"#,
-            #"{"jsonrpc": "2.0", "error": {"code": -32700, "message": "Parse error"}, "id": null}"#
-        ),
-        (
-            #"{"jsonrpc": "2.0", "method": 1, "params": "bar"}"#,
-            #"{"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}"#
-        ),
-        (
-            #"[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method" ]"#,
-            #"{"jsonrpc": "2.0", "error": {"code": -32700, "message": "Parse error"}, "id": null}"#
-        ),
-        ("[]", #"{"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}"#),
-        ("[1]", #"[ {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null} ]"#),
-        (
-            "[1,2,3]",
-            #"[ {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null} ]"#
-        ),
-        (
-            #"[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}, {"jsonrpc": "2.0", "method": "subtract", "params": [42,23], "id": "2"}, {"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"}, {"jsonrpc": "2.0", "method": "get_data", "id": "9"} ]"#,
-            #"[ {"jsonrpc": "2.0", "result": 7, "id": "1"}, {"jsonrpc": "2.0", "result": 19, "id": "2"}, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": "5"}, {"jsonrpc": "2.0", "result": ["hello", 5], "id": "9"} ]"#
-        ),
-        (
-            #"[ {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]} ]"#,
-            ""
-        ),
-    ])
+    @Test(
+        "Rules P6 and P9: the examples of JSON-RPC 2.0 section 7 have the documented replies",
+        arguments: [
+            (
+                #"{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}"#,
+                #"{"jsonrpc": "2.0", "result": 19, "id": 1}"#
+            ),
+            (
+                #"{"jsonrpc": "2.0", "method": "subtract", "params": [23, 42], "id": 2}"#,
+                #"{"jsonrpc": "2.0", "result": -19, "id": 2}"#
+            ),
+            (
+                #"{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}"#,
+                #"{"jsonrpc": "2.0", "result": 19, "id": 3}"#
+            ),
+            (
+                #"{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, "id": 4}"#,
+                #"{"jsonrpc": "2.0", "result": 19, "id": 4}"#
+            ),
+            (#"{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}"#, ""),
+            (#"{"jsonrpc": "2.0", "method": "foobar"}"#, ""),
+            (
+                #"{"jsonrpc": "2.0", "method": "foobar", "id": "1"}"#,
+                #"{"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": "1"}"#
+            ),
+            (
+                #"{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]"#,
+                #"{"jsonrpc": "2.0", "error": {"code": -32700, "message": "Parse error"}, "id": null}"#
+            ),
+            (
+                #"{"jsonrpc": "2.0", "method": 1, "params": "bar"}"#,
+                #"{"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}"#
+            ),
+            (
+                #"[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method" ]"#,
+                #"{"jsonrpc": "2.0", "error": {"code": -32700, "message": "Parse error"}, "id": null}"#
+            ),
+            ("[]", #"{"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}"#),
+            ("[1]", #"[ {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null} ]"#),
+            (
+                "[1,2,3]",
+                #"[ {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null} ]"#
+            ),
+            (
+                #"[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}, {"jsonrpc": "2.0", "method": "subtract", "params": [42,23], "id": "2"}, {"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"}, {"jsonrpc": "2.0", "method": "get_data", "id": "9"} ]"#,
+                #"[ {"jsonrpc": "2.0", "result": 7, "id": "1"}, {"jsonrpc": "2.0", "result": 19, "id": "2"}, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": "5"}, {"jsonrpc": "2.0", "result": ["hello", 5], "id": "9"} ]"#
+            ),
+            (
+                #"[ {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]} ]"#,
+                ""
+            ),
+        ])
     func section7(request: String, reply: String) throws {
         let conversation = Conversation()
         let said = conversation.say(request)
@@ -121,7 +123,8 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(try withoutErrorData(said) == expected)
     }
 
-    @Test func p14AnIDThatIsOpenIsRefusedAndTheFirstCallGoesOn() {
+    @Test("Rule P14: an id in use is refused and the first request continues")
+    func anIdInUseIsRefusedAndTheFirstCallContinues() {
         let conversation = Conversation()
         #expect(conversation.say(#"{"jsonrpc":"2.0","method":"wait","id":1}"#) == "")
         #expect(conversation.say(#"{"jsonrpc":"2.0","method":"sum","id":1}"#).contains("-32600"))
@@ -133,7 +136,8 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(conversation.say(#"{"jsonrpc":"2.0","method":"sum","id":1}"#).contains("result"))
     }
 
-    @Test func aCallIsAnsweredOnceAlsoWhenItIsCancelled() {
+    @Test("Rule P7: a request has exactly one reply, even when it is cancelled")
+    func aCallIsAnsweredOnceAlsoWhenItIsCancelled() {
         let conversation = Conversation()
         _ = conversation.say(#"{"jsonrpc":"2.0","method":"wait","id":"a"}"#)
         let cancel = #"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"a"}}"#
@@ -145,7 +149,8 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(conversation.notifications.isEmpty)
     }
 
-    @Test func p12RepliesToNothingAreCountedAndIgnored() {
+    @Test("Rule P12: replies to no request are counted and ignored")
+    func repliesToNoRequestAreCountedAndIgnored() {
         let conversation = Conversation()
         let (number, _) = conversation.machine.request(method: "ask", params: [:])
         #expect(number == 1)
@@ -159,15 +164,15 @@ private func withoutErrorData(_ text: String) throws -> String {
     }
 
     @Test(arguments: [#"{"jsonrpc":"2.0","result":1,"id":7}"#, "{", "{}", "[]", #"{"id":1}"#, "[7]"])
-    func nonsenseWithoutEndEndsTheConnection(text: String) {
+    func tooManyInvalidMessagesEndTheConnection(text: String) {
         let conversation = Conversation()
-        for _ in 0..<Limits.senselessMessages { _ = conversation.say(text) }
+        for _ in 0..<Limits.invalidMessages { _ = conversation.say(text) }
         _ = conversation.machine.request(method: "ask", params: [:])
         _ = conversation.say(#"{"jsonrpc":"2.0","result":1,"id":1}"#)
-        for _ in 0..<Limits.senselessMessages { _ = conversation.say(text) }
+        for _ in 0..<Limits.invalidMessages { _ = conversation.say(text) }
         _ = conversation.say(#"{"jsonrpc":"2.0","method":"sum","id":1}"#)
-        for _ in 0..<Limits.senselessMessages { _ = conversation.say(text) }
-        #expect(!conversation.isClosed, "what answers or asks now and then is only late")
+        for _ in 0..<Limits.invalidMessages { _ = conversation.say(text) }
+        #expect(!conversation.isClosed, "a valid message resets the count")
         #expect(conversation.say(text).contains("\"code\":1033"))
         #expect(conversation.isClosed)
         #expect(conversation.say(#"{"jsonrpc":"2.0","method":"sum","id":1}"#) == "")
@@ -183,11 +188,12 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(feed("{}\n{") == (1, 2))
         #expect(feed("}") == (2, 2))
         #expect(feed("\n") == (nil, 3))
-        _ = conversation.machine.breakOff("enough")
+        _ = conversation.machine.abortConnection("enough")
         #expect(feed("{") == (nil, 3))
     }
 
-    @Test func p13AReplyWithBothOrNeitherIsBroken() {
+    @Test("Rule P13: a reply with both or neither of result and error is malformed")
+    func aReplyWithBothOrNeitherOfResultAndErrorIsMalformed() {
         let conversation = Conversation()
         _ = conversation.machine.request(method: "ask", params: [:])
         _ = conversation.machine.request(method: "ask", params: [:])
@@ -199,7 +205,7 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(conversation.say(#"{"jsonrpc":"2.0","id":3}"#).contains("-32600"))
     }
 
-    @Test func aWithdrawnRequestIsToldOnceAndItsReplyIgnored() {
+    @Test func aWithdrawnRequestIsCancelledOnceAndItsReplyIgnored() {
         let conversation = Conversation()
         _ = conversation.machine.request(method: "ask", params: [:])
         let told = conversation.machine.withdraw(request: 1) ?? []
@@ -222,7 +228,8 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(conversation.say(#"{"jsonrpc":"2.0","method":"wait","id":"more"}"#) == "")
     }
 
-    @Test func batchesAreLimitedAndHoldNoBatches() {
+    @Test("Rules P9 and P10: batches are limited and contain no batches")
+    func batchesAreLimitedAndHoldNoBatches() {
         let conversation = Conversation()
         let entry = #"{"jsonrpc":"2.0","method":"sum","params":[1],"id":null}"#
         let fits = "[" + Array(repeating: entry, count: Limits.batchEntries).joined(separator: ",") + "]"
@@ -232,7 +239,8 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(conversation.say("[[\(entry)]]").contains("-32600"))
     }
 
-    @Test func aBatchWaitsForItsSlowestCall() {
+    @Test("Rule P9: a batch is answered once its slowest request is")
+    func aBatchWaitsForItsSlowestCall() {
         let conversation = Conversation()
         let batch = #"[{"jsonrpc":"2.0","method":"wait","id":1},{"jsonrpc":"2.0","method":"sum","params":[2],"id":2}]"#
         #expect(conversation.say(batch) == "")
@@ -242,7 +250,8 @@ private func withoutErrorData(_ text: String) throws -> String {
                 == #"[{"jsonrpc":"2.0","result":1,"id":1},{"jsonrpc":"2.0","result":2,"id":2}]"# + "\n")
     }
 
-    @Test func depthAndSizeAreLimitedAndTheConnectionGoesOn() {
+    @Test("Rules P6 and J1: after a message that is too deep or too large the connection continues")
+    func depthAndSizeAreLimitedAndTheConnectionContinues() {
         let conversation = Conversation()
         let deep =
             String(repeating: "[", count: Limits.messageDepth + 1)
@@ -261,7 +270,7 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(said == "Content-Length: 35\r\n\r\n" + #"{"jsonrpc":"2.0","result":3,"id":1}"#)
     }
 
-    @Test func brokenFramingGetsOneErrorLineAndTheEnd() {
+    @Test func malformedFramingGetsOneErrorLineAndEndsTheConnection() {
         let conversation = Conversation()
         let said = conversation.say("GET / HTTP/1.1")
         #expect(said.contains(#""kind":"protocolViolation""#))

@@ -3,16 +3,16 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// What is kept, used by programs that have to be asked about (security rules, section 8).
+/// The use of stored credentials by programs that need consent (SECURITY-RULES G1 to G10).
 @Suite struct ConsentTests {
     private static let file = Subject.File(inode: 1, changed: 1)
-    private let editor = Subject(.exe, "/usr/bin/editor", file: file, isOfSystem: true)
-    private let mailer = Subject(.exe, "/usr/bin/mailer", file: file, isOfSystem: true)
+    private let editor = Subject(.exe, "/usr/bin/editor", file: file, isSystemFile: true)
+    private let mailer = Subject(.exe, "/usr/bin/mailer", file: file, isSystemFile: true)
     private let script = Subject(.exe, "/usr/bin/python3", file: file, isInterpreter: true)
     private let maps = Subject(.flatpak, "org.gnome.Maps", isSandboxed: true)
 
-    /// Bob has logged in with the editor.
-    private func afterLogIn(_ sharing: FetchTable.Sharing = .ask, by subject: Subject? = nil) throws -> TableRun {
+    /// Returns a run in which bob has logged in with the editor.
+    private func afterLogin(_ sharing: FetchTable.Sharing = .ask, by subject: Subject? = nil) throws -> TableRun {
         var run = TableRun(sharing: sharing)
         let fetch = try run.fetch(subject: subject ?? editor)
         run.challenge(fetch)
@@ -21,18 +21,21 @@ import WatchwordProtocol
         return run
     }
 
-    /// What the fetch sends in its answer to the challenge.
+    /// Returns the `Authorization` field that the fetch sends in its answer to the challenge.
     private func authorization(_ run: TableRun, _ id: FetchID) -> String? { run.request(id)?.authorization?.revealed }
 
-    @Test func whoHasTypedItInIsNotAsked() throws {
-        var run = try afterLogIn()
+    @Test("Rule G8: a program needs no consent for a credential that was typed for it")
+    func aProgramNeedsNoConsentForACredentialThatWasTypedForIt() throws {
+        var run = try afterLogin()
         let again = try run.fetch(client: 2, subject: editor)
         #expect(authorization(run, again) == basic("bob", "pw"))
     }
 
-    @Test(arguments: [Consent.once, .session, .always])
+    @Test(
+        "Rule G4: another program uses a session credential only with consent",
+        arguments: [Consent.once, .session, .always])
     func anotherProgramUsesItWithConsent(consent: Consent) throws {
-        var run = try afterLogIn()
+        var run = try afterLogin()
         let fetch = try run.fetch(client: 2, subject: mailer)
         #expect(authorization(run, fetch) == nil)
         run.challenge(fetch)
@@ -46,32 +49,33 @@ import WatchwordProtocol
         #expect(run.keptGrants.last?.map(\.subject) == (consent == .always ? [mailer] : nil))
     }
 
-    @Test(arguments: [Consent.no, nil])
+    @Test("Rule G6: without consent the client is asked for a credential of its own", arguments: [Consent.no, nil])
     func withoutConsentTheClientIsAskedForItsOwn(consent: Consent?) throws {
-        var run = try afterLogIn()
+        var run = try afterLogin()
         let fetch = try run.fetch(client: 2, subject: mailer)
         run.challenge(fetch)
         run.confirm(fetch, consent)
         #expect(run.question(fetch)?.proposedCredential == nil)
         run.answer(fetch, .proceed)
         #expect(run.results[fetch]?.response.status == 401)
-        // Said once, or asked just now: nobody is bothered again.
+        // After a refusal, or shortly after a question, the person is not asked again.
         let next = try run.fetch(client: 2, subject: mailer)
         run.challenge(next)
         #expect(run.confirmation(next) == nil && run.question(next) != nil)
         run.abort(next)
-        run.now += Limits.consentSilence
+        run.now += Limits.consentCooldown
         let later = try run.fetch(client: 2, subject: mailer)
         run.challenge(later)
         #expect((run.confirmation(later) == nil) == (consent == .no))
         #expect(run.sent == [basic("bob", "pw")])
     }
 
-    @Test func whoeverIsNotToldFromOthersIsAskedEachTime() throws {
-        var run = try afterLogIn()
+    @Test("Rule G1: an unidentified program is asked about each time")
+    func anUnidentifiedPeerNeedsConsentEachTime() throws {
+        var run = try afterLogin()
         let fetch = try run.fetch(client: 2, subject: script)
         run.challenge(fetch)
-        // More than is allowed counts as the most that is.
+        // An answer that exceeds the offer counts as the highest offered.
         run.confirm(fetch, .always)
         run.respond(fetch, 200)
         let next = try run.fetch(client: 3, subject: script)
@@ -80,14 +84,15 @@ import WatchwordProtocol
         run.confirm(next, .no)
         #expect(run.question(next) != nil)
         run.abort(next)
-        // Another connection of it does not begin from the start.
+        // The refusal also applies to another connection of the program.
         let other = try run.fetch(client: 4, subject: script)
         run.challenge(other)
         #expect(run.confirmation(other) == nil && run.question(other) != nil)
     }
 
-    @Test func aGrantIsForOneUserAndOneSpace() throws {
-        var run = try afterLogIn()
+    @Test("Rule G2: a grant is for one user")
+    func aGrantIsForOneUserAndOneSpace() throws {
+        var run = try afterLogin()
         let fetch = try run.fetch(client: 2, subject: mailer)
         run.challenge(fetch)
         run.confirm(fetch, .session)
@@ -105,18 +110,36 @@ import WatchwordProtocol
         #expect(run.confirmation(realm) == nil && run.question(realm) != nil)
     }
 
-    @Test func anotherFileOfThatNameHasNoGrant() throws {
-        var run = try afterLogIn()
-        let replaced = Subject(.exe, "/usr/bin/editor", file: Subject.File(inode: 9, changed: 1), isOfSystem: true)
+    @Test("Rule G2: a grant is for one protection space")
+    func aGrantIsForOneProtectionSpace() throws {
+        var run = try afterLogin()
+        let fetch = try run.fetch(client: 2, subject: mailer)
+        run.challenge(fetch)
+        run.confirm(fetch, .session)
+        run.respond(fetch, 200)
+        let stored = try run.fetch("http://h/b/page", subject: editor)
+        run.challenge(stored, "Basic realm=\"other\"")
+        run.answer(stored, user: "bob", "pw2")
+        run.respond(stored, 200)
+        let other = try run.fetch("http://h/b/page", client: 2, subject: mailer)
+        run.challenge(other, "Basic realm=\"other\"")
+        #expect(run.confirmation(other)?.user == "bob")
+    }
+
+    @Test("Rule G7: another file of the same name has no grant")
+    func anotherFileOfThatNameHasNoGrant() throws {
+        var run = try afterLogin()
+        let replaced = Subject(.exe, "/usr/bin/editor", file: Subject.File(inode: 9, changed: 1), isSystemFile: true)
         let fetch = try run.fetch(client: 2, subject: replaced)
         #expect(authorization(run, fetch) == nil)
         run.challenge(fetch)
         #expect(run.confirmation(fetch) != nil)
     }
 
-    @Test func whatIsRevokedOrLockedIsAskedAgain() throws {
+    @Test("Rule G7: after a revocation or a lock consent is asked again")
+    func consentIsAskedAgainAfterARevocationOrALock() throws {
         for end in 0..<3 {
-            var run = try afterLogIn()
+            var run = try afterLogin()
             let fetch = try run.fetch(client: 2, subject: mailer)
             run.challenge(fetch)
             run.confirm(fetch, .session)
@@ -140,8 +163,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func whatIsRevokedWhileItIsUsedGoesOutNoMore() throws {
-        var run = try afterLogIn()
+    @Test func aCredentialWithARevokedGrantIsNotSentAgain() throws {
+        var run = try afterLogin()
         let fetch = try run.fetch(client: 2, subject: mailer)
         run.challenge(fetch)
         run.confirm(fetch, .session)
@@ -153,7 +176,7 @@ import WatchwordProtocol
     // MARK: Sandboxes
 
     @Test func aSandboxIsAskedAboutWithoutAnyConfiguration() throws {
-        var run = try afterLogIn(.user)
+        var run = try afterLogin(.user)
         let fetch = try run.fetch(client: 2, subject: maps)
         #expect(authorization(run, fetch) == nil)
         run.challenge(fetch)
@@ -162,22 +185,23 @@ import WatchwordProtocol
         #expect(authorization(run, other) == basic("bob", "pw"))
     }
 
-    @Test func whatASandboxBringsIsItsOwn() throws {
-        var run = try afterLogIn(.user, by: maps)
+    @Test("Rule G4: a credential of a sandboxed program is for it alone")
+    func aCredentialOfASandboxedProgramIsForItAlone() throws {
+        var run = try afterLogin(.user, by: maps)
         let again = try run.fetch(client: 2, subject: maps)
         #expect(authorization(run, again) == basic("bob", "pw"))
         let other = try run.fetch(client: 3, subject: mailer)
         #expect(authorization(run, other) == nil)
         run.challenge(other)
         #expect(run.question(other)?.proposedCredential == nil)
-        // People manage it with the rest.
+        // Users manage the credential with the others.
         #expect(run.table.sessionCredentials(of: ClientTag(value: 3), now: run.now).map(\.user) == ["bob"])
         let unknown = try run.fetch(client: 4, subject: .unknown)
         #expect(authorization(run, unknown) == nil)
     }
 
-    @Test func whatAnUnknownProgramBringsEndsWithItsConnection() throws {
-        var run = try afterLogIn(.user, by: .unknown)
+    @Test func aCredentialOfAnUnidentifiedPeerEndsWithItsConnection() throws {
+        var run = try afterLogin(.user, by: .unknown)
         let again = try run.fetch(subject: .unknown)
         #expect(authorization(run, again) == basic("bob", "pw"))
         let other = try run.fetch(client: 2, subject: .unknown)
@@ -186,7 +210,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 0)
     }
 
-    @Test func aSandboxKeepsNothingForGoodByItself() throws {
+    @Test func aSandboxedProgramStoresNothingPermanently() throws {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try run.fetch(subject: maps)
         run.challenge(fetch)
@@ -206,13 +230,13 @@ import WatchwordProtocol
         run.confirm(fetch, .session)
         #expect(authorization(run, fetch) == basic("bob", "pw"))
         run.respond(fetch, 200)
-        // Remembered for those who may use it, the grant as well.
+        // The credential is remembered for the programs that may use it, and so is the grant.
         let again = try run.fetch(client: 2, subject: maps)
         #expect(authorization(run, again) == basic("bob", "pw"))
     }
 
-    @Test func whoIsAskedFirstHearsNothingOfWhatItMayNotUse() throws {
-        var run = try afterLogIn(.user)
+    @Test func aChallengeProposesNoCredentialThatNeedsConsent() throws {
+        var run = try afterLogin(.user)
         let everything = Subscription(delivery: .request, mode: .everything)
         let fetch = try run.fetch(client: 2, subscription: everything, subject: maps)
         run.challenge(fetch)
@@ -223,15 +247,15 @@ import WatchwordProtocol
         #expect(run.confirmation(fetch) != nil)
     }
 
-    @Test func whoIsNotToAskAnybodyAsksNobody() throws {
-        var run = try afterLogIn()
+    @Test func withoutInteractionNoConsentIsAskedFor() throws {
+        var run = try afterLogin()
         let fetch = try run.fetch(client: 2, subject: mailer) { $0.interaction = .none }
         run.challenge(fetch)
         #expect(run.results[fetch]?.response.status == 401)
     }
 
     @Test func oneProgramsQuestionHoldsUpNoOther() throws {
-        var run = try afterLogIn()
+        var run = try afterLogin()
         let waiting = try run.fetch(client: 2, subject: mailer)
         run.challenge(waiting)
         let same = try run.fetch(client: 3, subject: mailer)
@@ -248,7 +272,7 @@ import WatchwordProtocol
     }
 
     @Test func withOnceEachOfThoseThatWaitIsAskedAbout() throws {
-        var run = try afterLogIn()
+        var run = try afterLogin()
         let first = try run.fetch(client: 2, subject: mailer)
         run.challenge(first)
         let second = try run.fetch(client: 3, subject: mailer)
@@ -258,8 +282,8 @@ import WatchwordProtocol
         #expect(run.confirmation(second) != nil)
     }
 
-    /// What one of them was allowed once does not come to the others by the keyring's answer to it.
-    @Test func whatTheKeyringHadForOneIsAskedAboutForTheNext() throws {
+    /// A consent for one use by one program does not extend to the programs that share the keyring's answer.
+    @Test func eachProgramNeedsItsOwnConsentForASharedLookup() throws {
         var run = TableRun(isKeyringEnabled: true)
         let first = try run.fetch(client: 2, subject: maps)
         run.challenge(first)
@@ -271,19 +295,20 @@ import WatchwordProtocol
         #expect(authorization(run, second) == nil && run.confirmation(second) != nil)
     }
 
-    @Test func moreThanIsAllowedIsTheMostThatIs() throws {
-        var run = try afterLogIn()
+    @Test("Rule G3: an answer that exceeds the offer counts as the highest offered")
+    func anAnswerThatExceedsTheOfferCountsAsTheHighestOffered() throws {
+        var run = try afterLogin()
         let fetch = try run.fetch(client: 2, subject: Subject(.unit, "report.service"))
         run.challenge(fetch)
         run.confirm(fetch, .always)
         #expect(run.table.grants.map(\.consent) == [.session] && run.keptGrants.isEmpty)
     }
 
-    // MARK: What a review found
+    // MARK: Regressions
 
-    /// It waits for the verdict on the same credential when the grant goes: the broker turned round and round.
-    @Test func aGrantThatGoesWhileTheFetchWaitsForAVerdict() throws {
-        var run = try afterLogIn(.user)
+    /// The grant is revoked while the fetch waits for the verdict on the same credential: the broker looped endlessly.
+    @Test func aGrantRevokedWhileTheFetchWaitsForAVerdictCausesNoLoop() throws {
+        var run = try afterLogin(.user)
         let granted = try run.fetch(client: 2, subject: maps)
         run.challenge(granted)
         run.confirm(granted, .session)
@@ -307,8 +332,8 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [FetchTable.Sharing.user, .ask])
-    func whatIsBroughtGrantsNothingThatIsKept(sharing: FetchTable.Sharing) throws {
-        var run = try afterLogIn(sharing)
+    func aProvidedCredentialGrantsNothingThatIsStored(sharing: FetchTable.Sharing) throws {
+        var run = try afterLogin(sharing)
         let asker = sharing == .user ? maps : mailer
         let refused = try run.fetch(client: 2, subject: asker)
         run.challenge(refused)
@@ -325,7 +350,7 @@ import WatchwordProtocol
     }
 
     @Test func aConsentThatComesAfterALockIsForOneFetch() throws {
-        var run = try afterLogIn(.user)
+        var run = try afterLogin(.user)
         let fetch = try run.fetch(client: 2, subject: maps)
         run.challenge(fetch)
         run.take(run.table.lock())
@@ -334,8 +359,8 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "pw")])
     }
 
-    @Test func aSandboxThrowsOutNobodyElses() throws {
-        var run = try afterLogIn(.user)
+    @Test func aSandboxRemovesNoOtherProgramsCredential() throws {
+        var run = try afterLogin(.user)
         for number in 0..<300 {
             let url = "http://own\(number % 10)/\(number)"
             let fetch = try run.fetch(url, client: 2, subject: maps) { $0.preemption = .never }
@@ -348,8 +373,8 @@ import WatchwordProtocol
         #expect(authorization(run, fetch) == basic("bob", "pw"))
     }
 
-    @Test func thoseWhomNobodyKnowsAreAskedAboutOneByOne() throws {
-        var run = try afterLogIn()
+    @Test func questionsAboutUnidentifiedPeersAreAskedOneByOne() throws {
+        var run = try afterLogin()
         let fetches = try (2..<9).map { try run.fetch(client: $0, subject: script) }
         for fetch in fetches { run.challenge(fetch) }
         #expect(fetches.filter { run.confirmation($0) != nil }.count == 1)
@@ -369,23 +394,23 @@ import WatchwordProtocol
         #expect(run.failures[fetch]?.kind == .denied)
     }
 
-    // MARK: The book
+    // MARK: GrantBook
 
-    @Test func whatIsKnownIsBounded() {
+    @Test func grantsAreBounded() {
         var book = GrantBook()
         let access = Access(mailer, client: ClientTag(value: 1), sharing: .ask)
         for port in 0...Limits.grants {
             let space = ProtectionSpace(
                 scheme: "http", host: "h", port: port, realm: nil, authenticationMethod: .bearer)
-            _ = book.note(.session, to: GrantBook.Use(space: space, user: nil), of: access, now: .zero)
+            _ = book.record(.session, to: GrantBook.Use(space: space, user: nil), of: access, now: .zero)
         }
         #expect(book.listing.count == Limits.grants)
     }
 
-    @Test func grantsForGoodComeBack() throws {
-        var run = try afterLogIn()
+    @Test func permanentGrantsAreRestored() throws {
+        var run = try afterLogin()
         let space = ProtectionSpace(scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
-        run.table.restoreGrants([StandingGrant(subject: mailer, space: space, user: "bob")])
+        run.table.restoreGrants([PermanentGrant(subject: mailer, space: space, user: "bob")])
         let fetch = try run.fetch(client: 2, subject: mailer)
         #expect(authorization(run, fetch) == basic("bob", "pw"))
         run.take(run.table.clearSession(origin: nil).orders)

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Who is asked what, and when: semantics rules 2 to 6.
+/// Consultations of a client and their order: SEMANTICS rules 2 to 6.
 @Suite struct ConsultationTests {
     private let consulting = Subscription(delivery: .request, asksCanAuthenticate: true, asksUseStorage: true)
     private let everything = Subscription(delivery: .request, mode: .everything)
@@ -17,7 +17,8 @@ import WatchwordProtocol
         return run.session
     }
 
-    @Test func rule3BothQuestionsComeBeforeAnyAttemptAndOnce() throws {
+    @Test("Rule 3: canAuthenticate and useStorage come before any attempt, once")
+    func canAuthenticateAndUseStorageComeBeforeAnyAttemptOnce() throws {
         var run = try MachineRun(subscription: consulting, keyring: [item("1", exact("bob"), "stored")])
         run.start()
         #expect(run.consultations.isEmpty)
@@ -35,7 +36,8 @@ import WatchwordProtocol
         #expect(run.isAsking)
     }
 
-    @Test func rule3TheQuestionsComeBeforeThePreemptiveAttempt() throws {
+    @Test("Rule 3: canAuthenticate and useStorage come before a preemptive attempt")
+    func canAuthenticateAndUseStorageComeBeforeAPreemptiveAttempt() throws {
         for mayUse in [true, false] {
             var run = try MachineRun(session: session(), subscription: consulting)
             run.start()
@@ -46,7 +48,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule3NoToCanAuthenticateMeansStoredCredentialsOnly() throws {
+    @Test("Rule 3: no to canAuthenticate means stored credentials only")
+    func noToCanAuthenticateMeansStoredCredentialsOnly() throws {
         var run = try MachineRun(subscription: consulting, keyring: [item("1", exact("bob"), "stored")])
         run.asksAgents = true
         run.start()
@@ -59,7 +62,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func rule3NoToUseStorageMeansThatNothingIsReadWrittenOrProposed() throws {
+    @Test("Rule 3: no to useStorage means that nothing is read, written or proposed")
+    func noToUseStorageMeansThatNothingIsReadWrittenOrProposed() throws {
         var run = try MachineRun(subscription: consulting, keyring: [item("1", exact("bob"), "stored")])
         run.start()
         run.challengeBasic()
@@ -74,7 +78,8 @@ import WatchwordProtocol
         #expect(run.effects.isEmpty)
     }
 
-    @Test func rule3WhoDoesNotAnswerTheQuestionsIsNotAskedThem() throws {
+    @Test("Rule 3: a client that did not request canAuthenticate and useStorage gets neither")
+    func aClientThatDoesNotImplementTheTwoRequestsGetsNeither() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic()
@@ -82,7 +87,8 @@ import WatchwordProtocol
         #expect(run.isAsking)
     }
 
-    @Test func rule3WithoutStorageNobodyIsAskedWhetherItMayBeUsed() throws {
+    @Test("Rule 3: without storage useStorage is not asked")
+    func withoutStorageUseStorageIsNotAsked() throws {
         var run = try MachineRun(subscription: consulting) { $0.useStorage = false }
         run.start()
         run.challengeBasic()
@@ -91,7 +97,8 @@ import WatchwordProtocol
         #expect(run.isAsking)
     }
 
-    @Test func rule4AStoredCredentialIsTriedSilentlyAndOnce() throws {
+    @Test("Rule 4: a stored credential is tried first, silently and once")
+    func aStoredCredentialIsTriedSilentlyAndOnce() throws {
         var run = try MachineRun(keyring: [item("1", exact("bob"), "stored")])
         run.start()
         run.challengeBasic()
@@ -105,7 +112,8 @@ import WatchwordProtocol
         #expect(run.lookUps == 1)
     }
 
-    @Test func rule5EverythingAsksAtOnceAndProposesWhatIsStored() throws {
+    @Test("Rule 5: the mode everything asks at once and proposes the stored credential")
+    func theModeEverythingAsksAtOnceAndProposesTheStoredCredential() throws {
         var run = try MachineRun(subscription: everything, keyring: [item("1", exact("bob"), "stored")])
         run.start()
         run.challengeBasic()
@@ -119,7 +127,8 @@ import WatchwordProtocol
         #expect(run.result?.authentication?.source == .keyring)
     }
 
-    @Test func rule5EverythingConsultsNobody() throws {
+    @Test("Rule 5: the mode everything asks neither canAuthenticate nor useStorage")
+    func theModeEverythingAsksNeitherCanAuthenticateNorUseStorage() throws {
         var subscription = consulting
         subscription.mode = .everything
         var run = try MachineRun(subscription: subscription)
@@ -129,7 +138,8 @@ import WatchwordProtocol
         #expect(run.isAsking)
     }
 
-    @Test func rule5InEverythingDefaultTriesWhatIsStored() throws {
+    @Test("Rules 5 and 13: in the mode everything default uses the credential of the URL, then asks the agent")
+    func inTheModeEverythingDefaultTriesTheStoredCredential() throws {
         var run = try MachineRun("http://carol:url@h/", subscription: everything)
         run.start()
         run.challengeBasic()
@@ -144,7 +154,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func rule6AProposedCredentialThatWasRefusedIsForTheWindowOnly() throws {
+    @Test("Rule 6: a refused proposed credential only prefills a prompt")
+    func aRefusedProposedCredentialOnlyPrefillsAPrompt() throws {
         var run = try MachineRun(subscription: everything, keyring: [item("1", exact("bob"), "stored")])
         run.start()
         run.challengeBasic()
@@ -156,7 +167,8 @@ import WatchwordProtocol
         #expect(run.authorizations.count == 2)
     }
 
-    @Test func rule6AProposedCredentialMayLackAPassword() throws {
+    @Test("Rule 6: a proposed credential may lack a password")
+    func aProposedCredentialMayLackAPassword() throws {
         var run = try MachineRun("http://bob@h/")
         run.start()
         run.challengeBasic()
@@ -182,7 +194,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule3WhoWasNotAskedAboutStorageForALockKeepsNothingAfterIt() throws {
+    @Test("Rule 3: a client that was not asked about storage because of a lock stores nothing later")
+    func aClientThatWasNotAskedAboutStorageDuringALockStoresNothing() throws {
         var run = TableRun()
         run.take(run.table.lock())
         let fetch = try run.fetch(subscription: Subscription(delivery: .request, asksUseStorage: true))

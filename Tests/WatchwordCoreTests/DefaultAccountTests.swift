@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// One default among stored and accepted credentials, and a stored password that replaces an accepted one (semantics rule 18).
+/// One default among stored and accepted credentials, and a stored password that replaces an accepted one (SEMANTICS rule 18).
 @Suite struct DefaultAccountTests {
     private let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
     private let client = ClientTag(value: 1)
@@ -54,11 +54,11 @@ import WatchwordProtocol
 
     @Test func aPasswordStoredInTheKeyringReplacesTheAcceptedOne() throws {
         var run = try loggedIn(as: "bob", "old")
-        run.table.noteStored(login("bob", "old"), for: pattern, of: client)
-        #expect(run.table.sessionCount == 1, "the very same stays")
-        run.table.noteStored(login("amy", "new"), for: pattern, of: client)
-        #expect(run.table.sessionCount == 1, "another account's does, too")
-        run.table.noteStored(login("bob", "new"), for: pattern, of: client)
+        run.table.recordStored(login("bob", "old"), for: pattern, of: client)
+        #expect(run.table.sessionCount == 1, "an equal credential stays")
+        run.table.recordStored(login("amy", "new"), for: pattern, of: client)
+        #expect(run.table.sessionCount == 1, "the credential of another account stays, too")
+        run.table.recordStored(login("bob", "new"), for: pattern, of: client)
         #expect(run.table.sessionCount == 0)
     }
 }

@@ -3,15 +3,15 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Digest through whole fetches: what follows from a challenge, and from `Authentication-Info`; rules D4, D5, D7 and D12 to
+/// Digest through whole fetches: responses to challenges, and `Authentication-Info`; SECURITY-RULES D4, D5, D7 and D12 to
 /// D19.
 @Suite struct DigestFetchTests {
     private static let plain = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
-    /// Of bob's first request for `/a/page`, and of the body `welcome`.
+    /// The proofs for bob's first request for `/a/page`, without and with the body `welcome`.
     private static let proof = "11acb0c36eb90e564cd74f1c8a47a001"
     private static let bodyProof = "9092671dedebfa67e8d6966c371ecfce"
 
-    /// A fetch in which bob has just answered `challenge`.
+    /// Returns a run in which bob has just answered `challenge`.
     private func answered(
         _ challenge: String = plain, session: SessionCache = SessionCache(),
         change: (inout FetchRunParams) -> Void = { _ in }
@@ -23,14 +23,15 @@ import WatchwordProtocol
         return run
     }
 
-    /// What a fetch of `url` says first.
+    /// Returns the `Authorization` field of the first request for `url`.
     private func preemptive(_ url: String, _ session: SessionCache) throws -> String? {
         var run = try MachineRun(url, session: session)
         run.start()
         return run.authorizations[0]
     }
 
-    @Test func d4TheRequestsBodyIsCoveredAndSoIsNone() throws {
+    @Test("Rule D4: auth-int covers the body of the request, even an empty one")
+    func theBodyOfTheRequestIsCoveredAnEmptyOneToo() throws {
         let challenge = "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\""
         let post = try answered(challenge) {
             $0.method = "POST"
@@ -41,7 +42,8 @@ import WatchwordProtocol
         #expect(get.authorizations[1]?.hasSuffix("response=\"011f2b9ef52d80b838b9f9e78876f4dc\"") == true)
     }
 
-    @Test func d5TwoFetchesOfOneSessionNeverShareACount() throws {
+    @Test("Rule D5: two fetches of one session never share a count")
+    func twoFetchesOfOneSessionNeverShareACount() throws {
         var run = try answered()
         run.respond(200)
         for count in 2...4 {
@@ -52,11 +54,13 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: [
-        (nil, "http://h/a?b=%22", "uri=\"/a?b=%22\""), ("http://p:1", "http://h/a?b", "uri=\"/a?b\""),
-        ("http://p:1", "http://h:80/", "uri=\"/\""), ("http://p:1", "https://h/a", "uri=\"/a\""),
-    ])
-    func d7TheURIIsWhatTheServerSeesInTheRequestLine(proxy: String?, url: String, uri: String) throws {
+    @Test(
+        "Rule D7: the uri is the target of the request line",
+        arguments: [
+            (nil, "http://h/a?b=%22", "uri=\"/a?b=%22\""), ("http://p:1", "http://h/a?b", "uri=\"/a?b\""),
+            ("http://p:1", "http://h:80/", "uri=\"/\""), ("http://p:1", "https://h/a", "uri=\"/a\""),
+        ])
+    func theUriIsTheTargetOfTheRequestLine(proxy: String?, url: String, uri: String) throws {
         var params = FetchRunParams(url: url)
         params.credential = Mufasa.credential
         let plan = try FetchPlan(params, subscription: nil)
@@ -73,11 +77,12 @@ import WatchwordProtocol
 
     private func machine(_ plan: FetchPlan) -> FetchMachine {
         FetchMachine(
-            plan, id: FetchID(number: 1), client: SpaceTurns.Client(tag: ClientTag(value: 1), program: nil),
+            plan, id: FetchID(number: 1), client: AuthenticationQueues.Client(tag: ClientTag(value: 1), program: nil),
             access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
     }
 
-    @Test func d11WhatCannotBeSentIsNotAndWhoAnsweredHearsSo() throws {
+    @Test("Rule D11: a credential that cannot be encoded is not sent, and the respondent is told")
+    func aCredentialThatCannotBeEncodedIsNotSentAndTheRespondentIsTold() throws {
         var run = try MachineRun()
         run.start()
         run.respond(401, ("WWW-Authenticate", Self.plain))
@@ -86,8 +91,8 @@ import WatchwordProtocol
         #expect(run.challenges.last?.error == .credentialNotUsable)
     }
 
-    @Test(arguments: ["true", "TRUE", "True"])
-    func d12StaleTakesTheNewNonceAndAsksNobodyTwiceInARow(value: String) throws {
+    @Test("Rule D12: stale uses the new nonce without a question, at most twice", arguments: ["true", "TRUE", "True"])
+    func staleUsesTheNewNonceAndAsksNoQuestion(value: String) throws {
         var run = try answered()
         for number in 1...3 {
             #expect(run.challenges.count == 1)
@@ -100,9 +105,9 @@ import WatchwordProtocol
         #expect(run.challenges.count == 2)
     }
 
-    /// Else whoever stands between could have the same password hashed as it likes.
-    @Test(arguments: [("algorithm=SHA-256", "pw")])
-    func d12StaleDoesNotChangeToWhatIsWeaker(parameter: String, password: String) throws {
+    /// Otherwise an attacker in between could have the same password hashed with an algorithm of its choice.
+    @Test("Rule D12: stale does not change to a weaker algorithm", arguments: [("algorithm=SHA-256", "pw")])
+    func staleDoesNotChangeToAWeakerAlgorithm(parameter: String, password: String) throws {
         var run = try MachineRun()
         run.start()
         run.respond(401, ("WWW-Authenticate", "\(Self.plain), \(parameter)"))
@@ -112,7 +117,8 @@ import WatchwordProtocol
         #expect(run.isAsking)
     }
 
-    @Test func d12StaleDoesNotChangeToRFC2069OrWhatCannotCarryTheUser() throws {
+    @Test("Rule D12: stale does not change to RFC 2069, nor to a challenge that cannot carry the user")
+    func staleDoesNotChangeToRFC2069NorToAChallengeThatCannotCarryTheUser() throws {
         let stale = "Digest realm=\"r\", nonce=\"m\", stale=true"
         for (challenge, user) in [("\(stale)", "bob"), ("\(stale), qop=\"auth\"", "b\u{7F}")] as [(String, ExactText)] {
             var run = try MachineRun()
@@ -125,23 +131,28 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: ["", ", stale=false", ", stale=\"\""])
-    func d13WithoutStaleThePasswordWasWrong(stale: String) throws {
+    @Test(
+        "Rule D13: a new challenge without stale counts as a refusal",
+        arguments: ["", ", stale=false", ", stale=\"\""])
+    func withoutStaleThePasswordWasWrong(stale: String) throws {
         var run = try answered()
         run.respond(401, ("WWW-Authenticate", "Digest realm=\"r\", nonce=\"m\", qop=\"auth\"\(stale)"))
         #expect(run.requests.count == 2)
         #expect(run.challenges.last?.previousFailureCount == 1)
     }
 
-    @Test func d14TheNextRequestUsesTheAnnouncedNonceAndCountsFromOne() throws {
+    @Test("Rules D14 and R16: the next request uses the announced nonce and counts from one")
+    func theNextRequestUsesTheAnnouncedNonceAndCountsFromOne() throws {
         var run = try answered()
         run.respond(200, ("Authentication-Info", "qop=auth, nextnonce=\"a, \\\"b\\\"\""))
         let text = try #require(try preemptive("http://h/b", run.session))
         #expect(text.contains("nonce=\"a, \\\"b\\\"\", uri=\"/b\", qop=auth, nc=00000001, "))
     }
 
-    @Test(arguments: ["nextnonce=\"\"", "nextnonce=a, nextnonce=b", "nextnonce=\"a", "Digest nextnonce=a", ""])
-    func d14WhatIsNoNonceIsNotUsed(info: String) throws {
+    @Test(
+        "Rule D14: a malformed nextnonce is not used",
+        arguments: ["nextnonce=\"\"", "nextnonce=a, nextnonce=b", "nextnonce=\"a", "Digest nextnonce=a", ""])
+    func aMalformedNextnonceIsNotUsed(info: String) throws {
         var run = try answered()
         run.respond(200, ("Authentication-Info", info))
         #expect(run.result?.response.status == 200)
@@ -149,12 +160,14 @@ import WatchwordProtocol
         #expect(text.contains("nonce=\"n\", uri=\"/b\", qop=auth, nc=00000002"))
     }
 
-    @Test(arguments: [
-        (proof, ""), (proof, ", qop=auth, nc=00000001"), (bodyProof, ", qop=auth-int"),
-        (bodyProof, ", qop=\"AUTH-INT\""),
-        ("11ACB0C36EB90E564CD74F1C8A47A001", ", unknown=1"),
-    ])
-    func d15ARightProofIsAccepted(rspauth: String, more: String) throws {
+    @Test(
+        "Rule D15: a right proof is accepted",
+        arguments: [
+            (proof, ""), (proof, ", qop=auth, nc=00000001"), (bodyProof, ", qop=auth-int"),
+            (bodyProof, ", qop=\"AUTH-INT\""),
+            ("11ACB0C36EB90E564CD74F1C8A47A001", ", unknown=1"),
+        ])
+    func aRightProofIsAccepted(rspauth: String, more: String) throws {
         var run = try answered()
         run.respond(200, ("Authentication-Info", "rspauth=\"\(rspauth)\"\(more)"), body: "welcome")
         #expect(run.result?.response.status == 200)
@@ -169,7 +182,8 @@ import WatchwordProtocol
 
     private func info(_ text: String) -> [HeaderField] { [HeaderField("Authentication-Info", text)] }
 
-    @Test func d14AndD15TheTrailerCountsAsTheHeaderDoes() throws {
+    @Test("Rules D14, D15 and R16: the trailer section counts as the header section")
+    func theTrailerSectionCountsAsTheHeaderSection() throws {
         var run = try answered()
         run.respond(TransferResponse(status: 200, body: Array("welcome".utf8))) {
             $0.trailers = info("rspauth=\"\(Self.bodyProof)\", qop=auth-int, nextnonce=\"next\"")
@@ -180,11 +194,11 @@ import WatchwordProtocol
                 "nonce=\"next\", uri=\"/b\", qop=auth, nc=00000001"))
     }
 
-    @Test(arguments: wrongProofs)
-    func d15AWrongProofInTheTrailerEndsTheFetch(text: String) throws {
+    @Test("Rule D15: a wrong proof in the trailer section ends the fetch", arguments: wrongProofs)
+    func aWrongProofInTheTrailerSectionEndsTheFetch(text: String) throws {
         var run = try answered()
         run.respond(TransferResponse(status: 200, body: Array("welcome".utf8))) {
-            // A right one before the body does not help.
+            // A right proof before the body does not replace it.
             $0.headers = info("rspauth=\"\(Self.proof)\"")
             $0.trailers = info(text)
         }
@@ -192,8 +206,9 @@ import WatchwordProtocol
         #expect(run.session.count == 0)
     }
 
-    /// What was hashed is not what a decoded body says.
-    @Test func d15OfADecodedBodyOnlyAProofWithoutTheBodyCounts() throws {
+    /// The decoded body differs from the bytes that the server hashed.
+    @Test("Rule D15: for a decoded body only a proof that excludes the body is checked")
+    func onlyAProofThatExcludesTheBodyIsCheckedForADecodedBody() throws {
         for (text, isTaken) in [
             ("rspauth=\"\(Self.proof)\", qop=auth-int", true), ("rspauth=\"\(Self.bodyProof)\"", false),
         ] {
@@ -205,12 +220,14 @@ import WatchwordProtocol
         }
     }
 
-    /// Whoever sees the end of a body that is taken on its way compares the proof with it.
-    @Test(arguments: [
-        ("rspauth=\"\(proof)\"", true), ("rspauth=\"\(bodyProof)\", qop=auth-int", true), ("", true),
-        ("rspauth=\"\(bodyProof)\"", false), ("rspauth=\"\(proof)\", qop=auth-int", false),
-    ])
-    func d15TheProofOfABodyOnItsWay(text: String, isRight: Bool) throws {
+    /// The reader of a streamed body compares the proof at the end of the body.
+    @Test(
+        "Rule D15: the proof of a streamed body is checked at its end",
+        arguments: [
+            ("rspauth=\"\(proof)\"", true), ("rspauth=\"\(bodyProof)\", qop=auth-int", true), ("", true),
+            ("rspauth=\"\(bodyProof)\"", false), ("rspauth=\"\(proof)\", qop=auth-int", false),
+        ])
+    func theProofOfAStreamedBodyIsCheckedAtItsEnd(text: String, isRight: Bool) throws {
         let run = try answered()
         let proof = try #require(run.requests.last?.proofs.first)
         #expect(run.requests.last?.proofs.count == 1)
@@ -222,8 +239,9 @@ import WatchwordProtocol
         #expect(run.requests.first?.proofs == [])
     }
 
-    /// The fetch is over by then, and its login remembered.
-    @Test func d14AndD15TheEndOfABodyOnItsWayCountsToo() throws {
+    /// By then, the fetch has ended, and its login is remembered.
+    @Test("Rules D14 and D15: the trailer section of a streamed body counts")
+    func theTrailerSectionOfAStreamedBodyCounts() throws {
         for (text, nonce) in [
             ("nextnonce=\"next\", rspauth=\"\(Self.proof)\"", "next"), ("nextnonce=\"x\", rspauth=\"0\"", nil),
         ] {
@@ -234,7 +252,7 @@ import WatchwordProtocol
             let proofs = try #require(run.result?.proofs)
             #expect(run.session.count == 1 && proofs.count == 1)
             _ = proofs[0].makeCheck().isRight(info(text), isDecoded: false)
-            _ = run.table.noteEnd(of: proofs)
+            _ = run.table.recordEnd(of: proofs)
             #expect(run.session.count == (nonce == nil ? 0 : 1))
             let sent = try preemptive("http://h/b", run.session)
             #expect(
@@ -243,8 +261,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: wrongProofs, [200, 302, 500])
-    func d15AWrongProofEndsTheFetchAndNothingIsRemembered(info: String, status: Int) throws {
+    @Test("Rule D15: a wrong proof ends the fetch and nothing is remembered", arguments: wrongProofs, [200, 302, 500])
+    func aWrongProofEndsTheFetchAndNothingIsRemembered(info: String, status: Int) throws {
         var run = try answered()
         run.respond(status, ("Authentication-Info", info), ("Location", "/elsewhere"), body: "welcome")
         #expect(run.failure == .serverNotAuthentic)
@@ -253,13 +271,15 @@ import WatchwordProtocol
         #expect(run.effects.isEmpty)
     }
 
-    @Test func d15AChangedBodyIsNotAccepted() throws {
+    @Test("Rule D15: a changed body is not accepted")
+    func aChangedBodyIsNotAccepted() throws {
         var run = try answered("Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"")
         run.respond(200, ("Authentication-Info", "rspauth=\"\(Self.bodyProof)\""), body: "Welcome")
         #expect(run.failure == .serverNotAuthentic)
     }
 
-    @Test func d15WhatWasRememberedBeforeStaysAndBasicKnowsNoProof() throws {
+    @Test("Rule D15: an older session entry stays, and Basic has no proof")
+    func anOlderSessionEntryStaysAndBasicHasNoProof() throws {
         var run = try answered()
         run.respond(200)
         var next = try MachineRun(session: run.session)
@@ -272,14 +292,16 @@ import WatchwordProtocol
         #expect(basic.result?.response.status == 200)
     }
 
-    @Test func d16OutsideOfItsDomainNothingIsSentBeforeAChallenge() throws {
+    @Test("Rule D16: outside its domain nothing is sent before a challenge")
+    func outsideItsDomainNothingIsSentBeforeAChallenge() throws {
         var run = try answered(Self.plain + ", domain=\"/a http://h/c/ http://other/\"")
         run.respond(200)
         for url in ["http://h/a/x", "http://h/c/"] { #expect(try preemptive(url, run.session) != nil) }
         for url in ["http://h/b", "http://h/", "http://other/"] { #expect(try preemptive(url, run.session) == nil) }
     }
 
-    @Test func d19NoStoredCredentialGoesToAWeakerScheme() throws {
+    @Test("Rule D19: no stored credential goes to a weaker scheme")
+    func noStoredCredentialIsSentByAWeakerScheme() throws {
         var run = try answered()
         run.respond(200)
         var next = try MachineRun("http://h/a/x", session: run.session)

@@ -3,13 +3,15 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// What is computed: RFC 7616 section 3.4, rules D2, D4 and D6 to D11.
+/// The computed values: RFC 7616 section 3.4, SECURITY-RULES D2, D4 and D6 to D11.
 @Suite struct DigestResponseTests {
-    @Test(arguments: [
-        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
-        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
-    ])
-    func d2GivesTheResponsesOfTheRFC(algorithm: String, response: String) throws {
+    @Test(
+        "Rule D2: the responses match the vectors of RFC 7616",
+        arguments: [
+            ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+            ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+        ])
+    func theResponsesAreThoseOfTheRFC(algorithm: String, response: String) throws {
         let answer = try #require(Mufasa.response(algorithm))
         #expect(answer.response(for: Mufasa.credential, Mufasa.request).revealed == response)
         #expect(
@@ -20,8 +22,9 @@ import WatchwordProtocol
                 """)
     }
 
-    /// What section 3.9.2 prints is a SHA-512 cut short.
-    @Test func d2SHA512T256IsFIPSAndNotATruncatedSHA512() throws {
+    /// The value that section 3.9.2 prints is a truncated SHA-512.
+    @Test("Rule D2: SHA-512-256 is that of FIPS 180-4, not a truncated SHA-512")
+    func sha512256IsThatOfFIPS1804NotATruncatedSHA512() throws {
         let challenge = try #require(
             digestChallenge(
                 """
@@ -36,15 +39,17 @@ import WatchwordProtocol
         #expect(text.hasSuffix("response=\"3798d4131c277846293534c3edc11bd8a5e4cdcbff78b05db9d95eeb1cec68a5\""))
     }
 
-    @Test(arguments: [
-        ("MD5", "", "35ec75c6389a8fd8412c13222b3affe8"),
-        ("MD5", "Hakuna matata", "4b1500ee056a7308257dee735f689175"),
-        ("SHA-256", "", "322f218d701da7c7ef51e3ba6fa2551a2bf36425e1218fc1508c6bf65cbd4448"),
-        ("SHA-256", "Hakuna matata", "15b642370fd995aabbd9940296f96807ec250e1b534c643c37d5e4d21d4d8497"),
-        ("SHA-512-256", "", "722f41f4e8b637e9faa8d59bdece9e91bac819cda5ff57f6e6b21a78b9d5e5b9"),
-        ("SHA-512-256", "Hakuna matata", "09a2eaee09abab7ecc066b854303646e868632bf4980e21fa004138e93f45795"),
-    ])
-    func d4AuthIntCoversTheBody(algorithm: String, body: String, response: String) throws {
+    @Test(
+        "Rule D4: auth-int covers the body",
+        arguments: [
+            ("MD5", "", "35ec75c6389a8fd8412c13222b3affe8"),
+            ("MD5", "Hakuna matata", "4b1500ee056a7308257dee735f689175"),
+            ("SHA-256", "", "322f218d701da7c7ef51e3ba6fa2551a2bf36425e1218fc1508c6bf65cbd4448"),
+            ("SHA-256", "Hakuna matata", "15b642370fd995aabbd9940296f96807ec250e1b534c643c37d5e4d21d4d8497"),
+            ("SHA-512-256", "", "722f41f4e8b637e9faa8d59bdece9e91bac819cda5ff57f6e6b21a78b9d5e5b9"),
+            ("SHA-512-256", "Hakuna matata", "09a2eaee09abab7ecc066b854303646e868632bf4980e21fa004138e93f45795"),
+        ])
+    func authIntCoversTheBody(algorithm: String, body: String, response: String) throws {
         let answer = try #require(Mufasa.response(algorithm, qop: "auth-int"))
         let request = DigestRequest(method: "POST", target: "/dir/index.html", body: Array(body.utf8))
         #expect(answer.response(for: Mufasa.credential, request).revealed == response)
@@ -52,6 +57,7 @@ import WatchwordProtocol
     }
 
     @Test(
+        "Rule D6: the session key is derived from the first nonce and client nonce",
         arguments: [
             ("MD5-sess", nil, "e783283f46242139c486a698fec7211d"),
             ("SHA-256-sess", nil, "2fd51b3a77ad75bad6afad6003e818d767133c46d9e2749e7f5232ae1ea3efd7"),
@@ -60,17 +66,19 @@ import WatchwordProtocol
             ("SHA-256-sess", "next", "7cd72319fac9ebd5e69582b8298e4769d9f4c1633c2e2d06b914a9d3ca5a8e78"),
             ("SHA-512-256-sess", "next", "5a03e73ba65897edb363519c0ce18ddd1d2e6731ba991c3fd08e9447520f6fea"),
         ] as [(String, ExactText?, String)])
-    func d6TheKeyOfASessionIsMadeOfItsFirstNonces(algorithm: String, next: ExactText?, response: String) throws {
+    func theSessionKeyIsMadeOfTheFirstNonces(algorithm: String, next: ExactText?, response: String) throws {
         let answer = try #require(
             Mufasa.response(algorithm, sessionNonce: next.map { _ in Mufasa.nonce }, nonce: next ?? Mufasa.nonce))
         #expect(answer.response(for: Mufasa.credential, Mufasa.request).revealed == response)
     }
 
-    @Test(arguments: [
-        ("MD5", "7b2cc3b30e75b4777ea31027084363fd"),
-        ("SHA-256", "a1306b0595a6c7fe96c448631fb5cfbd5107bd1fe1da729d978dd7446b812363"),
-    ])
-    func d3TheAnswerOfRFC2069HasNoCountAndNoClientNonce(algorithm: String, response: String) throws {
+    @Test(
+        "Rule D3: the answer of RFC 2069 has no count and no client nonce",
+        arguments: [
+            ("MD5", "7b2cc3b30e75b4777ea31027084363fd"),
+            ("SHA-256", "a1306b0595a6c7fe96c448631fb5cfbd5107bd1fe1da729d978dd7446b812363"),
+        ])
+    func theAnswerOfRFC2069HasNoCountAndNoClientNonce(algorithm: String, response: String) throws {
         let answer = try #require(Mufasa.response(algorithm, qop: nil))
         #expect(
             answer.authorization(for: Mufasa.credential, Mufasa.request).revealed == """
@@ -79,22 +87,26 @@ import WatchwordProtocol
                 """)
     }
 
-    @Test func d8OpaqueIsReturnedUnchangedAndLeftOutWhenThereWasNone() throws {
+    @Test("Rule D8: opaque is returned unchanged, and left out when absent")
+    func opaqueIsReturnedUnchangedAndLeftOutWhenAbsent() throws {
         let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\""
         #expect(digestField(parameters)?.contains("opaque") == false)
         #expect(digestField(parameters + ", opaque=\"\"")?.contains("opaque=\"\"") == true)
         #expect(digestField(parameters + ", opaque=\" a=\\\"b\\\\ ,\"")?.contains("opaque=\" a=\\\"b\\\\ ,\"") == true)
     }
 
-    @Test func d9QuotesAreEscapedAndBareValuesAreNotQuoted() throws {
+    @Test("Rule D9: quotes are escaped and bare values are not quoted")
+    func quotesAreEscapedAndBareValuesAreNotQuoted() throws {
         let parameters = "realm=\"a\\\"b\\\\c\", nonce=\"n\\\"\", qop=\"auth\", algorithm=\"md5\""
         let text = try #require(digestField(parameters, user: "x\"y\\", target: "/?\""))
         #expect(text.contains("username=\"x\\\"y\\\\\", realm=\"a\\\"b\\\\c\", nonce=\"n\\\"\", uri=\"/?\\\"\""))
         #expect(text.contains("algorithm=MD5, qop=auth, nc=00000001, cnonce="))
     }
 
-    @Test(arguments: [("true", true), ("TRUE", true), ("false", false), ("1", false)])
-    func d10TheUserIsHashedWhereTheServerAsksForIt(value: String, isHashed: Bool) throws {
+    @Test(
+        "Rule D10: the user is hashed only with userhash=true",
+        arguments: [("true", true), ("TRUE", true), ("false", false), ("1", false)])
+    func theUserIsHashedWhereTheServerAsksForIt(value: String, isHashed: Bool) throws {
         let parameters = "realm=\"http-auth@example.org\", nonce=\"n\", qop=\"auth\", userhash=\(value)"
         let text = try #require(digestField(parameters, user: "Mufasa"))
         #expect(text.contains("username=\"Mufasa\"") == !isHashed)
@@ -103,11 +115,13 @@ import WatchwordProtocol
         #expect(!text.contains("username*"))
     }
 
-    @Test(arguments: [
-        ("Jäsøn Doe", "UTF-8''J%C3%A4s%C3%B8n%20Doe"), ("\u{1}%'*\u{7F}é", "UTF-8''%01%25%27%2A%7F%C3%A9"),
-        ("日a!#$&+-.^_`|~Z9", "UTF-8''%E6%97%A5a!#$&+-.^_`|~Z9"),
-    ])
-    func d10WhatFitsInNoQuotedStringIsAnExtendedValue(user: ExactText, value: String) throws {
+    @Test(
+        "Rule D10: a user that a quoted string cannot hold is sent as username*",
+        arguments: [
+            ("Jäsøn Doe", "UTF-8''J%C3%A4s%C3%B8n%20Doe"), ("\u{1}%'*\u{7F}é", "UTF-8''%01%25%27%2A%7F%C3%A9"),
+            ("日a!#$&+-.^_`|~Z9", "UTF-8''%E6%97%A5a!#$&+-.^_`|~Z9"),
+        ])
+    func aUserThatFitsInNoQuotedStringIsAnExtendedValue(user: ExactText, value: String) throws {
         let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\", charset=UTF-8"
         let text = try #require(digestField(parameters, user: user))
         #expect(text.hasPrefix("Digest username*=\(value), realm="))
@@ -123,13 +137,15 @@ import WatchwordProtocol
     )
 
     /// The choice is documented at `DigestCharset`.
-    @Test(arguments: [
-        ("utf-8", inUTF8.name, inUTF8.response),
-        ("UTF-8", inUTF8.name, inUTF8.response),
-        (nil, "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
-        ("utf-16", "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
-    ])
-    func d11TheCharsetDecidesOnTheBytes(charset: String?, name: String, response: String) throws {
+    @Test(
+        "Rule D11: only the charset UTF-8 changes the encoding",
+        arguments: [
+            ("utf-8", inUTF8.name, inUTF8.response),
+            ("UTF-8", inUTF8.name, inUTF8.response),
+            (nil, "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
+            ("utf-16", "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
+        ])
+    func theCharsetDecidesOnTheBytes(charset: String?, name: String, response: String) throws {
         let parameters = "realm=\"api@example.org\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
         let text = try #require(
             digestField(
@@ -139,12 +155,14 @@ import WatchwordProtocol
         #expect(text.hasSuffix("response=\"\(response)\""))
     }
 
-    @Test(arguments: [
-        ("bob", "pw", true, true), ("ÿ", "\u{80}ÿ~", true, true), ("Zoë", "€", true, true), ("Ā", "pw", true, true),
-        ("e\u{301}", "pw", true, true), ("a\u{1}", "pw", false, true), ("bob", "日本", true, true),
-        ("", "", true, true), ("日\u{7F}", "pw", false, true),
-    ])
-    func d11WithoutACharsetOnlyWhatFitsInAQuotedStringIsSent(
+    @Test(
+        "Rule D11: without a charset only a user that fits in a quoted string is sent",
+        arguments: [
+            ("bob", "pw", true, true), ("ÿ", "\u{80}ÿ~", true, true), ("Zoë", "€", true, true), ("Ā", "pw", true, true),
+            ("e\u{301}", "pw", true, true), ("a\u{1}", "pw", false, true), ("bob", "日本", true, true),
+            ("", "", true, true), ("日\u{7F}", "pw", false, true),
+        ])
+    func withoutACharsetOnlyAUserThatFitsInAQuotedStringIsSent(
         user: ExactText, password: String, fits: Bool, fitsUTF8: Bool
     ) throws {
         let credential = LoginCredential(user: user, password: secret(password))
@@ -154,8 +172,10 @@ import WatchwordProtocol
         #expect(AnswerableChallenge.digest(utf8).canCarry(credential, at: here) == fitsUTF8)
     }
 
-    @Test(arguments: [[0xC2], [0xC3, 0x41], [0xE4], [0xC4, 0x80], [0x41, 0xFF, 0xFE]] as [[UInt8]])
-    func d11APasswordThatIsNoTextIsNotSentAsISO88591(bytes: [UInt8]) {
+    @Test(
+        "Rule D11: a password that is not valid UTF-8 is sent unchanged",
+        arguments: [[0xC2], [0xC3, 0x41], [0xE4], [0xC4, 0x80], [0x41, 0xFF, 0xFE]] as [[UInt8]])
+    func aPasswordThatIsNotUTF8IsNotSentAsISO88591(bytes: [UInt8]) {
         let password = bytes.withUnsafeBytes { Secret(copying: $0) }
         let credential = LoginCredential(user: "bob", password: password)
         #expect(DigestCharset.latin1(of: password) == nil)
@@ -163,9 +183,11 @@ import WatchwordProtocol
         #expect(DigestCharset.unstated.bytes(of: credential)?.password == password)
     }
 
-    /// Both in one encoding: what a server would have to compare with is one text.
-    @Test(arguments: [("Ł日", "pw"), ("Zoë", "€"), ("é", "日"), ("Ł日", "é")])
-    func d11BeyondISO88591ItIsUTF8ForBoth(user: ExactText, password: String) throws {
+    /// Both are in one encoding, because a server compares against one text.
+    @Test(
+        "Rule D11: beyond ISO 8859-1 both user and password are UTF-8",
+        arguments: [("Ł日", "pw"), ("Zoë", "€"), ("é", "日"), ("Ł日", "é")])
+    func beyondISO88591BothUserAndPasswordAreUTF8(user: ExactText, password: String) throws {
         let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\""
         let text = try #require(digestField(parameters, user: user, password: password))
         let name = String(String.UnicodeScalarView(user.utf8.map { Unicode.Scalar($0) }))

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Rule D19: what is stored does not go to a weaker scheme than the server has accepted before.
+/// SECURITY-RULES D19: a stored credential is not sent with a weaker scheme than the server has accepted before.
 @Suite struct DigestSchemeMemoryTests {
     private static let sha = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
     private static let md5 = "Digest realm=\"r\", nonce=\"m\", qop=\"auth\", algorithm=MD5"
@@ -18,13 +18,16 @@ import WatchwordProtocol
         return run
     }
 
-    @Test(arguments: [(sha, sha, true), (md5, sha, true), (sha, md5, false), (sha, basic, false), (md5, md5, true)])
-    func d19TheStoredCredentialIsForNothingWeaker(first: String, later: String, isSent: Bool) throws {
+    @Test(
+        "Rule D19: a stored credential answers no weaker scheme",
+        arguments: [(sha, sha, true), (md5, sha, true), (sha, md5, false), (sha, basic, false), (md5, md5, true)])
+    func aStoredCredentialIsForNoWeakerScheme(first: String, later: String, isSent: Bool) throws {
         let run = try accepted(later, session: accepted(first).session)
         #expect(run.challenges.isEmpty == isSent)
     }
 
-    @Test func d19ClearingTheSessionDoesNotForgetAndOtherRealmsAreFree() throws {
+    @Test("Rule D19: clearing the session does not forget the strength, and other realms are independent")
+    func clearingTheSessionDoesNotForgetTheStrengthAndOtherRealmsAreIndependent() throws {
         var session = try accepted(Self.sha).session
         _ = session.clear()
         let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"m\", qop=\"auth\""))

@@ -3,49 +3,57 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Which challenges are answered, and how often each nonce is used: RFC 7616 sections 3.3 and 3.4, rules D1, D3 to D6 and
+/// The challenges that are answered, and the use of nonces: RFC 7616 sections 3.3 and 3.4, SECURITY-RULES D1, D3 to D6 and
 /// D16 to D18.
 @Suite struct DigestTests {
-    @Test(arguments: [
-        ("MD5", true), ("md5-SESS", true), ("SHA-256", true), ("sha-256-sess", true), ("SHA-512-256", true),
-        ("SHA-512-256-sess", true), ("SHA-1", false), ("MD5-x", false), ("", false), ("-sess", false),
-    ])
-    func d1KnowsTheAlgorithms(name: String, isKnown: Bool) {
+    @Test(
+        "Rule D1: known algorithms are accepted regardless of case, others refused",
+        arguments: [
+            ("MD5", true), ("md5-SESS", true), ("SHA-256", true), ("sha-256-sess", true), ("SHA-512-256", true),
+            ("SHA-512-256-sess", true), ("SHA-1", false), ("MD5-x", false), ("", false), ("-sess", false),
+        ])
+    func theKnownAlgorithms(name: String, isKnown: Bool) {
         #expect((digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=\"\(name)\"") != nil) == isKnown)
     }
 
-    @Test func d1AMissingAlgorithmIsMD5AndIsNotWrittenBack() throws {
+    @Test("Rule D1: a missing algorithm is MD5 and is not written back")
+    func aMissingAlgorithmIsMD5AndIsNotWrittenBack() throws {
         let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
         #expect(challenge.algorithm.name == "MD5")
         #expect(digestField("realm=\"r\", nonce=\"n\", qop=\"auth\"")?.contains("algorithm") == false)
     }
 
-    @Test(arguments: [
-        "nonce=\"n\", qop=\"auth\"", "realm=\"r\", qop=\"auth\"", "qop=auth", "realm=\"r\"", "realm=, nonce=, qop=",
-    ])
-    func d17WithoutARealmOrANonceThereIsNoAnswer(parameters: String) {
+    @Test(
+        "Rule D17: a challenge without a realm or a nonce is unusable",
+        arguments: [
+            "nonce=\"n\", qop=\"auth\"", "realm=\"r\", qop=\"auth\"", "qop=auth", "realm=\"r\"", "realm=, nonce=, qop=",
+        ])
+    func withoutARealmOrANonceThereIsNoAnswer(parameters: String) {
         #expect(digestChallenge(parameters) == nil)
     }
 
     @Test(
+        "Rules D3 and D4: auth is preferred and unknown options are ignored",
         arguments: [
             ("auth", .auth), ("foo , AUTH", .auth), ("auth-int,auth", .auth), (",\tauth-int ,", .authInt),
             ("AUTH-INT", .authInt), ("foo, auth-int", .authInt), ("foo", nil), ("", nil), (" , ", nil),
             ("authint", nil),
             ("legacy", nil),
         ] as [(String, DigestChallenge.Protection?)])
-    func d3AndD4AuthIsPreferredAndUnknownOptionsAreIgnored(qop: String, protection: DigestChallenge.Protection?) {
+    func authIsPreferredAndUnknownOptionsAreIgnored(qop: String, protection: DigestChallenge.Protection?) {
         let parameters = "realm=\"r\", nonce=\"n\", qop=\"\(qop)\""
         #expect(digestChallenge(parameters)?.protection == protection)
     }
 
-    @Test func d3WithoutQopItIsThatOfRFC2069() {
+    @Test("Rule D3: without qop the answer is that of RFC 2069")
+    func withoutQopTheAnswerIsThatOfRFC2069() {
         let parameters = "realm=\"r\", nonce=\"n\""
         #expect(digestChallenge(parameters)?.protection == .legacy)
         #expect(digestChallenge(parameters + ", algorithm=MD5-sess") == nil)
     }
 
-    @Test func d5CountsUpForEachNonceAndNeverTwice() throws {
+    @Test("Rule D5: the count rises for each nonce and never repeats")
+    func theCountRisesForEachNonceAndNeverRepeats() throws {
         let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\""))
         let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
@@ -59,7 +67,8 @@ import WatchwordProtocol
         #expect(nonces.nextResponse(to: challenge, at: elsewhere, clientNonce: "c").nonceCount == 1)
     }
 
-    @Test func d6TheClientNonceOfASessionStays() throws {
+    @Test("Rule D6: the client nonce of a session stays the same")
+    func theClientNonceOfASessionStaysTheSame() throws {
         let session = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5-sess"))
         let plain = try #require(digestChallenge("realm=\"r\", nonce=\"m\", qop=\"auth\""))
         let origin = Challenger.server(try FetchURL("http://h/").origin)
@@ -70,7 +79,8 @@ import WatchwordProtocol
         #expect(fresh == ["a", "b"])
     }
 
-    @Test func d6AndD14ASessionOutlivesTheServersNonce() throws {
+    @Test("Rules D6 and D14: a session outlives the server's nonce")
+    func aSessionOutlivesTheServersNonce() throws {
         let first = try #require(digestChallenge("realm=\"r\", nonce=\"one\", qop=\"auth\", algorithm=MD5-sess"))
         let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
@@ -85,7 +95,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func d14ANonceThatIsAnnouncedTwiceGoesOnCounting() throws {
+    @Test("Rule D14: a nonce that is announced twice continues its count")
+    func aNonceThatIsAnnouncedTwiceContinuesItsCount() throws {
         let first = try #require(digestChallenge("realm=\"r\", nonce=\"one\", qop=\"auth\""))
         let origin = Challenger.server(try FetchURL("http://h/").origin)
         var nonces = DigestNonces()
@@ -99,6 +110,7 @@ import WatchwordProtocol
     }
 
     @Test(
+        "Rule D16: a domain covers paths of the same origin only",
         arguments: [
             ("/a", "/a", 2), ("/a", "/a/b", 2), ("/a/ /a/b", "/a/b/c", 4), ("/a", "/b", nil), ("/a/./x/..", "/a/b", 3),
             ("http://h/a", "/a/b", 2), ("HTTP://H:80/a", "/a/b", 2), ("http://h", "/a/b", 1), ("//h/a", "/a/b", nil),
@@ -108,19 +120,21 @@ import WatchwordProtocol
             ("/other", "/others", nil), ("/other", "/other/s", 6), ("/other", "/other", 6), ("/other/", "/other", nil),
             ("http://h/other", "/others/x", nil), ("/", "/x", 1),
         ] as [(String, ExactText, Int?)])
-    func d16ADomainIsPlacesOfTheSameOrigin(list: String, path: ExactText, length: Int?) throws {
+    func aDomainCoversPathsOfTheSameOriginOnly(list: String, path: ExactText, length: Int?) throws {
         let challenge = digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", domain=\"\(list)\"")
         let domain = try #require(challenge?.domain)
         #expect(domain.matchLength(of: path, at: try FetchURL("http://h/").origin) == length)
     }
 
-    @Test(arguments: ["", ", domain=\"\"", ", domain=\"  \""])
-    func d16WithoutADomainItIsTheWholeServer(domain: String) throws {
+    @Test(
+        "Rule D16: an empty domain counts as absent", arguments: ["", ", domain=\"\"", ", domain=\"  \""])
+    func withoutADomainTheWholeServerIsCovered(domain: String) throws {
         let challenge = try #require(digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\"" + domain))
         #expect(challenge.domain == nil)
     }
 
-    @Test func d18TheStrongestAlgorithmComesFirstAndTheServersOrderAmongEquals() {
+    @Test("Rule D18: the strongest algorithm comes first, then the server's order")
+    func theStrongestAlgorithmComesFirstThenTheServersOrder() {
         let fields = [
             "Basic realm=\"b\"",
             """
@@ -153,17 +167,20 @@ import WatchwordProtocol
 
 @Suite struct BasicSchemeTests {
     /// RFC 7617 sections 2 and 2.1.
-    @Test(arguments: [
-        ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123£", "dGVzdDoxMjPCow=="),
-        ("", "", "Og=="),
-        ("a", "b:c", "YTpiOmM="),
-    ])
+    @Test(
+        "Rule B4: user and password are encoded as UTF-8",
+        arguments: [
+            ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123£", "dGVzdDoxMjPCow=="),
+            ("", "", "Og=="),
+            ("a", "b:c", "YTpiOmM="),
+        ])
     func encodesUserAndPassword(user: ExactText, password: String, encoded: String) {
         let credential = LoginCredential(user: user, password: secret(password))
         #expect(BasicScheme.authorization(for: credential).revealed == "Basic \(encoded)")
     }
 
-    @Test func b2CannotCarryAUserWithAColon() {
+    @Test("Rule B2: Basic cannot carry a user with a colon")
+    func basicCannotCarryAUserWithAColon() {
         #expect(!BasicScheme.canCarry(LoginCredential(user: "a:b", password: secret("p"))))
         #expect(BasicScheme.canCarry(LoginCredential(user: "ab", password: secret(":"))))
     }

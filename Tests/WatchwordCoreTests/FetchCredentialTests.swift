@@ -3,9 +3,9 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Where credentials come from, what is remembered, and what goes out before a challenge.
+/// The sources of credentials, their storage in the session, and preemptive requests.
 @Suite struct FetchCredentialTests {
-    /// A session in which bob has logged in at `http://h/a/page`.
+    /// Returns a session in which bob has logged in at `http://h/a/page`.
     private func session(digest: Bool = false, user: ExactText = "bob", password: String = "pw") throws -> SessionCache
     {
         var run = try MachineRun()
@@ -16,7 +16,8 @@ import WatchwordProtocol
         return run.session
     }
 
-    @Test func rule15TheFetchsOwnCredentialComesFirstAndTheURLsSecond() throws {
+    @Test("Rule 15: the fetch's own credential comes first and that of the URL second")
+    func theFetchsOwnCredentialComesFirstAndThatOfTheURLSecond() throws {
         var run = try MachineRun("http://carol:url@h/") { $0.credential = login("bob", "own") }
         run.start()
         run.challengeBasic()
@@ -26,7 +27,8 @@ import WatchwordProtocol
         #expect(run.challenges[0].previousFailureCount == 2)
     }
 
-    @Test func rule15NothingOfTheURLIsSentBeforeAChallengeOrSeenLater() throws {
+    @Test("Rules 15 and R18: user and password of the URL are not sent before a challenge, and appear nowhere later")
+    func userAndPasswordOfTheURLAreNotSentBeforeAChallengeAndNotShown() throws {
         var run = try MachineRun("http://carol:url@h/x")
         run.start()
         #expect(run.authorizations == [nil])
@@ -37,7 +39,8 @@ import WatchwordProtocol
         #expect(run.result?.url.text == "http://h/x")
     }
 
-    @Test func rule16TheSecondFetchNeedsOneExchange() throws {
+    @Test("Rule 16: a fetch below a path that was challenged needs one exchange")
+    func theSecondFetchNeedsOneExchange() throws {
         var run = try MachineRun("http://h/a/other", session: session())
         run.start()
         run.respond(200)
@@ -46,7 +49,8 @@ import WatchwordProtocol
         #expect(run.result?.authentication?.source == .session)
     }
 
-    @Test func rule16DigestGoesOnWithItsNonceAndARisingCount() throws {
+    @Test("Rule 16: Digest continues with its nonce and a rising count")
+    func digestContinuesWithItsNonceAndARisingCount() throws {
         var session = try session(digest: true)
         for count in ["00000002", "00000003"] {
             var run = try MachineRun("http://h/elsewhere", session: session)
@@ -59,7 +63,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule16PreemptionStopsWhenTheFetchNamesAnotherUser() throws {
+    @Test("Rule 16: no session credential is sent for a fetch that names another user or password")
+    func preemptionStopsWhenTheFetchNamesAnotherUser() throws {
         for (url, isPreemptive) in [
             ("http://carol@h/a/", false), ("http://carol:pw@h/a/", false), ("http://bob@h/a/", true),
             ("http://bob:pw@h/a/", true), ("http://bob:new@h/a/", false),
@@ -79,7 +84,8 @@ import WatchwordProtocol
         #expect(run.isAsking)
     }
 
-    @Test func preemptionCanBeSwitchedOff() throws {
+    @Test("Rule 16: without preemption the session cache waits for the challenge")
+    func preemptionCanBeSwitchedOff() throws {
         var run = try MachineRun(session: session()) { $0.preemption = .never }
         run.start()
         #expect(run.authorizations == [nil])
@@ -87,7 +93,8 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil, basic("bob", "pw")])
     }
 
-    @Test func rule3WithoutStorageNothingIsReadOrWritten() throws {
+    @Test("Rule 3: without storage nothing is read or written")
+    func withoutStorageNothingIsReadOrWritten() throws {
         var run = try MachineRun(session: session()) { $0.useStorage = false }
         run.start()
         run.challengeBasic()
@@ -100,7 +107,8 @@ import WatchwordProtocol
         #expect(next.authorizations == [basic("bob", "pw")])
     }
 
-    @Test func rule17NothingIsWrittenBeforeTheServerAccepted() throws {
+    @Test("Rule 17: nothing is written before the server has accepted")
+    func nothingIsWrittenBeforeTheServerHasAccepted() throws {
         for (status, persistence, count) in [
             (200, Persistence.forSession, 1), (403, .forSession, 1), (302, .permanent, 1), (200, .none, 0),
             (503, .forSession, 0), (408, .permanent, 0), (421, .forSession, 0), (425, .forSession, 0),
@@ -116,7 +124,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule25WhatTravelsReadableIsRememberedOnlyIfThatWasShown() throws {
+    @Test("Rules 25 and B7: a credential sent in the clear is remembered only if that was shown")
+    func aCredentialSentInTheClearIsRememberedOnlyIfThatWasShown() throws {
         for (url, isAnswered, isRemembered) in [
             ("http://h/", false, false), ("http://h/", true, true), ("https://h/", false, true),
             ("http://localhost/", false, true), ("http://127.0.0.1/", false, true), ("http://[::1]/", false, true),
@@ -131,7 +140,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule17ARefusedSessionCredentialIsForgottenAndProposed() throws {
+    @Test("Rule 17: a refused session credential is forgotten and proposed")
+    func aRefusedSessionCredentialIsForgottenAndProposed() throws {
         var run = try MachineRun(session: session())
         run.start()
         run.challengeBasic()
@@ -142,7 +152,8 @@ import WatchwordProtocol
         )
     }
 
-    @Test func rule17ANewerPasswordSurvivesAnOlderFailure() throws {
+    @Test("Rules 17 and R20: a newer password survives an older failure")
+    func aNewerPasswordSurvivesAnOlderFailure() throws {
         var run = try MachineRun(session: session())
         run.start()
         run.session = try session(password: "newer")
@@ -152,7 +163,7 @@ import WatchwordProtocol
         #expect(run.challenges.isEmpty)
     }
 
-    @Test func aGuessByPathIntoAnotherRealmIsNoFailure() throws {
+    @Test func aPreemptiveGuessForAnotherRealmIsNotAFailure() throws {
         var run = try MachineRun(session: session())
         run.start()
         run.challengeBasic("another realm")

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// A handler for a single fetch, beside the subscription of its connection: it is asked first, and speaks for its fetch alone.
+/// A handler for a single fetch, beside the subscription of its connection: it is asked first, and decides for its fetch only.
 @Suite struct FetchHandlerTests {
     private func run(
         _ handler: Subscription = Subscription(delivery: .request), isSubscribed: Bool = true,
@@ -19,7 +19,8 @@ import WatchwordProtocol
         return run
     }
 
-    @Test func theOrderIsHandlerConnectionAgents() throws {
+    @Test("Rule 15: the order is the handler of the fetch, the subscription, agents")
+    func theOrderIsHandlerConnectionAgents() throws {
         var run = try run()
         run.answer(.useDefault)
         run.answer(.useDefault)
@@ -39,19 +40,19 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [ChallengeAnswer.proceed, .cancel])
-    func itsDecisionIsTheLastWordOnItsFetch(answer: ChallengeAnswer) throws {
+    func itsDecisionIsFinalForItsFetch(answer: ChallengeAnswer) throws {
         var run = try run()
         run.answer(answer)
         #expect(run.respondents == [.handler])
         #expect(!run.isAsking)
     }
 
-    @Test func whatItIsNotForGoesToTheConnection() throws {
+    @Test func challengesOutsideItsMethodsGoToTheConnection() throws {
         let run = try run(Subscription(delivery: .request, methods: [.httpDigest]))
         #expect(run.respondents == [.client])
     }
 
-    @Test func inItsModeEverythingNothingStoredIsSentUnlessItPasses() throws {
+    @Test func inModeEverythingStoredCredentialsAreSentOnlyAfterItsDefault() throws {
         let stored = [item("1", exact("bob"), "stored")]
         let everything = Subscription(delivery: .request, mode: .everything)
         var run = try run(everything, keyring: stored)
@@ -61,7 +62,7 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil, basic("bob", "stored")])
     }
 
-    @Test func inItsModeEverythingNothingIsSentUnasked() throws {
+    @Test func inModeEverythingNoCredentialIsSentPreemptively() throws {
         var first = try run()
         first.answer(user: "bob", "pw")
         first.respond(200)
@@ -70,7 +71,7 @@ import WatchwordProtocol
         #expect(second.respondents == [.handler])
     }
 
-    @Test func afterItsSilenceOnlyAnAnswerSendsAnything() throws {
+    @Test func withoutItsAnswerNoStoredCredentialIsSent() throws {
         let everything = Subscription(delivery: .request, mode: .everything)
         var run = try run(everything, keyring: [item("1", exact("bob"), "stored")])
         run.unanswered()
@@ -80,7 +81,8 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
-    @Test func inTheModeClassicItHasToNameWhatIsAboutConnections() throws {
+    @Test("Rule 3: a handler is asked about a client certificate only if it names the method")
+    func inTheModeClassicItHasToNameMethodsAboutConnections() throws {
         var run = TableRun()
         let fetch = try run.fetch("https://h/", subscription: nil) { $0.handler = Subscription(delivery: .request) }
         run.fail(fetch, .certificate(.clientCertificateRequired))
@@ -98,7 +100,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [ChallengeAnswer.proceed, .cancel, .reject])
-    func whatOthersDecideIsNotDecidedForIt(answer: ChallengeAnswer) throws {
+    func decisionsOfOtherFetchesDoNotApplyToIt(answer: ChallengeAnswer) throws {
         var run = TableRun()
         let other = try run.fetch(client: 1)
         let own = try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) }
@@ -109,7 +111,7 @@ import WatchwordProtocol
         #expect(run.question(own)?.isForHandler == true)
     }
 
-    @Test func aCertificateThatOthersAcceptIsItsToJudge() throws {
+    @Test func itDecidesAboutACertificateThatOthersAccepted() throws {
         var run = TableRun()
         let other = try run.fetch("https://h/", client: 1, subscription: pinning)
         let own = try run.fetch("https://h/", client: 1, subscription: pinning) {
@@ -133,7 +135,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [ChallengeAnswer.proceed, .cancel, .reject])
-    func whatItDecidesHoldsForNoOtherFetch(answer: ChallengeAnswer) throws {
+    func itsDecisionAppliesToNoOtherFetch(answer: ChallengeAnswer) throws {
         var run = TableRun()
         let own = try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) }
         let other = try run.fetch(client: 1)
@@ -143,7 +145,7 @@ import WatchwordProtocol
         #expect(run.question(other)?.isForHandler == false)
     }
 
-    @Test func thatItPassedHoldsForNoOtherFetch() throws {
+    @Test func itsDefaultAnswerAppliesToNoOtherFetch() throws {
         var run = TableRun()
         let ids = try (1...2).map { _ in try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) } }
         for id in ids { run.challenge(id) }
@@ -151,7 +153,7 @@ import WatchwordProtocol
         #expect(run.question(ids[1])?.isForHandler == true)
     }
 
-    @Test func itsCredentialServesWhoWaitsForIt() throws {
+    @Test func itsCredentialServesWaitingFetches() throws {
         var run = TableRun()
         let own = try run.fetch(client: 1) { $0.handler = Subscription(delivery: .request) }
         let other = try run.fetch(client: 1)

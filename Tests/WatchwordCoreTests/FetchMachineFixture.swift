@@ -2,7 +2,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Runs one fetch by hand: each call is an event, and what comes back is the next action.
+/// Runs one fetch step by step: each call is an event, and its result is the next action.
 struct MachineRun {
     var table: FetchTable
     var now = Duration.zero
@@ -12,13 +12,13 @@ struct MachineRun {
     private(set) var consultations: [Consultation] = []
     private(set) var events: [FetchEvent] = []
     private(set) var effects: [FetchEffect] = []
-    private(set) var notes: [AuditNote] = []
+    private(set) var notes: [AuditRecord] = []
     private(set) var verdicts: [LoginVerdict] = []
     private(set) var last: FetchCommand?
-    /// What the keyring holds: it answers every look-up at once. `nil` when it must not be asked.
+    /// The items of the keyring, which answers every lookup at once; `nil` if it must not be searched.
     var keyring: [KeyringItem]?
     private(set) var lookUps = 0
-    /// The entries of the netrc file; `nil` where the configuration names none.
+    /// The entries of the netrc file; `nil` if the configuration names none.
     var netrc: [Netrc.Login]?
     private(set) var netrcReadings = 0
     private let id: FetchID
@@ -92,9 +92,9 @@ struct MachineRun {
     private mutating func take(_ orders: [FetchTable.Order]) {
         for order in orders {
             switch order {
-            case .effect(.tell(let event), _): events.append(event)
-            case .effect(.note(let note), _): notes.append(note)
-            case .effect(.judge(let verdict), _): verdicts.append(verdict)
+            case .effect(.notify(let event), _): events.append(event)
+            case .effect(.audit(let note), _): notes.append(note)
+            case .effect(.report(let verdict), _): verdicts.append(verdict)
             case .effect(let effect, _): effects.append(effect)
             case .command(let command, _): take(command)
             }
@@ -124,10 +124,10 @@ struct MachineRun {
         if !command.isAside { last = command }
     }
 
-    /// Without it there is no agent: whoever asks for one hears so at once.
+    /// Whether there are agents; if not, a challenge for them is answered at once with `noAgent`.
     var asksAgents = false
 
-    /// What the `Authorization` fields of all requests so far said; `nil` for a request without one.
+    /// The `Authorization` fields of all requests so far; `nil` for a request without one.
     var authorizations: [String?] { requests.map { $0.authorization?.revealed } }
 
     var result: FetchResponse? {
@@ -144,7 +144,7 @@ struct MachineRun {
 }
 
 extension FetchCommand {
-    /// Already over when it is seen.
+    /// Whether `MachineRun` answers the command itself, so that tests do not observe it as the last command.
     var isAside: Bool {
         switch self {
         case .lookUp, .readNetrc: true

@@ -3,9 +3,9 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// When somebody is asked, and what each answer does. Numbers are those of the rules in the semantics.
+/// The conditions for a question, and the effect of each answer. SEMANTICS rules 1 to 14.
 @Suite struct FetchMachineTests {
-    @Test func fetchesWithoutAnyLogIn() throws {
+    @Test func fetchesWithoutAnyLogin() throws {
         var run = try MachineRun()
         run.start()
         run.respond(200, body: "page")
@@ -15,7 +15,8 @@ import WatchwordProtocol
         #expect(run.result?.exchanges == 1)
     }
 
-    @Test func rule1A401WithoutTheFieldIsAnOrdinaryResponse() throws {
+    @Test("Rules 1, R11 and R14: a 401 without WWW-Authenticate is an ordinary response")
+    func a401WithoutWWWAuthenticateIsAnOrdinaryResponse() throws {
         var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(401, ("Proxy-Authenticate", "Basic realm=\"r\""))
@@ -23,7 +24,8 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
-    @Test func rule1A407IsAnOrdinaryResponseWithoutAProxy() throws {
+    @Test("Rules 1 and R13: without a proxy a 407 is an ordinary response")
+    func withoutAProxyA407IsAnOrdinaryResponse() throws {
         var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(407, ("WWW-Authenticate", "Basic realm=\"r\""), ("Proxy-Authenticate", "Basic realm=\"r\""))
@@ -31,14 +33,16 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
-    @Test func rule1AChallengeOnASuccessStartsNothing() throws {
+    @Test("Rules 1 and R12: a challenge field in a successful response starts nothing")
+    func aChallengeFieldInASuccessfulResponseStartsNothing() throws {
         var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.start()
         run.respond(200, ("WWW-Authenticate", "Basic realm=\"r\""))
         #expect(run.result?.response.status == 200)
     }
 
-    @Test func rule7CountsFailuresAndShowsTheResponseThatRefused() throws {
+    @Test("Rule 7: failed attempts are counted and the refusing response is shown")
+    func failedAttemptsAreCountedAndTheRefusingResponseIsShown() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic()
@@ -57,7 +61,8 @@ import WatchwordProtocol
         #expect(run.result?.exchanges == 4)
     }
 
-    @Test func rule7StaleIsNoFailureAndAsksNobody() throws {
+    @Test("Rule 7: stale does not count as a failure and raises no challenge")
+    func staleIsNotAFailureAndRaisesNoChallenge() throws {
         var run = try MachineRun()
         run.start()
         run.challengeDigest(nonce: "one")
@@ -69,7 +74,8 @@ import WatchwordProtocol
         #expect(run.result?.authentication?.method == .httpDigest)
     }
 
-    @Test func rule7StaleForEverGetsFourRequests() throws {
+    @Test("Rules 7 and D12: a server that always answers stale gets four requests")
+    func staleWithoutEndGetsFourRequests() throws {
         var run = try MachineRun(isSubscribed: false) { $0.credential = login("bob", "pw") }
         run.start()
         for number in 1...4 { run.challengeDigest(nonce: "\(number)", stale: true) }
@@ -77,7 +83,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func rule7StaleWithTheSameNonceIsARefusal() throws {
+    @Test("Rule 7: stale with the same nonce is a refusal")
+    func staleWithTheSameNonceIsARefusal() throws {
         var run = try MachineRun()
         run.start()
         run.challengeDigest(nonce: "one")
@@ -86,7 +93,8 @@ import WatchwordProtocol
         #expect(run.challenges.last?.previousFailureCount == 1)
     }
 
-    @Test func rule9EndsAfterTwentyRounds() throws {
+    @Test("Rule 9: a fetch ends after twenty authentication rounds")
+    func aFetchEndsAfterTwentyAuthenticationRounds() throws {
         var run = try MachineRun()
         run.start()
         for number in 1...Limits.authenticationRounds {
@@ -99,7 +107,8 @@ import WatchwordProtocol
         #expect(run.requests.count == Limits.authenticationRounds + 1)
     }
 
-    @Test func rule9ARefusedCredentialIsNotSentAgain() throws {
+    @Test("Rule 9: a refused credential is not sent again")
+    func aRefusedCredentialIsNotSentAgain() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic()
@@ -116,7 +125,8 @@ import WatchwordProtocol
         #expect(run.failure == .tooManyAttempts)
     }
 
-    @Test func rule11ContinueGivesTheResponseWithItsBody() throws {
+    @Test("Rule 11: continue returns the response with its body")
+    func continueReturnsTheResponseWithItsBody() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic(body: "please log in")
@@ -126,7 +136,8 @@ import WatchwordProtocol
         #expect(run.result?.authentication == nil)
     }
 
-    @Test func rule12CancelFails() throws {
+    @Test("Rule 12: cancel fails the fetch")
+    func cancelFailsTheFetch() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic()
@@ -134,7 +145,8 @@ import WatchwordProtocol
         #expect(run.failure == .challengeCancelled)
     }
 
-    @Test func rule13DefaultEndsInContinueWhenNothingIsLeft() throws {
+    @Test("Rule 13: default becomes continue when no respondent is left")
+    func defaultBecomesContinueWhenNoRespondentIsLeft() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic()
@@ -143,7 +155,8 @@ import WatchwordProtocol
         #expect(run.requests.count == 1)
     }
 
-    @Test func rule14RejectGoesThroughTheSchemes() throws {
+    @Test("Rule 14: reject asks about one scheme after the other")
+    func rejectAsksAboutOneSchemeAfterTheOther() throws {
         var run = try MachineRun()
         run.start()
         run.respond(
@@ -156,7 +169,8 @@ import WatchwordProtocol
         #expect(run.requests.count == 1)
     }
 
-    @Test func b2AUserWithAColonIsNotSentByBasic() throws {
+    @Test("Rule B2: a user with a colon is not sent by Basic")
+    func aUserWithAColonIsNotSentByBasic() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic()
@@ -177,7 +191,7 @@ import WatchwordProtocol
         #expect(run.requests.count == 1)
     }
 
-    @Test func nobodyIsAskedWhoDidNotSubscribeOrWasNotToBe() throws {
+    @Test func onlySubscribersAreAskedAndOnlyIfInteractionIsAllowed() throws {
         for interaction in [Interaction.ownClient, .none, .agent] {
             var run = try MachineRun(isSubscribed: interaction != .ownClient) { $0.interaction = interaction }
             run.start()
@@ -210,7 +224,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule26AnEventThatNobodyWaitsForSendsNothing() throws {
+    @Test("Rule 26: an unexpected event sends nothing")
+    func anUnexpectedEventSendsNothing() throws {
         var run = try MachineRun { $0.credential = login("bob", "pw") }
         run.answer(user: "bob", "pw")
         #expect(run.failure == .internalError)

@@ -4,35 +4,41 @@ import WatchwordProtocol
 @testable import WatchwordCore
 
 @Suite struct FetchURLTests {
-    @Test(arguments: [
-        ("http://example.com", "http://example.com/"),
-        ("HTTP://Example.COM:80/a", "http://example.com/a"),
-        ("https://example.com:443", "https://example.com/"),
-        ("https://example.com:8443/?q", "https://example.com:8443/?q"),
-        ("http://h?x=1#frag", "http://h/?x=1"),
-        ("http://h/a/./b/../c", "http://h/a/c"),
-        ("http://h/a/%2E%2e/b", "http://h/b"),
-        ("http://h/..", "http://h/"),
-        ("http://h/a b\"<>", "http://h/a%20b%22%3C%3E"),
-        ("http://h/grüße", "http://h/gr%C3%BC%C3%9Fe"),
-        ("http://[::1]:8080/x", "http://[::1]:8080/x"),
-        ("http://[2001:DB8::192.0.2.1]/", "http://[2001:db8::192.0.2.1]/"),
-        ("http://127.0.0.1:1/", "http://127.0.0.1:1/"),
-        ("http://h:/x", "http://h/x"),
-    ])
+    @Test(
+        "Rule L5: a URL has one canonical text",
+        arguments: [
+            ("http://example.com", "http://example.com/"),
+            ("HTTP://Example.COM:80/a", "http://example.com/a"),
+            ("https://example.com:443", "https://example.com/"),
+            ("https://example.com:8443/?q", "https://example.com:8443/?q"),
+            ("http://h?x=1#frag", "http://h/?x=1"),
+            ("http://h/a/./b/../c", "http://h/a/c"),
+            ("http://h/a/%2E%2e/b", "http://h/b"),
+            ("http://h/..", "http://h/"),
+            ("http://h/a b\"<>", "http://h/a%20b%22%3C%3E"),
+            ("http://h/grüße", "http://h/gr%C3%BC%C3%9Fe"),
+            ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+            ("http://[2001:DB8::192.0.2.1]/", "http://[2001:db8::192.0.2.1]/"),
+            ("http://127.0.0.1:1/", "http://127.0.0.1:1/"),
+            ("http://h:/x", "http://h/x"),
+        ])
     func hasOneCanonicalForm(text: String, canonical: String) throws {
         #expect(try FetchURL(text).text == canonical)
     }
 
-    @Test(arguments: [
-        "", "example.com", "ftp://h/", "file:///etc/passwd", "http:h/", "http://", "http:///x", "http://a@b/",
-        "http://h:0/", "http://h:65536/", "http://h:1x/", "http://h:-1/", "http://exa mple/", "http://exämple/",
-        "http://h\\@evil/", "http://h/a\\b", "http://h/a\nb", "http://h/\u{0}", "http://127.1/", "http://0x7f.0.0.1/",
-        "http://2130706433/", "http://127.0.0.01/", "http://256.0.0.1/", "http://[::1/", "http://[::1]x/",
-        "http://[zz]/", "http://a..b/", "http://%68/", "http://[1:2:3]/", "http://[1::2::3]/", "http://[::1%25eth0]/",
-        "http://[::1%eth0]/", "http://[1.2.3.4]/", "http://[::12345]/", "http://[]/", "http://[:]/",
-    ])
-    func refusesWhatCouldBeReadInTwoWays(text: String) {
+    @Test(
+        "Rule L5: a URL that could be read in two ways is refused",
+        arguments: [
+            "", "example.com", "ftp://h/", "file:///etc/passwd", "http:h/", "http://", "http:///x", "http://a@b/",
+            "http://h:0/", "http://h:65536/", "http://h:1x/", "http://h:-1/", "http://exa mple/", "http://exämple/",
+            "http://h\\@evil/", "http://h/a\\b", "http://h/a\nb", "http://h/\u{0}", "http://127.1/",
+            "http://0x7f.0.0.1/",
+            "http://2130706433/", "http://127.0.0.01/", "http://256.0.0.1/", "http://[::1/", "http://[::1]x/",
+            "http://[zz]/", "http://a..b/", "http://%68/", "http://[1:2:3]/", "http://[1::2::3]/",
+            "http://[::1%25eth0]/",
+            "http://[::1%eth0]/", "http://[1.2.3.4]/", "http://[::12345]/", "http://[]/", "http://[:]/",
+        ])
+    func refusesAmbiguousURLs(text: String) {
         #expect { try FetchURL(text) } throws: { ($0 as? FetchFailure)?.kind == .badURL }
     }
 
@@ -64,7 +70,7 @@ import WatchwordProtocol
         #expect { try base.resolving("http://bob:pw@g/") } throws: { ($0 as? FetchFailure)?.kind == .badRedirect }
     }
 
-    @Test func comparesOriginsByAllThreeParts() throws {
+    @Test("Rule 19: origins are equal when scheme, host and port are") func comparesOriginsByAllThreeParts() throws {
         let origin = try FetchURL("https://h/").origin
         #expect(try FetchURL("https://H:443/x").origin == origin)
         for other in ["http://h/", "https://h:444/", "https://h.x/"] { #expect(try FetchURL(other).origin != origin) }
@@ -83,7 +89,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: ["b%4", "b%zz", "b%0d%0a", "b\\c", "a@b", "bob:p%00"])
-    func refusesWhatIsNotEncodedAsItShouldBe(text: String) {
+    func refusesInvalidEncoding(text: String) {
         #expect { try userInfo(text) } throws: { ($0 as? FetchFailure)?.kind == .badURL }
     }
 }

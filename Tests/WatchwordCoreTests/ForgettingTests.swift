@@ -10,12 +10,12 @@ import WatchwordProtocol
     private func isCurrent(_ user: ExactText? = nil, after scope: ForgetLog.Scope) -> Bool {
         var log = ForgetLog()
         let mark = log.mark
-        log.note(scope)
-        #expect(log.isCurrent(log.mark, for: Self.space), "what began afterwards is not meant")
+        log.record(scope)
+        #expect(log.isCurrent(log.mark, for: Self.space), "a login that began afterwards is not affected")
         return log.isCurrent(mark, for: Self.space, user: user)
     }
 
-    @Test func whatWasForgottenIsMeantAndNothingElse() throws {
+    @Test func onlyForgottenCredentialsAreOutdated() throws {
         #expect(!isCurrent(after: .everything))
         #expect(!isCurrent(after: .origin(try FetchURL("https://h/x").origin)))
         #expect(isCurrent(after: .origin(try FetchURL("https://h:444/x").origin)))
@@ -26,17 +26,17 @@ import WatchwordProtocol
         #expect(isCurrent("eve", after: .credentials(SpacePattern(Self.space), user: "bob")))
     }
 
-    @Test func whatBeganTooLongAgoCountsAsMeant() {
+    @Test func marksOlderThanTheForgetLogAreOutdated() {
         var log = ForgetLog()
         let mark = log.mark
-        for _ in 0..<64 { log.note(.credentials(SpacePattern(scheme: "http", host: "x", port: 80), user: nil)) }
+        for _ in 0..<64 { log.record(.credentials(SpacePattern(scheme: "http", host: "x", port: 80), user: nil)) }
         #expect(log.isCurrent(mark, for: Self.space))
-        log.note(.credentials(SpacePattern(scheme: "http", host: "x", port: 80), user: nil))
+        log.record(.credentials(SpacePattern(scheme: "http", host: "x", port: 80), user: nil))
         #expect(!log.isCurrent(mark, for: Self.space))
     }
 }
 
-/// What is forgotten by hand while a login is under way.
+/// Credentials that a user removes while a login is under way.
 @Suite struct ForgettingTests {
     enum Forgetting: CaseIterable {
         case session, origin, pattern, lock
@@ -79,7 +79,7 @@ import WatchwordProtocol
         run.answer(id, user: "bob", "pw")
         run.respond(id, 200)
         #expect(run.table.sessionCount == 0)
-        // The next one is: nothing was forgotten since.
+        // The next login is remembered: nothing was forgotten since then.
         let next = try run.fetch("https://h/a/")
         run.challenge(next)
         run.answer(next, user: "bob", "pw")
@@ -88,7 +88,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: Forgetting.allCases)
-    func aPreemptiveLoginBringsNothingBack(kind: Forgetting) throws {
+    func aPreemptiveLoginDoesNotRestoreAForgottenCredential(kind: Forgetting) throws {
         var run = TableRun()
         let first = try run.fetch("https://h/a/")
         run.challenge(first, "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
@@ -104,7 +104,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: Forgetting.allCases)
-    func nothingThatWaitsIsServedWithIt(kind: Forgetting) throws {
+    func waitingFetchesAreNotServedWithAForgottenCredential(kind: Forgetting) throws {
         var run = TableRun()
         let ids = try (1...3).map { try run.fetch("https://h/a/", client: $0) }
         for id in ids { run.challenge(id) }
@@ -119,7 +119,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 1)
     }
 
-    @Test func whatIsOlderThanTheGivenTimeStays() throws {
+    @Test func sessionEntriesOlderThanTheGivenTimeStay() throws {
         var run = TableRun()
         for (host, time) in [("old", 10), ("new", 20)] {
             run.now = .seconds(time)
@@ -134,7 +134,7 @@ import WatchwordProtocol
         #expect(run.table.clearSession(origin: nil, since: .seconds(-100)).count == 1)
     }
 
-    @Test func whatWaitsForAVerdictDoesNotSendWhatWasForgotten() throws {
+    @Test func aFetchThatWaitsForAVerdictDoesNotSendAForgottenCredential() throws {
         for preemptive in [true, false] {
             var run = TableRun()
             let first = try run.fetch("https://h/a/")
@@ -156,9 +156,9 @@ import WatchwordProtocol
         }
     }
 
-    /// An answer does not bring back what was forgotten while its question was open.
+    /// An answer does not restore a credential that was forgotten while its question was open.
     @Test(arguments: [false, true])
-    func whatWasProposedAndForgottenIsNotSent(isStored: Bool) throws {
+    func aProposedCredentialThatWasForgottenIsNotSent(isStored: Bool) throws {
         var run = TableRun()
         let first = try run.fetch("https://h/a/")
         run.challenge(first)
@@ -179,8 +179,8 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 0)
     }
 
-    /// Rule 18: the newer password stays, though the older one is accepted after it was stored.
-    @Test func anOlderPasswordThatIsUnderWayDoesNotComeBack() throws {
+    /// SEMANTICS rule 18: the newer password stays, though the older one is accepted after it was stored.
+    @Test func anOlderPasswordThatIsUnderWayIsNotRestored() throws {
         var run = TableRun()
         let first = try run.fetch("https://h/a/")
         run.challenge(first)
@@ -200,7 +200,7 @@ import WatchwordProtocol
         run.challenge(asked)
         run.found(asked, [item("1", exact("bob"), "pw")])
         #expect(run.question(asked)?.proposedCredential?.source == .keyring)
-        run.table.noteForgotten(nil)
+        run.table.recordForgotten(nil)
         run.answer(asked, .useDefault)
         #expect(run.isLookingUp(asked))
         run.found(asked, [])
@@ -208,7 +208,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [Forgetting.session, .origin, .lock])
-    func anExceptionThatWasUnderWayIsNotKept(kind: Forgetting) throws {
+    func anExceptionThatWasUnderWayIsNotRemembered(kind: Forgetting) throws {
         var run = TableRun()
         let ids = try (1...2).map { try run.fetch("https://h/", client: $0, subscription: pinning) }
         for id in ids { run.fail(id, .untrusted(1)) }

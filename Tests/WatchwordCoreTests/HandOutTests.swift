@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// `credential/get`: which credential it is, and to whom it may be given.
+/// `credential/get`: the credential that matches, and the programs to which it may be released.
 @Suite struct HandOutTests {
     private func pattern(
         _ scheme: String = "https", realm: ExactText? = nil, _ method: AuthenticationMethod? = nil
@@ -12,12 +12,12 @@ import WatchwordProtocol
             scheme: scheme, host: "h", port: scheme == "https" ? 443 : 80, realm: realm, authenticationMethod: method)
     }
 
-    private func get(_ pattern: SpacePattern, user: ExactText? = nil, path: ExactText = "/") -> CredentialGetParams {
-        CredentialGetParams(pattern: pattern, account: user.map { Account(user: $0) }, path: path)
+    private func get(_ pattern: SpacePattern, user: ExactText? = nil, path: ExactText = "/") -> CredentialGet {
+        CredentialGet(pattern: pattern, account: user.map { Account(user: $0) }, path: path)
     }
 
     @Test func aRuleIsForOneProgramAndItsHosts() throws {
-        let rule = HandOutRule(
+        let rule = ReleaseRule(
             program: "/usr/bin/git-helper", hosts: [try HostPattern("*.example"), try HostPattern("h:443")])
         #expect(rule.covers("/usr/bin/git-helper", pattern()))
         #expect(!rule.covers("/usr/bin/git-helper", pattern("http")), "another port")
@@ -26,7 +26,7 @@ import WatchwordProtocol
         #expect(!rule.covers("/usr/bin/git-helper", other))
     }
 
-    @Test func theSessionGivesWhatFitsBest() throws {
+    @Test func theSessionReleasesTheBestMatch() throws {
         var run = TableRun()
         for (path, realm, password) in [("/a/page", "r", "one"), ("/b/page", "s", "two")] {
             let fetch = try run.fetch("http://h\(path)") { $0.preemption = .never }
@@ -35,7 +35,7 @@ import WatchwordProtocol
             run.respond(fetch, 200)
         }
         let client = ClientTag(value: 9)
-        func found(_ params: CredentialGetParams) -> LoginCredential? {
+        func found(_ params: CredentialGet) -> LoginCredential? {
             run.table.sessionCredential(for: params, of: client, now: run.now)
         }
         #expect(found(get(pattern("http"), path: "/b/x"))?.isSame(as: login("bob", "two")) == true)
@@ -47,7 +47,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [("http", false), ("https", true)])
-    func aDigestOverAReadableLineIsNotGivenOut(scheme: String, isGiven: Bool) throws {
+    func aDigestCredentialOfPlainHTTPIsNotReleased(scheme: String, isGiven: Bool) throws {
         var run = TableRun()
         let fetch = try run.fetch("\(scheme)://h/a/page")
         run.challenge(fetch, "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256")
@@ -57,7 +57,7 @@ import WatchwordProtocol
         #expect((found != nil) == isGiven)
     }
 
-    @Test func anothersPartIsNotGivenOut() throws {
+    @Test func credentialsOfAnotherPartitionAreNotReleased() throws {
         var run = TableRun(sharing: .client)
         let fetch = try run.fetch("http://h/a/page")
         run.challenge(fetch)
@@ -68,7 +68,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCredential(for: params, of: ClientTag(value: 1), now: run.now) != nil)
     }
 
-    @Test func whatASandboxHasBroughtIsNotGivenOut() throws {
+    @Test func credentialsOfSandboxedProgramsAreNotReleased() throws {
         var run = TableRun()
         let fetch = try run.fetch("http://h/a/page", subject: Subject(.flatpak, "org.example.Maps", isSandboxed: true))
         run.challenge(fetch)
@@ -77,7 +77,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCredential(for: get(pattern("http")), of: ClientTag(value: 2), now: run.now) == nil)
     }
 
-    @Test func theKeyringGivesNoGuess() {
+    @Test func anAmbiguousKeyringMatchIsNotReleased() {
         let table = TableRun(isKeyringEnabled: true).table
         let attributes = { (user: ExactText, realm: ExactText?) -> [ExactText: ExactText] in
             var attributes: [ExactText: ExactText] = ["user": user, "server": "h", "protocol": "https", "port": "443"]

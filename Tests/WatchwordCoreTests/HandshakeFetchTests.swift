@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Logins of connections, and whose connections are whose: rules N1 to N6, and 8 of the order of schemes.
+/// Logins of connections, and the separation of connections: SECURITY-RULES N1 to N6 and O2.
 @Suite struct HandshakeFetchTests {
     private func run(proxy: ProxyEndpoint? = nil) throws -> TableRun {
         var run = TableRun(proxy: proxy)
@@ -21,14 +21,15 @@ import WatchwordProtocol
         return fetch
     }
 
-    /// With a credential of its own, which the session keeps.
+    /// Returns a fetch with its own credential, challenged for NTLM. The session remembers the credential once it is accepted.
     private func logInWithItsOwn(_ run: inout TableRun, _ user: ExactText, client: Int = 1) throws -> FetchID {
         let fetch = try run.fetch("https://h/", client: client) { $0.credential = login(user, "pw") }
         run.challenge(fetch, "NTLM")
         return fetch
     }
 
-    @Test func n1TheConnectionBelongsToTheLogin() throws {
+    @Test("Rules L2 and N1: each login has its own connections")
+    func aConnectionBelongsToItsLogin() throws {
         var run = try run()
         let bob = try logInWithItsOwn(&run, "bob")
         #expect(run.last(bob)?.handshake?.scheme == .ntlm)
@@ -69,7 +70,7 @@ import WatchwordProtocol
         #expect(run.closed == [identity])
     }
 
-    @Test func aTunnelOfOneLoginServesNobodyElse() throws {
+    @Test func aTunnelOfOneLoginServesNoOtherLogin() throws {
         var run = try run(proxy: wayOut)
         let users: [ExactText] = ["out", "other"]
         let ids = try users.indices.map { index in
@@ -86,7 +87,7 @@ import WatchwordProtocol
         #expect(run.identity(plain) == ConnectionIdentity.none)
     }
 
-    @Test func whatIsClearedIsClosed() throws {
+    @Test func connectionsOfClearedSessionsAreClosed() throws {
         for isLock in [true, false] {
             var run = try run()
             let fetch = try logIn(&run, persistence: .forSession)
@@ -113,7 +114,8 @@ import WatchwordProtocol
         #expect(run.closed == [ids[1]])
     }
 
-    @Test func n2ThroughAProxyThatForwardsOnlyWhereItSaysSo() throws {
+    @Test("Rule N2: NTLM is used through a forwarding proxy only with Proxy-Support")
+    func connectionLoginsThroughAForwardingProxyNeedProxySupport() throws {
         for says in [true, false] {
             var run = try run(proxy: wayOut)
             let fetch = try run.fetch("http://h/")
@@ -141,7 +143,8 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
     }
 
-    @Test func n3AndN6TicketsAreForListedHosts() throws {
+    @Test("Rules 15, N3, N4 and N6: tickets and delegation are for listed hosts, after a challenge")
+    func ticketsAndDelegationAreForListedHostsAfterAChallenge() throws {
         var run = try run()
         run.schemes.delegationHosts = [try HostPattern("p")]
         let fetch = try run.fetch("https://h/")
@@ -160,7 +163,8 @@ import WatchwordProtocol
         #expect(run.last(later)?.handshake == nil)
     }
 
-    @Test func rule15WhatTheFetchBringsComesBeforeTickets() throws {
+    @Test("Rule 15: the fetch's own credential comes before Kerberos tickets")
+    func theFetchsOwnCredentialComesBeforeKerberosTickets() throws {
         var run = try run()
         let token = LoginCredential(form: .token, secret: secret("t0ken"))
         let fetch = try run.fetch("https://h/") { $0.credential = token }
@@ -169,7 +173,9 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.handshake == nil)
     }
 
-    @Test(arguments: [TransferFailure.Cause.noTicket, .charactersUnsupported])
+    @Test(
+        "Rule O2: when a login fails technically, the weaker scheme raises a challenge",
+        arguments: [TransferFailure.Cause.noTicket, .charactersUnsupported])
     func aLoginThatCannotBeMadeIsAskedAboutAndNeverReplacedSilently(cause: TransferFailure.Cause) throws {
         var run = try run()
         let stored = try run.fetch("https://h/a/")
@@ -186,8 +192,10 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.authorization?.revealed == basic("bob", "pw"))
     }
 
-    /// Security rule N8: the error says why, unless somebody is asked about another scheme and leaves it at the response.
-    @Test(arguments: [TransferFailure.Cause.ntlmChallengeUnusable, .ntlmNotContinued])
+    /// SECURITY-RULES N8: the error gives the reason, unless a respondent is asked about another scheme and accepts the response.
+    @Test(
+        "Rule N8: an NTLM attempt that cannot be made fails with its reason",
+        arguments: [TransferFailure.Cause.ntlmChallengeUnusable, .ntlmNotContinued])
     func anAttemptByNTLMThatCannotBeMadeFailsWithItsReason(cause: TransferFailure.Cause) throws {
         var run = try run()
         run.schemes.ntlmHosts = [try HostPattern("h")]
@@ -206,7 +214,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [Persistence.none, .forSession])
-    func aConnectionDoesNotOutliveACredentialThatIsNotKept(persistence: Persistence) throws {
+    func aConnectionDoesNotOutliveACredentialThatIsNotStored(persistence: Persistence) throws {
         var run = try run()
         run.schemes.ntlmHosts = [try HostPattern("h")]
         let fetch = try run.fetch("https://h/")
@@ -219,7 +227,7 @@ import WatchwordProtocol
         #expect(run.closed == (persistence == .none ? [identity] : []))
     }
 
-    @Test func aConnectionThatNobodyUsesKeepsNoPassword() throws {
+    @Test func anUnusedConnectionHoldsNoPassword() throws {
         var run = try run()
         let fetch = try logInWithItsOwn(&run, "bob")
         let identity = try #require(run.identity(fetch))
@@ -232,8 +240,8 @@ import WatchwordProtocol
         #expect(run.closed == [identity])
     }
 
-    /// Between the answer and the failure something else was asked.
-    @Test func norIsItLostBehindAQuestionOfTheProxy() throws {
+    /// Another challenge is raised between the answer and the failure.
+    @Test func aFailedLoginAfterAProxyChallengeRaisesTheWeakerScheme() throws {
         var run = try run(proxy: wayOut)
         let fetch = try run.fetch("https://h/", subscription: pinning)
         run.challenge(fetch, "Negotiate, Basic realm=\"r\"")
@@ -247,15 +255,15 @@ import WatchwordProtocol
         #expect(run.asksAbout(fetch) == .httpBasic)
     }
 
-    @Test func aTicketIsBoundToTheCertificateOfWhoeverAsked() throws {
+    @Test func aTicketIsBoundToTheCertificateOfTheChallenger() throws {
         var run = try run(proxy: wayOut)
         let fetch = try run.fetch("https://h/")
         run.receive(fetch, 401, [HeaderField("WWW-Authenticate", "Negotiate")]) { $0.serverEndPoint = [1, 2, 3] }
         #expect(run.last(fetch)?.handshake?.serverEndPoint == [1, 2, 3])
     }
 
-    /// What a proxy passes on is not about the proxy's certificate.
-    @Test func aTicketForAProxyIsBoundToNothing() throws {
+    /// The server end point of a forwarded response does not identify the proxy's certificate.
+    @Test func aTicketForAProxyHasNoChannelBinding() throws {
         var run = try run(proxy: try ProxyEndpoint("http://p:3128"))
         let fetch = try run.fetch("http://i/")
         run.receive(fetch, 407, [HeaderField("Proxy-Authenticate", "Negotiate")]) {
@@ -265,7 +273,8 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.handshake?.serverEndPoint == nil)
     }
 
-    @Test func refusedTicketsAreNoReasonForAWeakerSchemeEither() throws {
+    @Test("Rule O2: after a refused ticket no weaker scheme is used silently")
+    func refusedTicketsCauseNoWeakerSchemeEither() throws {
         var run = try run()
         let stored = try run.fetch("https://h/a/")
         run.challenge(stored)

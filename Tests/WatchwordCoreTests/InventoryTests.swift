@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Accepted certificates of servers, and client certificates, in the list of what is kept.
+/// Accepted certificates of servers, and client certificates, in the list of stored credentials.
 @Suite struct InventoryTests {
     private let client = ClientTag(value: 1)
 
@@ -26,7 +26,7 @@ import WatchwordProtocol
         run.effects.compactMap { if case .announce(let change) = $0 { change } else { nil } }
     }
 
-    @Test func everyEntrySaysWhatItIs() throws {
+    @Test func entriesAreListedWithTheirDetails() throws {
         var run = TableRun()
         run.respond(try accepting(&run, .forSession), 200)
         run.respond(try showing(&run, certificate("a", .forSession)), 200)
@@ -40,7 +40,7 @@ import WatchwordProtocol
         #expect(changes(run).map(\.kind) == [.stored, .stored])
     }
 
-    @Test func whatHoldsForOneFetchIsNotListed() throws {
+    @Test func decisionsForOneFetchAreNotListed() throws {
         var run = TableRun()
         run.respond(try accepting(&run, .none), 200)
         run.respond(try showing(&run, certificate("a")), 200)
@@ -48,7 +48,7 @@ import WatchwordProtocol
         #expect(changes(run).isEmpty)
     }
 
-    @Test func rememberingTheSameAgainIsNoChange() throws {
+    @Test func rememberingTheSameAgainReportsNoChange() throws {
         var run = TableRun()
         run.respond(try showing(&run, certificate("a", .forSession)), 200)
         run.respond(try run.fetch("https://c/b/"), 200)
@@ -84,7 +84,7 @@ import WatchwordProtocol
         #expect(run.asksAbout(fetch) == .serverTrust)
     }
 
-    @Test func whoeverWasAskedBeforeItWasForgottenBringsNothingBack() throws {
+    @Test func anAnswerToAnEarlierQuestionRestoresNothing() throws {
         var run = TableRun()
         run.respond(try accepting(&run, .forSession), 200)
         let fetch = try run.fetch("https://h/b/", subscription: pinning)
@@ -95,8 +95,8 @@ import WatchwordProtocol
         #expect(run.table.connectionDecisions(of: client, now: run.now).isEmpty)
     }
 
-    /// While a fetch that has shown it is asked for a password, another fetch brings another one.
-    @Test func norIsItShownWhereAnotherTookItsPlace() throws {
+    /// While a fetch that has sent the certificate waits for a password, another fetch provides another certificate.
+    @Test func aForgottenCertificateThatWasReplacedIsNotSent() throws {
         var run = TableRun()
         run.respond(try showing(&run, certificate("a", .forSession)), 200)
         let later = try run.fetch("https://c/b/")
@@ -113,7 +113,7 @@ import WatchwordProtocol
         #expect(run.last(later)?.shownCertificate != "/a.pem")
     }
 
-    @Test func aForgottenCertificateIsShownNoMore() throws {
+    @Test func aForgottenCertificateIsNotSent() throws {
         var run = TableRun()
         run.respond(try showing(&run, certificate("a", .forSession)), 200)
         let (later, underWay) = (try run.fetch("https://c/b/"), try run.fetch("https://c/c/"))
@@ -146,7 +146,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func nobodyManagesWhatIsOfAnotherClientAlone() throws {
+    @Test func noClientManagesThePrivateDecisionsOfAnother() throws {
         let other = ClientTag(value: 2)
         var run = TableRun(sharing: .client)
         run.respond(try accepting(&run, .forSession), 200)
@@ -157,7 +157,7 @@ import WatchwordProtocol
             #expect(run.table.forget(decision: id, of: other).count == 0)
             #expect(run.table.forget(decision: id, of: client).count == 1)
         }
-        // What is trusted for good is used for all.
+        // A permanent exception is used for all clients.
         run.respond(try accepting(&run, .permanent), 200)
         #expect(run.table.connectionDecisions(of: other, now: run.now).map(\.persistence) == [.permanent])
     }

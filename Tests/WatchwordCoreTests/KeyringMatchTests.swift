@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// What the keyring has for a space: how exactly it fits, and what becomes of it.
+/// The keyring's items for a space: how exactly they match, and how they are used.
 @Suite struct KeyringMatchTests {
     private let space = ProtectionSpace(
         scheme: "https", host: "h.example", port: 8443, realm: "Staff", authenticationMethod: .httpBasic)
@@ -17,7 +17,7 @@ import WatchwordProtocol
         space: ProtectionSpace? = nil
     ) throws -> String? {
         let items = items.enumerated().map { item("\($0.offset)", $0.element, "secret\($0.offset)") }
-        let finding = KeyringFinding(items, for: space ?? self.space, at: try FetchURL(url), user: user)
+        let finding = KeyringMatch(items, for: space ?? self.space, at: try FetchURL(url), user: user)
         guard case .credential(let credential, let id, let isExact) = finding else { return "\(finding)" }
         return "\(credential.user) \(id.dropFirst(7))\(isExact ? " exact" : "")"
     }
@@ -26,7 +26,7 @@ import WatchwordProtocol
 
     private func with(_ changes: [ExactText: ExactText]) -> [ExactText: ExactText] { exactly.merging(changes) { $1 } }
 
-    @Test func whatIsStoredForExactlyThisSpaceIsFound() throws {
+    @Test func anItemOfExactlyThisSpaceIsFound() throws {
         #expect(try find([exactly]) == "bob 0 exact")
         #expect(try find([with(["watchword-default": "1", "xdg:schema": "x"])]) == "bob 0 exact")
     }
@@ -43,7 +43,7 @@ import WatchwordProtocol
         #expect(try find([without("user")]) == "none")
     }
 
-    @Test func aPathIsGoodForWhatIsBelowIt() throws {
+    @Test func aPathAppliesToThePathsBelowIt() throws {
         for (path, requested, isFound) in [
             ("/a", "/a/b", true), ("/a/", "/a/b", true), ("/a", "/a", true), ("/a", "/ab", false),
             ("/a/b", "/a", false),
@@ -54,23 +54,23 @@ import WatchwordProtocol
         }
     }
 
-    @Test func aProxyGetsOnlyWhatIsForIt() throws {
+    @Test func aProxyGetsOnlyItsOwnItems() throws {
         let proxy = ProtectionSpace(
             scheme: "http", host: "h.example", port: 8443, realm: "Staff", authenticationMethod: .httpBasic,
             proxyType: .http)
         func isFound(_ attributes: [ExactText: ExactText]) -> Bool {
             let items = [item("0", attributes, "secret")]
-            return KeyringFinding(items, for: proxy, at: Challenger(proxy), path: "/", user: nil) != .none
+            return KeyringMatch(items, for: proxy, at: Challenger(proxy), path: "/", user: nil) != .none
         }
         #expect(isFound(with(["protocol": "http-proxy"])))
         for name in ["http", "https", "https-proxy", "socks", ""] as [ExactText] {
             #expect(!isFound(with(["protocol": name])), "\(name)")
         }
         #expect(!isFound(without("protocol")))
-        #expect(try find([with(["protocol": "http-proxy"])]) == "none", "nor does a server")
+        #expect(try find([with(["protocol": "http-proxy"])]) == "none", "a server does not match either")
     }
 
-    @Test func whatIsLeftOutIsWhatIsUsual() throws {
+    @Test func absentAttributesHaveTheirDefaults() throws {
         let usual = ProtectionSpace(
             scheme: "https", host: "h.example", port: 443, realm: "Staff", authenticationMethod: .httpBasic)
         let url = "https://h.example/"
@@ -92,7 +92,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule25NothingOfNoSchemeInParticularIsSentReadably() throws {
+    @Test("Rules 25 and B7: an item that names no scheme is not sent in the clear")
+    func anItemThatNamesNoSchemeIsNotSentInTheClear() throws {
         for (host, isFound) in [("h.example", false), ("localhost", true), ("127.0.0.1", true)] as [(ExactText, Bool)] {
             let plain = ProtectionSpace(
                 scheme: "http", host: host, port: 80, realm: "Staff", authenticationMethod: .httpBasic)
@@ -103,7 +104,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func theBestFitWins() throws {
+    @Test func theMostSpecificItemIsUsed() throws {
         #expect(try find([without("domain"), exactly, without("authtype")]) == "bob 1 exact")
         #expect(try find([without("domain"), without("authtype")]) == "bob 1")
         #expect(try find([without("protocol"), without("authtype")]) == "bob 0")
@@ -111,20 +112,21 @@ import WatchwordProtocol
         #expect(try find([exactly, deep]) == "bob 1")
     }
 
-    @Test func betweenEqualsNothingIsGuessed() throws {
+    @Test func ambiguousItemsAreNotUsed() throws {
         #expect(try find([exactly, with(["user": "carol"])]) == "undecided")
         #expect(try find([exactly, with(["user": "carol"])], user: "carol") == "carol 1 exact")
         #expect(try find([exactly, exactly]) == "undecided")
         #expect(try find([with(["user": "carol"]), without("domain")]) == "carol 0 exact")
     }
 
-    @Test func theSameTwiceIsNoQuestion() throws {
+    @Test func twoEqualItemsAreUsedWithoutAQuestion() throws {
         let items = ["a", "b"].map { item($0, exactly, "same") }
-        let finding = KeyringFinding(items, for: space, at: try FetchURL("https://h.example:8443/"), user: nil)
+        let finding = KeyringMatch(items, for: space, at: try FetchURL("https://h.example:8443/"), user: nil)
         guard case .credential = finding else { return #expect(Bool(false)) }
     }
 
-    @Test func rule18TheMarkedOneIsTheDefault() throws {
+    @Test("Rule 18: the marked item is the default")
+    func theMarkedItemIsTheDefault() throws {
         let marked = with(["user": "carol", "watchword-default": "1"])
         #expect(try find([exactly, marked]) == "carol 1 exact")
         #expect(try find([marked, with(["watchword-default": "1"])]) == "undecided")
@@ -132,12 +134,13 @@ import WatchwordProtocol
 
     @Test func lockedItemsAreNotUsed() throws {
         let locked = item("1", exactly, nil)
-        #expect(KeyringFinding([locked], for: space, at: try FetchURL("https://h.example:8443/"), user: nil) == .none)
+        #expect(KeyringMatch([locked], for: space, at: try FetchURL("https://h.example:8443/"), user: nil) == .none)
     }
 
     // MARK: Writing
 
-    @Test func rule18TheFirstUserIsMarkedAndLaterOnesAreNot() {
+    @Test("Rule 18: the first user is marked as default and later ones are not")
+    func theFirstUserIsMarkedAsDefaultAndLaterOnesAreNot() {
         let bob = LoginCredential(user: "bob", password: secret("one"))
         let pattern = SpacePattern(space)
         let first = KeyringWrite(bob, for: pattern, over: [])
@@ -150,7 +153,7 @@ import WatchwordProtocol
         let over = KeyringWrite(newer, for: pattern, over: [there])
         #expect(over.unchanged == nil)
         #expect(over.attributes == first.attributes)
-        // Under another schema it is somebody else's: it stays as it is, and ours is the default beside it.
+        // An item with another schema belongs to another program: it is not changed, and ours is the default beside it.
         let foreign = item("2", first.attributes.merging(["xdg:schema": "x"]) { $1 }, "one")
         #expect(KeyringWrite(bob, for: pattern, over: [foreign]).unchanged == nil)
         #expect(KeyringWrite(bob, for: pattern, over: [foreign]).attributes["watchword-default"] == "1")
@@ -160,7 +163,8 @@ import WatchwordProtocol
 
     // MARK: In a fetch
 
-    @Test func rule17TheKeyringIsWrittenAfterTheServerAccepted() throws {
+    @Test("Rule 17: the keyring is written after the server has accepted")
+    func theKeyringIsWrittenAfterTheServerHasAccepted() throws {
         for (status, isStored) in [(200, true), (403, true), (401, false), (503, false)] {
             var run = try MachineRun(keyring: [])
             run.start()
@@ -174,7 +178,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule17OnlyAnExactItemIsRemovedWhenItIsRefused() throws {
+    @Test("Rule 17: only an item that matches exactly is removed when it is refused")
+    func onlyAnItemThatMatchesExactlyIsRemovedWhenItIsRefused() throws {
         for (attributes, isRemoved) in [(exact("bob"), true), (exact("bob").filter { $0.key != "domain" }, false)] {
             var run = try MachineRun(keyring: [item("1", attributes, "stale")])
             run.start()
@@ -223,7 +228,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func whatIsLockedIsSaid() throws {
+    @Test func aLockedItemMakesTheKeyringUnusable() throws {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try run.fetch()
         run.challenge(fetch)
@@ -233,7 +238,8 @@ import WatchwordProtocol
         #expect(run.question(fetch)?.persistenceAllowed == [.none, .forSession])
     }
 
-    @Test func rule17AServerThatSaysStaleForEverCostsNoStoredPassword() throws {
+    @Test("Rule 17: a server that repeats stale without end deletes no stored password")
+    func aServerThatRepeatsStaleWithoutEndDeletesNoStoredPassword() throws {
         var attributes = exact("bob")
         attributes["authtype"] = "digest"
         var run = try MachineRun(keyring: [item("1", attributes, "pw")])

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Items with further lines, as git's helper for libsecret writes them.
+/// Secrets with additional lines, as git's helper for libsecret writes them.
 @Suite struct KeyringSecretTests {
     @Test(arguments: ["pw", "", "pw\n", "a\nb", "pw\nno sense\n", "p=q", "pw\n=x", "pw\nA=b"])
     func aTextWithoutGitsLinesIsAPassword(text: String) {
@@ -19,19 +19,21 @@ import WatchwordProtocol
             ("pw\npassword_expiry_utc=0\n\n", 0, nil), ("pw\npassword_expiry_utc=7\nno sense", 7, nil),
             ("pw\nnew_line=1", nil, nil),
         ] as [(String, Int?, String?)])
-    func gitsLinesAreNoPartOfThePassword(text: String, expiry: Int?, token: String?) {
+    func linesOfGitAreNotPartOfThePassword(text: String, expiry: Int?, token: String?) {
         let read = KeyringSecret(secret(text))
         #expect(read?.password.revealed == "pw")
         #expect(read?.expiresAt == expiry.map { .seconds($0) })
         #expect(read?.refreshToken?.revealed == token)
     }
 
-    @Test(arguments: ["", "soon", "-1", "1.5", "9999999999999", "253402300800", " 1"])
-    func rule26AnExpiryThatIsNoTimeMakesTheItemUnusable(expiry: String) {
+    @Test(
+        "Rule 26: a malformed expiry makes a keyring item unusable",
+        arguments: ["", "soon", "-1", "1.5", "9999999999999", "253402300800", " 1"])
+    func aMalformedExpiryMakesAKeyringItemUnusable(expiry: String) {
         #expect(KeyringSecret(secret("pw\npassword_expiry_utc=\(expiry)")) == nil)
     }
 
-    @Test func whatIsWrittenIsReadBack() {
+    @Test func aWrittenCredentialIsReadBack() {
         var credential = login("bob", "pw")
         #expect(KeyringSecret.text(of: credential) == credential.secret)
         credential.expiresAt = .seconds(100)

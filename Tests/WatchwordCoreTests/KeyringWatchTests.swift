@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Which signals of the keyring are news.
+/// The signals of the keyring that are reported as changes.
 @Suite struct KeyringWatchTests {
     private func item(_ id: String, _ scheme: ExactText = "https", isLocked: Bool = false) -> KeyringItem {
         KeyringItem(
@@ -13,7 +13,7 @@ import WatchwordProtocol
             secret: nil, isLocked: isLocked, created: 0)
     }
 
-    /// What is reported of what waits, when the keyring has `items`.
+    /// Returns the changes that result from the pending signals if the keyring has `items`.
     private func changes(_ watch: inout KeyringWatch, _ items: KeyringItem...) -> [KeyringChange] {
         var changes: [KeyringChange] = []
         while let signal = watch.next() {
@@ -24,10 +24,10 @@ import WatchwordProtocol
     }
 
     private func note(_ watch: inout KeyringWatch, _ kind: KeyringWatch.Signal.Kind, _ item: String = "/1") {
-        watch.note(KeyringWatch.Signal(kind, item), now: .zero)
+        watch.record(KeyringWatch.Signal(kind, item), now: .zero)
     }
 
-    @Test func everyChangeOfOthersIsOne() {
+    @Test func everyChangeOfAnotherProgramIsReported() {
         var watch = KeyringWatch()
         for kind in [KeyringWatch.Signal.Kind.created, .changed] {
             note(&watch, kind)
@@ -37,13 +37,13 @@ import WatchwordProtocol
         #expect(changes(&watch) == [.removed])
     }
 
-    @Test func severalSignalsAboutOneChangeAreOne() {
+    @Test func severalSignalsAboutOneChangeAreReportedOnce() {
         var watch = KeyringWatch()
         for kind in [KeyringWatch.Signal.Kind.created, .changed, .changed] { note(&watch, kind) }
         #expect(changes(&watch, item("/1")).count == 1)
     }
 
-    @Test func whatIsNoLoginForHTTPIsNoNews() {
+    @Test func itemsThatAreNotHTTPLoginsAreNotReported() {
         var watch = KeyringWatch()
         var generic = item("/1")
         generic.attributes["xdg:schema"] = nil
@@ -55,7 +55,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func whatIsNoLoginAnyMoreIsRemoved() {
+    @Test func anItemThatIsNoLongerALoginIsReportedAsRemoved() {
         var watch = KeyringWatch()
         watch.learn(unlocked: ["/1"], locked: [])
         note(&watch, .changed)
@@ -64,7 +64,7 @@ import WatchwordProtocol
         #expect(changes(&watch).isEmpty)
     }
 
-    @Test func whatWasThereBeforeIsKnown() {
+    @Test func itemsThatExistedAtTheStartAreKnown() {
         var watch = KeyringWatch()
         watch.learn(unlocked: ["/1"], locked: ["/2"])
         note(&watch, .deleted)
@@ -73,7 +73,7 @@ import WatchwordProtocol
         #expect(changes(&watch) == [.removed, .removed])
     }
 
-    @Test func lockingAndUnlockingIsNoChange() {
+    @Test func lockingAndUnlockingIsNotReported() {
         var watch = KeyringWatch()
         watch.learn(unlocked: ["/1"], locked: ["/2"])
         note(&watch, .changed)
@@ -85,7 +85,7 @@ import WatchwordProtocol
         #expect(changes(&watch, item("/1")) == [.stored(item("/1"))])
     }
 
-    @Test func whatThisBrokerChangesIsNoNews() {
+    @Test func ownChangesAreNotReported() {
         var watch = KeyringWatch()
         note(&watch, .created, "/2")
         watch.beginOwnChange()
@@ -101,13 +101,13 @@ import WatchwordProtocol
         #expect(changes(&watch) == [.removed])
     }
 
-    @Test func aSignalThatComesAMomentLateIsNoNews() {
+    @Test func aLateSignalOfAnOwnChangeIsNotReported() {
         var watch = KeyringWatch()
         watch.beginOwnChange()
         watch.endOwnChange(of: "/1", isThere: true, now: .zero)
-        watch.note(KeyringWatch.Signal(.created, "/1"), now: .milliseconds(900))
+        watch.record(KeyringWatch.Signal(.created, "/1"), now: .milliseconds(900))
         #expect(changes(&watch, item("/1")).isEmpty)
-        watch.note(KeyringWatch.Signal(.changed, "/1"), now: .milliseconds(1100))
+        watch.record(KeyringWatch.Signal(.changed, "/1"), now: .milliseconds(1100))
         #expect(changes(&watch, item("/1")).count == 1)
     }
 

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Several stored credentials that fit one challenge (semantics rule 18).
+/// Several stored credentials that fit one challenge (SEMANTICS rule 18).
 @Suite struct KnownUsersTests {
     private let client = ClientTag(value: 1)
     private let items = [item("1", exact("bob"), "pw-bob"), item("2", exact("alice"), "pw-alice")]
@@ -19,7 +19,8 @@ import WatchwordProtocol
         return fetch
     }
 
-    @Test func rule18AllThatFitEquallyWellAreListed() throws {
+    @Test("Rule 18: all users whose credentials fit equally well are listed")
+    func allUsersWhoseCredentialsFitEquallyWellAreListed() throws {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try asked(&run)
         #expect(run.question(fetch)?.knownUsers.map(\.user) == ["bob", "alice"])
@@ -31,7 +32,7 @@ import WatchwordProtocol
         #expect(!run.effects.contains { if case .store = $0 { true } else { false } })
     }
 
-    @Test func whatWasRefusedIsListedNoMore() throws {
+    @Test func refusedUsersAreNoLongerListed() throws {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try asked(&run)
         run.answer(fetch, .credential(.stored(.keyring("/items/2"))))
@@ -79,7 +80,7 @@ import WatchwordProtocol
         #expect(run.question(fetch)?.knownUsers.first?.source == .session)
     }
 
-    @Test func whoeverMayUseNothingStoredSeesNoOne() throws {
+    @Test func aFetchWithoutStoredCredentialsSeesNoUsers() throws {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try asked(&run) { $0.isRestricted = true }
         #expect(run.question(fetch)?.knownUsers.isEmpty == true)

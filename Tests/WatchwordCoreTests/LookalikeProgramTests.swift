@@ -3,26 +3,27 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Programs whose names Unicode takes for one are two programs to whoever is asked about them (security rules X2 and X5).
+/// Programs whose names are canonically equivalent are different programs (SECURITY-RULES X2 and X5).
 @Suite struct LookalikeProgramTests {
     private let one = Subject(.exe, "/opt/caf\u{E9}").text
     private let other = Subject(.exe, "/opt/cafe\u{301}").text
     private let site = PromptLimiter.Site(here.space(realm: "r", .httpBasic))
 
-    @Test func aRefusalOfOneDelaysNotTheOther() {
+    @Test("Rules X2 and X5: a refusal of one program does not delay its lookalike")
+    func aRefusalOfOneDoesNotDelayTheOther() {
         var limiter = PromptLimiter()
-        limiter.noteRefusal(of: one, at: site, now: .zero)
+        limiter.recordRefusal(of: one, at: site, now: .zero)
         #expect(limiter.wait(of: one, at: site, now: .zero) != nil)
         #expect(limiter.wait(of: other, at: site, now: .zero) == nil)
-        limiter.noteAnswer(to: other, at: site)
+        limiter.recordAnswer(to: other, at: site)
         limiter.forget(other)
         #expect(limiter.wait(of: one, at: site, now: .zero) != nil)
     }
 
-    @Test func stoppingOneStopsNotTheOther() {
+    @Test func stoppingOneDoesNotStopTheOther() {
         var rules = PromptRules()
         let challenge = Challenge.about("r")
-        rules.cancels.note(challenge, now: .zero)
+        rules.cancels.record(challenge, now: .zero)
         #expect(rules.stopped.stop(one, now: .zero) == nil)
         #expect(!rules.stopped.contains(other))
         #expect(rules.resume(other).isEmpty && rules.stopped.contains(one))
@@ -31,13 +32,13 @@ import WatchwordProtocol
         #expect(rules.cancels.covers(challenge, of: other, now: .zero))
     }
 
-    @Test func revokingTheGrantsOfOneLeavesThoseOfTheOther() {
+    @Test func revokingTheGrantsOfOneKeepsTheGrantsOfTheOther() {
         var run = TableRun(sharing: .ask)
         for number in [UInt64(1), 2] {
             let file = Subject.File(inode: number, changed: 0)
             let subject = Subject(.exe, number == 1 ? "/opt/caf\u{E9}" : "/opt/cafe\u{301}", file: file)
             run.table.restoreGrants([
-                StandingGrant(subject: subject, space: here.space(realm: "r", .httpBasic), user: nil)
+                PermanentGrant(subject: subject, space: here.space(realm: "r", .httpBasic), user: nil)
             ])
         }
         #expect(run.table.revokeGrants(number: nil, subject: other).count == 1)

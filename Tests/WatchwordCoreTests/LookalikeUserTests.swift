@@ -3,11 +3,11 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Users whose names Unicode takes for one are two accounts, wherever one is looked for (security rule X2).
+/// Users whose names are canonically equivalent have separate accounts, in every lookup (SECURITY-RULES X2).
 @Suite struct LookalikeUserTests {
     private static let pairs: [(ExactText, ExactText)] = [("K", "\u{212A}"), ("Zo\u{EB}", "Zoe\u{308}")]
 
-    /// A session in which `user` has logged in.
+    /// Returns a session in which `user` has logged in.
     private func run(as user: ExactText) throws -> TableRun {
         var run = TableRun()
         let fetch = try run.fetch("https://h/")
@@ -17,7 +17,8 @@ import WatchwordProtocol
         return run
     }
 
-    @Test(arguments: pairs) func aFetchOfOneIsNeverSentAsTheOther(one: ExactText, other: ExactText) throws {
+    @Test("Rule X2: a fetch of one user is never sent as a lookalike user", arguments: pairs)
+    func aFetchOfOneIsNeverSentAsTheOther(one: ExactText, other: ExactText) throws {
         var run = try run(as: one)
         let fetch = try run.fetch("https://h/") { $0.credential = login(other, "another") }
         run.challenge(fetch)
@@ -26,7 +27,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 2)
     }
 
-    @Test(arguments: pairs) func oneWaitsNotForTheOther(one: ExactText, other: ExactText) throws {
+    @Test(arguments: pairs) func oneDoesNotWaitForTheOther(one: ExactText, other: ExactText) throws {
         var run = TableRun()
         let (first, second) = (
             try run.fetch { $0.credential = login(one, "pw") }, try run.fetch { $0.credential = login(other, "pw") }
@@ -39,26 +40,27 @@ import WatchwordProtocol
         #expect(run.results[second]?.response.status == 200)
     }
 
-    @Test(arguments: pairs) func theKeyringKeepsThemApart(one: ExactText, other: ExactText) throws {
+    @Test("Rule X2: the keyring separates lookalike users", arguments: pairs)
+    func theKeyringDistinguishesThem(one: ExactText, other: ExactText) throws {
         let url = try FetchURL("http://h/")
         let space = ProtectionSpace(
             scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
         let items = [item("1", exact(one).merging(KeyringAttributes.everything) { $1 }, "pw")]
-        #expect(KeyringFinding(items, for: space, at: url, user: Account(user: other)) == .none)
+        #expect(KeyringMatch(items, for: space, at: url, user: Account(user: other)) == .none)
         #expect(KeyringWrite(login(other, "pw"), for: SpacePattern(space), over: items).unchanged == nil)
         #expect(KeyringWrite(login(one, "pw"), for: SpacePattern(space), over: items).unchanged == "/items/1")
-        let twice = KeyringFinding(items + [item("2", exact(other), "pw")], for: space, at: url, user: nil)
-        #expect(twice == .undecided, "not the same twice")
+        let twice = KeyringMatch(items + [item("2", exact(other), "pw")], for: space, at: url, user: nil)
+        #expect(twice == .undecided, "two different users")
     }
 
-    @Test func aPathIsBytes() throws {
+    @Test func pathsAreComparedByteForByte() throws {
         let space = ProtectionSpace(
             scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
         let items = [item("1", exact("bob").merging(["object": "/\u{212A}"]) { $1 }, "pw")]
-        #expect(KeyringFinding(items, for: space, at: try FetchURL("http://h/K/x"), user: nil) == .none)
+        #expect(KeyringMatch(items, for: space, at: try FetchURL("http://h/K/x"), user: nil) == .none)
     }
 
-    @Test func aNonceIsBytes() throws {
+    @Test func noncesAreComparedByteForByte() throws {
         var nonces = DigestNonces()
         let one = try #require(digestChallenge("realm=\"r\", nonce=\"K\", qop=auth"))
         let other = try #require(digestChallenge("realm=\"r\", nonce=\"\u{212A}\", qop=auth"))

@@ -1,7 +1,7 @@
 import Testing
 import WatchwordCore
 
-/// One answer is one attempt: one type 1 message and one type 3 message (security rule N8).
+/// One answer is one attempt: one type 1 message and one type 3 message (SECURITY-RULES N8).
 @Suite struct NTLMAttemptTests {
     private enum Step {
         case connect
@@ -25,21 +25,22 @@ import WatchwordCore
         return attempt.end
     }
 
-    @Test func aLoginOfThreeMessagesGoesOn() {
+    @Test func aLoginOfThreeMessagesContinues() {
         #expect(end(.connect, .response(.challenge), .response(nil)) == nil)
-        #expect(end(.connect, .response(.challenge), .response(.bare)) == nil, "libcurl hands a refusal over by itself")
+        #expect(end(.connect, .response(.challenge), .response(.bare)) == nil, "libcurl delivers a refusal by itself")
         #expect(end(.connect, .connect, .response(.challenge)) == nil, "two addresses are tried")
         #expect(end(.connect, .response(nil), .response(.challenge)) == nil, "the proxy's login comes first")
     }
 
-    @Test func aConnectionFromBeforeMayLogInAgain() {
+    @Test func anExistingConnectionMayLogInAgain() {
         #expect(end(.response(nil)) == nil)
         #expect(end(.response(.bare), .response(.challenge), .response(nil)) == nil)
         #expect(end(.response(.bare), .connect, .response(.challenge)) == nil)
         #expect(end(.response(.bare), .response(.bare)) == .notContinued)
     }
 
-    @Test func aSecondChallengeIsARefusal() {
+    @Test("Rule N8: a second challenge is a refusal")
+    func aSecondChallengeIsARefusal() {
         #expect(end(.connect, .response(.challenge), .response(.challenge)) == .refused)
         #expect(end(.connect, .response(.challenge), .other(.challenge)) == .refused)
         var attempt = NTLMAttempt()
@@ -48,17 +49,18 @@ import WatchwordCore
         attempt.receive(.challenge, isChallenge: true)
         attempt.beginResponse()
         for _ in 0..<2 { attempt.receive(.bare, isChallenge: true) }
-        #expect(attempt.end == .refused, "two in one response make libcurl begin again")
+        #expect(attempt.end == .refused, "two offers in one response make libcurl start again")
     }
 
-    @Test func nothingBeginsAgain() {
+    @Test("Rule N8: no attempt starts again")
+    func noAttemptStartsAgain() {
         #expect(end(.connect, .response(.bare)) == .notContinued)
         #expect(end(.connect, .response(nil), .connect) == .notContinued)
         #expect(end(.connect, .response(.challenge), .connect) == .notContinued)
         #expect(end(.connect, .response(.challenge), .response(.bare), .connect) == .notContinued)
     }
 
-    @Test func aChallengeThatNobodyAnswersIsNoRefusal() {
+    @Test func anUnansweredChallengeIsNotARefusal() {
         var attempt = NTLMAttempt()
         _ = attempt.connect()
         attempt.beginResponse()
@@ -69,7 +71,7 @@ import WatchwordCore
         #expect(attempt.endOfTransfer == nil)
     }
 
-    @Test func whatMustNotBeAnsweredEndsItAtAnyTime() {
+    @Test func anUnusableChallengeEndsTheAttemptAtAnyTime() {
         let weak = NTLMField.unusable(.noTargetInformation)
         for before in [[Step.connect], [.connect, .response(.challenge)], []] {
             var attempt = NTLMAttempt()
@@ -87,7 +89,7 @@ import WatchwordCore
         }
     }
 
-    @Test func anOrdinaryResponseThatNamesTheSchemeMeansNothing() {
+    @Test func anOrdinaryResponseThatNamesTheSchemeIsIgnored() {
         #expect(end(.connect, .response(.challenge), .other(.bare), .other(.bare)) == nil)
         #expect(end(.connect, .other(.bare)) == nil)
     }

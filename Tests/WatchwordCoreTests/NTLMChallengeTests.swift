@@ -2,7 +2,7 @@ import Testing
 import WatchwordCore
 import WatchwordProtocol
 
-/// Security rule N8: what libcurl may answer.
+/// SECURITY-RULES N8: what libcurl may answer.
 @Suite struct NTLMChallengeTests {
     /// A CHALLENGE_MESSAGE (MS-NLMP section 2.2.1.2).
     static func message(
@@ -38,12 +38,13 @@ import WatchwordProtocol
             problem(Self.message(information: Array(repeating: 7, count: 8) + [0, 0, 0, 0], start: 48)) == .malformed)
     }
 
-    @Test func whatLeadsToAWeakerResponseIsFoundOut() {
+    @Test("Rule N8: a challenge that leads to a weaker response is recognised")
+    func aChallengeThatLeadsToAWeakerResponseIsRecognised() {
         #expect(problem(Self.message(flags: 0x0080_8205)) == .noExtendedSecurity)
         #expect(problem(Self.message(flags: 0x0008_8205)) == .noTargetInformation)
         #expect(problem(Self.message(flags: 0x0000_8205)) == .noExtendedSecurity)
         #expect(problem(Self.message(information: [])) == .noTargetInformation)
-        // libcurl keeps quiet about target information in a message that is too short for it, and goes on without.
+        // If a message is too short for target information, libcurl ignores the flag without an error and continues without it.
         #expect(problem(Array(Self.message(flags: 0x0008_8205).prefix(32))) == .noTargetInformation)
     }
 
@@ -60,7 +61,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func thereIsALimit() {
+    @Test func theSizeOfAChallengeIsLimited() {
         let room = Limits.ntlmChallengeBytes - 48
         func list(_ count: Int) -> [UInt8] {
             let text = count - 8
@@ -76,7 +77,9 @@ import WatchwordProtocol
         #expect(elements("WWW-Authenticate: NTLM \(good)\r\n") == [.challenge])
         #expect(elements("www-authenticate:\t ntlm\t\(good) \r\n") == [.challenge])
         for blanks in ["\r", " \r\r ", "\u{0B}", "\u{0C}", "\t\r"] {
-            #expect(elements("WWW-Authenticate:\(blanks)NTLM \(good)\r\n") == [.challenge], "it skips these first")
+            #expect(
+                elements("WWW-Authenticate:\(blanks)NTLM \(good)\r\n") == [.challenge],
+                "libcurl skips these bytes first")
         }
         #expect(elements("WWW-Authenticate:\r\n").isEmpty)
         #expect(elements("WWW-Authenticate: NTLM\r\n") == [.bare])
@@ -91,7 +94,7 @@ import WatchwordProtocol
         #expect(elements(" NTLM \(good)").isEmpty)
         #expect(elements("Proxy-Authenticate: NTLM \(good)").isEmpty)
         #expect(elements("Proxy-Authenticate: NTLM \(good)", named: "Proxy-Authenticate:") == [.challenge])
-        #expect(elements("WWW-Authenticate: NTLM \(good)\rX") == [.challenge], "it ends the value at the first CR")
+        #expect(elements("WWW-Authenticate: NTLM \(good)\rX") == [.challenge], "libcurl ends the value at the first CR")
         for bad in ["!!!", "TlRM", good + "=", good + " x", String(good.dropLast()), "\(good), Basic"] {
             #expect(elements("WWW-Authenticate: NTLM \(bad)") == [.unusable(.malformed)], "\(bad)")
         }

@@ -3,13 +3,13 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// The netrc file as a source of credentials: semantics rules 15, 17, 22 to 25 and 27.
+/// The netrc file as a source of credentials: SEMANTICS rules 15, 17, 22 to 25 and 27.
 @Suite struct NetrcFetchTests {
     private func entry(_ machine: String, _ user: ExactText = "bob", _ password: String = "pw") -> Netrc.Login {
         Netrc.Login(machine: machine, user: user, password: secret(password))
     }
 
-    /// A fetch that was challenged.
+    /// Returns a run with a challenged fetch.
     private func challenged(
         _ entries: [Netrc.Login]?, at url: String = "https://h/a/page", keyring: [KeyringItem]? = nil,
         isSubscribed: Bool = true, challenge: String = "Basic realm=\"r\"",
@@ -22,7 +22,8 @@ import WatchwordProtocol
         return run
     }
 
-    @Test func rule15AnEntryIsTriedAfterTheChallengeAndKeptForTheSession() throws {
+    @Test("Rule 15: a netrc entry is tried after the challenge and remembered for the session")
+    func aNetrcEntryIsTriedAfterTheChallengeAndRememberedForTheSession() throws {
         var run = try challenged([entry("other"), entry("H"), entry("h", "carol")])
         #expect(run.authorizations == [nil, basic("bob", "pw")])
         run.respond(200)
@@ -39,7 +40,7 @@ import WatchwordProtocol
         #expect(run.netrcReadings == 0 && run.isAsking)
     }
 
-    @Test func aRefusedEntryIsNotSentAgainAndSomebodyIsAsked() throws {
+    @Test func aRefusedEntryIsNotSentAgainAndAQuestionIsAsked() throws {
         var run = try challenged([entry("h"), entry("h", "carol")])
         run.challengeBasic()
         #expect(run.authorizations == [nil, basic("bob", "pw")])
@@ -50,12 +51,13 @@ import WatchwordProtocol
         #expect(run.result?.authentication?.source == .client)
     }
 
-    /// An entry is for every realm: a server that puts the time into its realm gets it once.
-    @Test(arguments: [
-        ["Basic realm=\"1\"", "Basic realm=\"2\"", "Basic realm=\"3\""],
-        ["Digest realm=\"r\", nonce=\"n\", qop=\"auth\"", "Basic realm=\"r\"", "Basic realm=\"s\""],
-    ])
-    func aRefusalHoldsInEveryRealmAndByEveryScheme(challenges: [String]) throws {
+    /// An entry is for every realm, but a server that changes its realm with each challenge gets it once.
+    @Test(
+        arguments: [
+            ["Basic realm=\"1\"", "Basic realm=\"2\"", "Basic realm=\"3\""],
+            ["Digest realm=\"r\", nonce=\"n\", qop=\"auth\"", "Basic realm=\"r\"", "Basic realm=\"s\""],
+        ], [CredentialSource.netrc, .command])
+    func aRefusalHoldsInEveryRealmAndByEveryScheme(challenges: [String], source: CredentialSource) throws {
         for isOneFetch in [true, false] {
             var run = TableRun()
             run.usesNetrc = true
@@ -66,7 +68,7 @@ import WatchwordProtocol
                     fetch = try run.fetch("https://h/")
                 }
                 run.challenge(fetch, challenge)
-                run.foundInNetrc(fetch, [entry("h"), entry("h", "carol")])
+                run.foundInNetrc(fetch, [entry("h"), entry("h", "carol")], from: source)
                 if !isOneFetch, run.request(fetch) != nil { run.challenge(fetch, challenge) }
             }
             #expect(run.sent.count == 1)
@@ -74,7 +76,7 @@ import WatchwordProtocol
         }
     }
 
-    /// What somebody has typed in one realm makes the file's password no better.
+    /// A login that a person has typed in one realm does not make the file's password valid again.
     @Test func aRefusalLastsWhenTheServerAcceptsAnother() throws {
         var run = TableRun()
         run.usesNetrc = true
@@ -90,7 +92,7 @@ import WatchwordProtocol
         #expect(run.sent.filter { $0 == basic("bob", "pw") }.count == 1)
     }
 
-    /// As with an item of the keyring: once, and not once by every program.
+    /// A refused entry is sent once, not once by every program, like an item of the keyring.
     @Test func aRefusedEntryIsNotTriedByTheNextFetch() throws {
         var run = TableRun()
         run.usesNetrc = true
@@ -119,7 +121,8 @@ import WatchwordProtocol
         #expect((run.authorizations.last == basic("bob", "pw")) == isSent)
     }
 
-    @Test func rule25OverPlainHTTPTheFileIsNotEvenRead() throws {
+    @Test("Rule 25: over plain http the netrc file is not read")
+    func overPlainHttpTheNetrcFileIsNotRead() throws {
         let run = try challenged([entry("h")], at: "http://h/")
         #expect(run.netrcReadings == 0 && run.isAsking)
     }
@@ -131,7 +134,8 @@ import WatchwordProtocol
         #expect(dave.authorizations == [nil] && dave.isAsking)
     }
 
-    @Test func theKeyringGoesFirstAndBehindItsRefusalTheFile() throws {
+    @Test("Rule 15: the keyring comes before the netrc file")
+    func theKeyringComesBeforeTheNetrcFile() throws {
         var attributes = exact("bob", port: 443)
         attributes["protocol"] = "https"
         var run = try challenged([entry("h", "bob", "file")], keyring: [item("1", attributes, "ring")])
@@ -140,15 +144,17 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil, basic("bob", "ring"), basic("bob", "file")])
     }
 
-    /// Rule 26: its default may be another user.
-    @Test(arguments: KeyringFailure.Kind.allCases.filter { $0 != .absent })
-    func rule26BehindAKeyringThatFailsTheFileIsNotUsed(kind: KeyringFailure.Kind) throws {
+    /// SEMANTICS rule 26: the default in the keyring may be another user.
+    @Test(
+        "Rule 26: the netrc file is not used where the keyring fails",
+        arguments: KeyringFailure.Kind.allCases.filter { $0 != .absent })
+    func theNetrcFileIsNotUsedWhereTheKeyringFails(kind: KeyringFailure.Kind) throws {
         var run = TableRun(isKeyringEnabled: true)
         run.usesNetrc = true
         for _ in 1...2 {
             let fetch = try run.fetch("https://h/")
             run.challenge(fetch)
-            // One that does not answer is not asked again for a while.
+            // A keyring that timed out is not searched again for a while.
             if run.isLookingUp(fetch) { run.found(fetch, failure: kind) }
             #expect(!run.isReadingNetrc(fetch) && run.question(fetch) != nil)
             run.answer(fetch, .proceed)
@@ -172,27 +178,29 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "pw")])
     }
 
-    @Test func rule26AKeyringThatWasThereHasFailed() throws {
+    @Test("Rule 26: a keyring that has disappeared counts as failed")
+    func aKeyringThatHasDisappearedCountsAsFailed() throws {
         var run = TableRun(isKeyringEnabled: true)
         run.usesNetrc = true
         let first = try run.fetch("https://i/")
         run.challenge(first)
         run.found(first, [])
-        run.table.context.keyring.noteUse()
+        run.table.context.keyring.recordUse()
         let fetch = try run.fetch("https://h/")
         run.challenge(fetch)
         run.found(fetch, failure: .absent)
         #expect(!run.isReadingNetrc(fetch) && run.question(fetch) != nil)
     }
 
-    @Test func rule26BehindALockedItemTheFileIsNotUsed() throws {
+    @Test("Rule 26: the netrc file is not used where a keyring item is locked")
+    func theNetrcFileIsNotUsedWhereAKeyringItemIsLocked() throws {
         var (one, other) = (exact("carol", port: 443), exact("dave", realm: "other", port: 443))
         (one["protocol"], other["protocol"]) = ("https", "https")
         let run = try challenged([entry("h")], keyring: [item("1", one, nil), item("2", other, "ring")])
         #expect(run.authorizations == [nil] && run.isAsking && run.netrcReadings == 0)
     }
 
-    @Test func whatWasProposedOfAnotherFileIsNotSent() throws {
+    @Test func aProposedEntryIsNotSentAfterTheFileChanged() throws {
         var run = TableRun()
         run.usesNetrc = true
         let fetch = try run.fetch("https://h/", subscription: Subscription(delivery: .request, mode: .everything))
@@ -205,7 +213,7 @@ import WatchwordProtocol
         #expect(run.question(fetch)?.error == .nothingProposed)
     }
 
-    @Test func whatWasReadWhileTheFileChangedIsReadAnew() throws {
+    @Test func entriesReadWhileTheFileChangedAreReadAgain() throws {
         var run = TableRun()
         run.usesNetrc = true
         let fetch = try run.fetch("https://h/")
@@ -217,21 +225,23 @@ import WatchwordProtocol
         #expect(run.sent == [basic("carol", "pw")])
     }
 
-    @Test func whereTheKeyringIsUndecidedSomebodyIsAsked() throws {
+    @Test func withSeveralKeyringItemsAQuestionIsAsked() throws {
         var (one, other) = (exact("bob", port: 443), exact("carol", port: 443))
         (one["protocol"], other["protocol"]) = ("https", "https")
         let run = try challenged([entry("h")], keyring: [item("1", one, "ring"), item("2", other, "ring")])
         #expect(run.authorizations == [nil] && run.isAsking)
     }
 
-    @Test(arguments: ["NTLM", "Negotiate", "Bearer realm=\"r\"", "Basic", "Digest realm=\"r\", nonce=\"n\""])
-    func rule27OnlyBasicAndDigestOfFullFormGetIt(challenge: String) throws {
+    @Test(
+        "Rule 27: a netrc entry answers no weak challenge, and only Basic and Digest",
+        arguments: ["NTLM", "Negotiate", "Bearer realm=\"r\"", "Basic", "Digest realm=\"r\", nonce=\"n\""])
+    func aNetrcEntryAnswersOnlyBasicAndDigestOfFullForm(challenge: String) throws {
         let run = try challenged([entry("h")], challenge: challenge)
         #expect(run.authorizations == [nil])
     }
 
-    /// What is sent there can be relayed, and an entry was not written for it.
-    @Test func aServerThatMayAskForNTLMGetsNothing() throws {
+    /// A response to an NTLM challenge can be relayed, and an entry was not written for that.
+    @Test func theFileIsNotReadForAnNTLMChallenge() throws {
         var run = TableRun()
         run.usesNetrc = true
         run.schemes.ntlmHosts = [try HostPattern("h")]
@@ -241,13 +251,13 @@ import WatchwordProtocol
         #expect(run.question(fetch)?.protectionSpace.authenticationMethod == .ntlm)
     }
 
-    @Test func digestGetsIt() throws {
+    @Test func anEntryAnswersADigestChallenge() throws {
         let run = try challenged([entry("h")], challenge: "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
         #expect(run.authorizations.last??.hasPrefix("Digest username=\"bob\"") == true)
     }
 
-    /// In any realm of the server: an entry names none.
-    @Test func aSchemeWeakerThanWhatWasAcceptedGetsNothing() throws {
+    /// The accepted strength counts for every realm of the server, because an entry names none.
+    @Test func aSchemeWeakerThanTheAcceptedOneIsNotAnswered() throws {
         var run = TableRun()
         run.usesNetrc = true
         let strong = try run.fetch("https://h/a/")
@@ -276,7 +286,7 @@ import WatchwordProtocol
         #expect(run.netrcReadings == 0 && run.isAsking)
     }
 
-    @Test func whatWasProposedIsNotSentOnceTheBrokerIsLocked() throws {
+    @Test func aProposedEntryIsNotSentWhileLocked() throws {
         var run = TableRun()
         run.usesNetrc = true
         let fetch = try run.fetch("https://h/", subscription: Subscription(delivery: .request, mode: .everything))
@@ -288,7 +298,7 @@ import WatchwordProtocol
         #expect(run.sent.isEmpty)
     }
 
-    @Test func aProxyGetsNothing() throws {
+    @Test func theFileIsNotReadForAProxyChallenge() throws {
         var run = TableRun(proxy: wayOut)
         run.usesNetrc = true
         let fetch = try run.fetch("https://h/")
@@ -296,7 +306,7 @@ import WatchwordProtocol
         #expect(!run.isReadingNetrc(fetch) && run.question(fetch)?.protectionSpace.proxyType == .http)
     }
 
-    @Test func aProxyThatTheClientNamesLeadsItNowhere() throws {
+    @Test func theFileIsNotReadWithAProxyThatTheClientNames() throws {
         var run = TableRun()
         run.usesNetrc = true
         let fetch = try run.fetch("https://h/") { $0.proxy = .named(NamedProxy(url: "http://q:3128")) }
@@ -319,12 +329,12 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [("b\nob", "pw"), ("bob", "p\nw"), ("bob", "p\u{7F}w")])
-    func whatNoSchemeCanSendIsPassedOver(user: String, password: String) throws {
+    func entriesThatNoSchemeCanEncodeAreSkipped(user: String, password: String) throws {
         let run = try challenged([entry("h", ExactText(user), password), entry("h", "carol")])
         #expect(run.authorizations == [nil, basic("carol", "pw")])
     }
 
-    @Test func aRedirectToAnotherHostTakesNothingAlong() throws {
+    @Test func anEntryIsNotSentAfterARedirectToAnotherHost() throws {
         var run = try challenged([entry("h")])
         run.respond(302, ("Location", "https://other/"))
         run.challengeBasic()

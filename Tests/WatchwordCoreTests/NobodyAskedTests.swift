@@ -3,11 +3,11 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Semantics rule 28: the result says why nobody was asked.
+/// SEMANTICS rule 28: the result contains the reason why no respondent was asked.
 @Suite struct NobodyAskedTests {
     private let pattern = try? HostPattern("h")
 
-    /// The reasons in the result of a fetch that asks nobody, in the order of the offers.
+    /// The reasons in the result of a fetch with interaction `none`, in the order of the offers.
     private func reasons(
         _ fields: [String], url: String = "http://h/", rules: SchemeRules = SchemeRules(),
         change: (inout FetchRunParams) -> Void = { _ in }
@@ -24,42 +24,50 @@ import WatchwordProtocol
         return (unanswered?.schemes ?? []).map { "\($0.name) \($0.reason.rawValue)" }
     }
 
-    @Test(arguments: [
-        ("Basic realm=\"r\"", "Basic noRespondent"), ("Basic", "Basic noRespondent"),
-        ("Basic realm=\"r\", realm=\"s\"", "Basic malformed"), ("Digest nonce=\"n\", qop=\"auth\"", "Digest noRealm"),
-        ("Digest realm=\"r\", nonce=\"n\"", "Digest noRespondent"),
-        ("Digest realm=\"r\", nonce=\"n\", algorithm=MD5-sess", "Digest noQop"),
-        ("Digest realm=\"r\", qop=\"auth\"", "Digest malformed"),
-        ("Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=ROT13", "Digest malformed"),
-        ("Digest realm=\"r\", nonce=\"n\", algorithm=ROT13", "Digest malformed"),
-        ("Basic realm=\"r", "Basic malformed"), ("Negotiate", "Negotiate notListed"), ("NTLM", "NTLM notListed"),
-        ("Bearer", "Bearer needsTLS"), ("Hoba", "Hoba noRespondent"), ("\"\"", " malformed"),
-    ])
-    func rule28EachSchemeHasItsReason(field: String, expected: String) throws {
+    @Test(
+        "Rule 28: each scheme has its reason",
+        arguments: [
+            ("Basic realm=\"r\"", "Basic noRespondent"), ("Basic", "Basic noRespondent"),
+            ("Basic realm=\"r\", realm=\"s\"", "Basic malformed"),
+            ("Digest nonce=\"n\", qop=\"auth\"", "Digest noRealm"),
+            ("Digest realm=\"r\", nonce=\"n\"", "Digest noRespondent"),
+            ("Digest realm=\"r\", nonce=\"n\", algorithm=MD5-sess", "Digest noQop"),
+            ("Digest realm=\"r\", qop=\"auth\"", "Digest malformed"),
+            ("Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=ROT13", "Digest malformed"),
+            ("Digest realm=\"r\", nonce=\"n\", algorithm=ROT13", "Digest malformed"),
+            ("Basic realm=\"r", "Basic malformed"), ("Negotiate", "Negotiate notListed"), ("NTLM", "NTLM notListed"),
+            ("Bearer", "Bearer needsTLS"), ("Hoba", "Hoba noRespondent"), ("\"\"", " malformed"),
+        ])
+    func eachSchemeHasItsReason(field: String, expected: String) throws {
         #expect(try reasons([field]) == [expected])
     }
 
-    @Test(arguments: [
-        ("Basic", "Basic noRealm"), ("Digest realm=\"r\", nonce=\"n\"", "Digest noQop"),
-        ("Basic realm=r", "Basic excluded"), ("Basic realm=\"r\"", "Basic noRespondent"),
-    ])
-    func rule28WeakChallengesMayBeForbidden(field: String, expected: String) throws {
+    @Test(
+        "Rule 28: a forbidden weak challenge has its reason",
+        arguments: [
+            ("Basic", "Basic noRealm"), ("Digest realm=\"r\", nonce=\"n\"", "Digest noQop"),
+            ("Basic realm=r", "Basic excluded"), ("Basic realm=\"r\"", "Basic noRespondent"),
+        ])
+    func aForbiddenWeakChallengeHasItsReason(field: String, expected: String) throws {
         var rules = SchemeRules()
         rules.allowsWeak = false
         #expect(try reasons([field], rules: rules) == [expected])
     }
 
-    @Test func rule28SchemesAreListedInTheirOrderAndMalformedFieldsLast() throws {
+    @Test("Rule 28: schemes are listed in their order, malformed fields last")
+    func schemesAreListedInTheirOrderMalformedFieldsLast() throws {
         let found = try reasons(["Basic realm=\"r", "Negotiate, Basic realm=\"r\""])
         #expect(found == ["Negotiate notListed", "Basic noRespondent", "Basic malformed"])
     }
 
-    @Test func rule28TicketsThatAreNotThere() throws {
+    @Test("Rule 28: a missing ticket is a reason")
+    func aMissingTicketIsAReason() throws {
         let rules = SchemeRules(negotiateHosts: [try #require(pattern)])
         #expect(try reasons(["Negotiate"], rules: rules) { $0.useStorage = false } == ["Negotiate noTicket"])
     }
 
-    @Test func rule28WhatTheFetchOrTheConfigurationRulesOut() throws {
+    @Test("Rule 28: schemes that the fetch or the configuration excludes have their reason")
+    func schemesThatTheFetchOrTheConfigurationExcludesHaveTheirReason() throws {
         let both = ["Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Basic realm=\"r\""]
         #expect(try reasons(both) { $0.methods = [.httpBasic] } == ["Digest excluded", "Basic noRespondent"])
         let rules = SchemeRules(sites: [.init(hosts: [try #require(pattern)], order: [.httpDigest])])
@@ -78,7 +86,8 @@ import WatchwordProtocol
         return run.results[fetch]?.unanswered
     }
 
-    @Test func rule28WhyNobodyIsThere() throws {
+    @Test("Rule 28: the result says why there was no respondent")
+    func theResultHasTheReasonForTheMissingRespondent() throws {
         #expect(try result { $0.interaction = .none }?.cause == .interaction)
         #expect(try result(cause: .noAgent)?.cause == .noAgent)
         #expect(try result(cause: .stopped)?.cause == .stopped)
@@ -86,7 +95,8 @@ import WatchwordProtocol
         #expect(try result(subscription, consulted: false)?.cause == .canAuthenticate)
     }
 
-    @Test func rule28WhoWasAskedNeedsNoReason() throws {
+    @Test("Rule 28: a challenge that was asked about has no reason")
+    func aChallengeThatWasAskedAboutHasNoReason() throws {
         for answer in [ChallengeAnswer.proceed, .reject] {
             var run = TableRun()
             let fetch = try run.fetch("http://h/", subscription: nil)
@@ -102,7 +112,8 @@ import WatchwordProtocol
         #expect(run.results[silent]?.unanswered == nil)
     }
 
-    @Test func rule28ThatThereIsNoAgentHoldsForAllAndThatOneProgramIsStoppedDoesNot() throws {
+    @Test("Rule 28: a missing agent counts for all programs, stopped prompts for one program")
+    func aMissingAgentCountsForAllProgramsStoppedPromptsForOne() throws {
         for cause in [Unanswered.NoRespondent.noAgent, .stopped] {
             var run = TableRun()
             let subscription = Subscription(delivery: .request)
@@ -119,7 +130,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule28DefaultStandsForNobody() throws {
+    @Test("Rule 28: the answer default counts as no respondent")
+    func theAnswerDefaultCountsAsNoRespondent() throws {
         var run = TableRun()
         let fetch = try run.fetch("http://h/", subscription: nil)
         run.challenge(fetch)
@@ -132,7 +144,8 @@ import WatchwordProtocol
         #expect(run.results[gone]?.unanswered?.cause == .unsubscribed)
     }
 
-    @Test func rule28OfAProxyItIsSaidApart() throws {
+    @Test("Rule 28: the reasons for a proxy challenge are listed for the proxy")
+    func proxyAndServerHaveSeparateReasons() throws {
         var run = TableRun(proxy: ProxyEndpoint(type: .http, host: "proxy", port: 3128))
         let fetch = try run.fetch("http://h/", subscription: nil) { $0.interaction = .none }
         run.challengeFromProxy(fetch)
@@ -140,7 +153,7 @@ import WatchwordProtocol
         #expect(run.results[fetch]?.unanswered?.schemes == [.init("Basic", .noRespondent)])
     }
 
-    @Test func anAcceptedLoginHasNothingToExplain() throws {
+    @Test func anAcceptedLoginHasNoReasons() throws {
         var run = TableRun()
         let fetch = try run.fetch("http://bob:pw@h/", subscription: nil)
         run.challenge(fetch)

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Security rule X4: one server has its share of each table, and no more.
+/// SECURITY-RULES X4: the share of one server in each table is limited.
 @Suite struct OriginShareTests {
     private let bob = login("bob", "pw")
 
@@ -19,7 +19,8 @@ import WatchwordProtocol
         cache.credential(for: space, at: Challenger(space), now: .seconds(310)) != nil
     }
 
-    @Test func aServerWithManyRealmsEvictsNobodyElse() {
+    @Test("Rule X4: a server with many realms evicts no login of another server")
+    func aServerWithManyRealmsEvictsNoOtherServer() {
         var cache = SessionCache()
         remember(space("good"), in: &cache, at: 0)
         for realm in 1...300 { remember(space("hostile", "\(realm)"), in: &cache, at: realm) }
@@ -28,7 +29,7 @@ import WatchwordProtocol
         #expect(isThere(space("hostile", "300"), cache) && !isThere(space("hostile", "1"), cache))
     }
 
-    @Test func aFullTableTakesFromTheServerThatHasMost() {
+    @Test func aFullTableEvictsFromTheServerWithTheMostEntries() {
         var cache = SessionCache(limits: SessionLimits(entries: 20))
         for number in 0..<10 { remember(space("site\(number)"), in: &cache, at: number) }
         for realm in 1...15 { remember(space("hostile", "\(realm)"), in: &cache, at: 10 + realm) }
@@ -36,14 +37,16 @@ import WatchwordProtocol
         #expect(cache.count == 20)
     }
 
-    @Test func whatWasHandedOverHasShares() {
+    @Test("Rule X4: each origin has a share of the credentials stored by hand")
+    func providedCredentialsHaveShares() {
         var cache = SessionCache()
         _ = cache.give(bob, for: SpacePattern(space("good")), now: .zero)
         for realm in 1...300 { _ = cache.give(bob, for: SpacePattern(space("hostile", "\(realm)")), now: .zero) }
-        #expect(cache.givenCredential(for: space("good"), user: nil, now: .zero) != nil)
+        #expect(cache.stagedCredential(for: space("good"), user: nil, now: .zero) != nil)
     }
 
-    @Test func noncesHaveShares() throws {
+    @Test("Rule X4: each origin has a share of the nonces")
+    func noncesHaveShares() throws {
         var nonces = DigestNonces()
         let (good, hostile) = (Challenger(space("good")), Challenger(space("hostile")))
         let first = try #require(digestChallenge("realm=\"r\", nonce=\"first\", qop=\"auth\""))
@@ -54,14 +57,15 @@ import WatchwordProtocol
         #expect(nonces.remembers(first, at: good))
     }
 
-    @Test func refusalsHaveShares() {
+    @Test("Rule X4: each origin has a share of the refusals")
+    func refusalsHaveShares() {
         var log = RefusalLog()
         var record = KeyringRecord(isEnabled: true)
         for (index, host) in (["good"] + Array(repeating: "hostile", count: 300) as [ExactText]).enumerated() {
             let space = space(host, "\(index)")
-            let key = SpaceTurns.Key(space: space, purpose: .find, usesStorage: true)
-            log.note(bob, .keyring, in: key)
-            record.noteRefusal(of: bob, in: space, now: .zero)
+            let key = AuthenticationQueues.Key(space: space, purpose: .find, usesStorage: true)
+            log.record(bob, .keyring, in: key)
+            record.recordRefusal(of: bob, in: space, now: .zero)
         }
         #expect(log.since(0).first?.key.space.host == "good")
         #expect(record.hasRefused(bob, in: space("good", "0"), now: .zero))

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// A token is not locked by guesses: security rule X5.
+/// Wrong PINs do not lock a token: SECURITY-RULES X5.
 @Suite struct PINTriesTests {
     private typealias Flags = PINTries.Flags
 
@@ -13,47 +13,48 @@ import WatchwordProtocol
         return flags
     }
 
-    @Test func afterTooManyWrongPINsNoneIsTried() {
+    @Test("Rule X5: after too many wrong PINs none is tried")
+    func afterTooManyWrongPINsNoneIsTried() {
         var tries = PINTries()
         for _ in 0..<Limits.tokenPINTries {
-            #expect(tries.objection(Flags()) == nil)
-            tries.noteWrong(Flags())
+            #expect(tries.reasonNotToTry(Flags()) == nil)
+            tries.recordWrong(Flags())
         }
-        for _ in 0..<10 { #expect(tries.objection(Flags()) == .tooMany) }
+        for _ in 0..<10 { #expect(tries.reasonNotToTry(Flags()) == .tooMany) }
     }
 
-    @Test func theRightPINStartsAgain() {
+    @Test func theRightPINResetsTheCount() {
         var tries = PINTries()
-        tries.noteWrong(Flags())
-        tries.noteRight()
+        tries.recordWrong(Flags())
+        tries.recordRight()
         #expect(tries == PINTries())
     }
 
-    @Test func theTokensOwnCountGoesFirst() {
+    @Test func theCountOfTheTokenTakesPrecedence() {
         var tries = PINTries()
-        #expect(tries.objection(flags(low: true, final: true)) == .finalTry)
-        #expect(tries.objection(flags(low: true, final: true, locked: true)) == .locked)
+        #expect(tries.reasonNotToTry(flags(low: true, final: true)) == .finalTry)
+        #expect(tries.reasonNotToTry(flags(low: true, final: true, locked: true)) == .locked)
     }
 
     @Test func aWrongPINOfAnotherProgramCounts() {
         var tries = PINTries()
-        #expect(tries.objection(flags(low: true)) == nil)
-        tries.noteWrong(flags(low: true))
-        #expect(tries.objection(flags(low: true)) == .tooMany)
+        #expect(tries.reasonNotToTry(flags(low: true)) == nil)
+        tries.recordWrong(flags(low: true))
+        #expect(tries.reasonNotToTry(flags(low: true)) == .tooMany)
     }
 
-    @Test func aLoginOfAnotherProgramStartsAgain() {
+    @Test func aCorrectLoginOfAnotherProgramResetsTheCount() {
         var tries = PINTries()
-        for _ in 0..<Limits.tokenPINTries { tries.noteWrong(Flags()) }
-        #expect(tries.objection(flags(low: true)) == .tooMany)
-        #expect(tries.objection(Flags()) == nil)
+        for _ in 0..<Limits.tokenPINTries { tries.recordWrong(Flags()) }
+        #expect(tries.reasonNotToTry(flags(low: true)) == .tooMany)
+        #expect(tries.reasonNotToTry(Flags()) == nil)
         #expect(tries == PINTries())
     }
 
-    @Test func aTokenThatReportsNothingStaysAsItWas() {
+    @Test func withoutAReportOfTheTokenTheCountStays() {
         var tries = PINTries()
-        for _ in 0..<Limits.tokenPINTries { tries.noteWrong(Flags()) }
-        #expect(tries.objection(Flags()) == .tooMany)
-        #expect(tries.objection(Flags()) == .tooMany)
+        for _ in 0..<Limits.tokenPINTries { tries.recordWrong(Flags()) }
+        #expect(tries.reasonNotToTry(Flags()) == .tooMany)
+        #expect(tries.reasonNotToTry(Flags()) == .tooMany)
     }
 }

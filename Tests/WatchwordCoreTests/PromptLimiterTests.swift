@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// The growing delay after cancelled questions (security rule X5).
+/// The growing delay after cancelled questions (SECURITY-RULES X5).
 @Suite struct PromptLimiterTests {
     private func site(_ port: Int = 80, realm: ExactText = "r") -> PromptLimiter.Site {
         PromptLimiter.Site(
@@ -17,44 +17,45 @@ import WatchwordProtocol
         #expect(PromptLimiter.delay(after: .max) == Limits.longestPromptDelay)
     }
 
-    @Test func eachRefusalDoublesTheWaitAndAnAnswerEndsIt() {
+    @Test("Rule X5: each refusal doubles the delay and an answer ends it")
+    func eachRefusalDoublesTheWaitAndAnAnswerEndsIt() {
         var limiter = PromptLimiter()
         var now = Duration.zero
         for delay in [10, 20, 40] {
             #expect(limiter.wait(of: "a", at: site(), now: now) == nil)
-            limiter.noteRefusal(of: "a", at: site(), now: now)
+            limiter.recordRefusal(of: "a", at: site(), now: now)
             #expect(limiter.wait(of: "a", at: site(), now: now) == .seconds(delay))
             now += .seconds(delay)
         }
-        limiter.noteAnswer(to: "a", at: site())
-        limiter.noteRefusal(of: "a", at: site(), now: now)
+        limiter.recordAnswer(to: "a", at: site())
+        limiter.recordRefusal(of: "a", at: site(), now: now)
         #expect(limiter.wait(of: "a", at: site(), now: now) == .seconds(10))
     }
 
-    @Test func itIsForOneProgramAndOneSiteWhateverItsRealm() {
+    @Test func theDelayIsForOneProgramAndOneSiteWithAnyRealm() {
         var limiter = PromptLimiter()
-        limiter.noteRefusal(of: "a", at: site(), now: .zero)
+        limiter.recordRefusal(of: "a", at: site(), now: .zero)
         #expect(limiter.wait(of: "a", at: site(realm: "other"), now: .zero) != nil)
         #expect(limiter.wait(of: "b", at: site(), now: .zero) == nil)
         #expect(limiter.wait(of: "a", at: site(81), now: .zero) == nil)
     }
 
-    @Test func aProgramThatGoesFromSiteToSiteHasToWaitToo() {
+    @Test func theDelayAlsoGrowsAcrossSites() {
         var limiter = PromptLimiter()
-        for port in 1...PromptLimiter.freeRefusals { limiter.noteRefusal(of: "a", at: site(port), now: .zero) }
+        for port in 1...PromptLimiter.freeRefusals { limiter.recordRefusal(of: "a", at: site(port), now: .zero) }
         #expect(limiter.wait(of: "a", at: site(100), now: .zero) == nil)
-        limiter.noteRefusal(of: "a", at: site(100), now: .zero)
+        limiter.recordRefusal(of: "a", at: site(100), now: .zero)
         #expect(limiter.wait(of: "a", at: site(101), now: .zero) == .seconds(10))
         #expect(limiter.wait(of: "b", at: site(101), now: .zero) == nil)
     }
 
-    @Test func whatIsLongAgoIsForgottenAndTheRestIsBounded() {
+    @Test func oldRefusalsExpireAndRecordsAreBounded() {
         var limiter = PromptLimiter()
-        for _ in 0..<3 { limiter.noteRefusal(of: "a", at: site(), now: .zero) }
+        for _ in 0..<3 { limiter.recordRefusal(of: "a", at: site(), now: .zero) }
         let later = Limits.promptMemory + Limits.longestPromptDelay
-        limiter.noteRefusal(of: "a", at: site(), now: later)
+        limiter.recordRefusal(of: "a", at: site(), now: later)
         #expect(limiter.wait(of: "a", at: site(), now: later) == .seconds(10))
-        for number in 0...Limits.promptRecords { limiter.noteRefusal(of: "p\(number)", at: site(), now: later) }
+        for number in 0...Limits.promptRecords { limiter.recordRefusal(of: "p\(number)", at: site(), now: later) }
         #expect(limiter.count == Limits.promptRecords)
     }
 }

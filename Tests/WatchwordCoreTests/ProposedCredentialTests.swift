@@ -3,11 +3,11 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// What a challenge proposes answers this challenge, or names only a user (semantics rules 6 and 14).
+/// The credential that a challenge proposes answers this challenge, or names only a user (SEMANTICS rules 6 and 14).
 @Suite struct ProposedCredentialTests {
     private let digest = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
 
-    /// A keyring item that is for Digest alone was refused, and the client wants the next scheme.
+    /// A keyring item for Digest only was refused, and the client requests the next scheme.
     @Test func afterARejectNothingIsProposedThatCannotBeUsed() throws {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try run.fetch("http://h/")
@@ -27,8 +27,9 @@ import WatchwordProtocol
         #expect(run.sent.count == 1)
     }
 
-    /// An item for every scheme is proposed for the next one, and used when the client says so.
-    @Test func afterARejectWhatIsProposedIsUsed() throws {
+    /// An item for every scheme is proposed for the next scheme, and used if the client answers so.
+    @Test("Rules 6 and 14: after a reject a proposed credential that the next scheme can carry is used")
+    func afterARejectTheProposedCredentialIsUsed() throws {
         var run = TableRun(isKeyringEnabled: true)
         var subscription = Subscription(delivery: .request)
         subscription.mode = .everything

@@ -7,7 +7,7 @@ import WatchwordProtocol
     @Test(arguments: [
         "", "http://", "http://h:x", "ftp://h:1", "http://h:0", "http://u@h:1", "h:1", "http://h:1?a", "http://h:1#a",
     ])
-    func whatIsNoProxyIsRefused(url: String) {
+    func invalidProxyURLsAreRefused(url: String) {
         #expect(throws: FetchFailure.self) { try ProxyEndpoint(url) }
     }
 

@@ -3,13 +3,14 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Proxies that ask, and what of it is the server's business: semantics rules 1, 7, 11, 12, 17, 19, 22 to 24.
+/// Challenges of proxies, and their separation from those of servers: SEMANTICS rules 1, 7, 11, 12, 17, 19, 22 to 24.
 @Suite struct ProxyFetchTests {
     private func named(_ credential: LoginCredential? = nil, url: String = "http://q:3128") -> ProxyChoice {
         .named(NamedProxy(url: url, credential: credential))
     }
 
-    @Test func rule7ServerAndProxyCountApartAndEachKeepsItsCredential() throws {
+    @Test("Rules 2 and 7: the proxy asks first, each counts its own failures, and each keeps its credential")
+    func theProxyAsksFirstAndEachCountsItsOwnFailures() throws {
         var run = TableRun(proxy: wayOut)
         let fetch = try run.fetch()
         run.challengeFromProxy(fetch)
@@ -33,7 +34,8 @@ import WatchwordProtocol
         #expect(run.results[fetch]?.proxyAuthentication?.user == "out")
     }
 
-    @Test func rule1A407OfTheServerIsAResponse() throws {
+    @Test("Rules 1 and R13: a 407 from the server is a response")
+    func a407FromTheServerIsAResponse() throws {
         for proxy in [nil, wayOut] {
             var run = TableRun(proxy: proxy)
             let fetch = try run.fetch("https://h/")
@@ -43,8 +45,20 @@ import WatchwordProtocol
         }
     }
 
-    /// What a proxy lets through a tunnel it lets through for whoever has logged in.
-    @Test func aTunnelThatSomebodyHasLoggedInForIsNobodyElses() throws {
+    @Test("Rules R11 and R14: a 407 of the proxy without Proxy-Authenticate is an ordinary response")
+    func a407OfTheProxyWithoutProxyAuthenticateIsAnOrdinaryResponse() throws {
+        for fields in [[], [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")]] as [[HeaderField]] {
+            var run = TableRun(proxy: wayOut)
+            let fetch = try run.fetch()
+            run.receive(fetch, 407, fields) { $0.isFromProxy = true }
+            #expect(run.results[fetch]?.response.status == 407)
+            #expect(run.challenges.isEmpty)
+        }
+    }
+
+    /// A proxy attributes all requests through a tunnel to the user who logged in for it.
+    @Test("Rule L2: each login of a tunnel is an identity of its own")
+    func aTunnelWithALoginServesNoOtherLogin() throws {
         var run = TableRun(proxy: wayOut)
         func identity(_ user: ExactText?) throws -> ConnectionIdentity? {
             let fetch = try run.fetch("https://h/") { params in
@@ -55,26 +69,27 @@ import WatchwordProtocol
             defer { run.respond(fetch, 200) }
             return run.identity(fetch)
         }
-        let (nobody, bob, carol) = (try identity(nil), try identity("bob"), try identity("carol"))
-        #expect(nobody == ConnectionIdentity.none)
-        #expect(bob != nobody && carol != nobody && bob != carol)
+        let (anonymous, bob, carol) = (try identity(nil), try identity("bob"), try identity("carol"))
+        #expect(anonymous == ConnectionIdentity.none)
+        #expect(bob != anonymous && carol != anonymous && bob != carol)
         #expect(try identity("bob") == bob)
     }
 
-    @Test func aLoginForOneProxyDoesNotGoToTheNextOne() throws {
+    @Test("Rule R15: a login for one proxy does not go to the next one")
+    func aLoginForOneProxyDoesNotGoToTheNextOne() throws {
         var run = TableRun(proxy: wayOut)
         let fetch = try run.fetch()
         run.challengeFromProxy(fetch)
         run.answer(fetch, user: "out", "pw")
         #expect(run.last(fetch)?.proxyLogin == basic("out", "pw"))
-        // The configuration is read anew while the fetch is under way.
+        // The configuration is read again while the fetch is under way.
         run.proxy = ProxyRule(endpoint: ProxyEndpoint(type: .http, host: "q", port: 3128))
         run.respond(fetch, 302, ("Location", "/next"))
         #expect(run.last(fetch)?.proxy?.host == "q")
         #expect(run.last(fetch)?.proxyLogin == nil)
     }
 
-    @Test func whatIsKeptForThisMachineIsNotForOneOfThatNameBehindAProxy() throws {
+    @Test func aCredentialForThisMachineIsNotForALocalhostBehindAProxy() throws {
         var run = TableRun()
         let fetch = try run.fetch("http://localhost/a/page")
         run.challenge(fetch)
@@ -99,7 +114,8 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 0)
     }
 
-    @Test func whatThePersonTypedForTheServerSurvivesTheProxy() throws {
+    @Test("Rule 2: an answer to a login challenge survives the challenge of the proxy")
+    func anAnswerToALoginChallengeSurvivesTheChallengeOfTheProxy() throws {
         var run = TableRun(proxy: wayOut)
         let fetch = try run.fetch()
         run.challenge(fetch)
@@ -113,7 +129,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 2)
     }
 
-    @Test func whatThePersonTypedForTheServerSurvivesAStaleNonceOfTheProxy() throws {
+    @Test("Rule 2: an answer to a login challenge survives a stale nonce of the proxy")
+    func anAnswerToALoginChallengeSurvivesAStaleNonceOfTheProxy() throws {
         func digest(_ nonce: ExactText, _ isStale: Bool = false) -> String {
             "Digest realm=\"way out\", nonce=\"\(nonce)\", qop=\"auth\"\(isStale ? ", stale=true" : "")"
         }
@@ -139,7 +156,8 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.proxyLogin?.contains("uri=\"h:443\"") == true)
     }
 
-    @Test func rule11And12ContinueAndCancel() throws {
+    @Test("Rules 11, 12 and 14: continue and reject return the 407 of the proxy, cancel fails")
+    func continueAndCancelOfAProxyChallenge() throws {
         for answer in [ChallengeAnswer.proceed, .reject, .cancel] {
             var run = TableRun(proxy: wayOut)
             let fetch = try run.fetch()
@@ -150,7 +168,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule17TheSessionKnowsTheProxyOfTheConfiguration() throws {
+    @Test("Rules 17 and B6: the session remembers the credential of the configured proxy")
+    func theSessionRemembersTheCredentialOfTheConfiguredProxy() throws {
         var run = TableRun(proxy: wayOut)
         let fetch = try run.fetch()
         run.challengeFromProxy(fetch)
@@ -161,7 +180,8 @@ import WatchwordProtocol
         #expect(run.last(later)?.authorization == nil)
     }
 
-    @Test func rule19WhatIsForAServerIsNotForAProxyOfTheSameName() throws {
+    @Test("Rule 19: a credential for a server is not sent to a proxy of the same name")
+    func aCredentialForAServerIsNotSentToAProxyOfTheSameName() throws {
         let proxy = ProxyEndpoint(type: .http, host: "h", port: 80)
         for isServerFirst in [true, false] {
             var run = TableRun()
@@ -186,7 +206,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule22OneWrongPasswordForTwentyFetchesAtTheProxyAndAtTheServer() throws {
+    @Test("Rule 22: a wrong password of twenty fetches is sent once to the proxy and once to the server")
+    func aWrongPasswordOfTwentyFetchesIsTriedOnceAtTheProxyAndOnceAtTheServer() throws {
         var run = TableRun(proxy: wayOut)
         let ids = try (1...20).map { try run.fetch("http://h/a/\($0)", client: $0) }
         for id in ids { run.challengeFromProxy(id) }
@@ -212,7 +233,8 @@ import WatchwordProtocol
         #expect(run.challenges.count == 4)
     }
 
-    @Test func rule23AFetchsOwnCredentialForTheProxyIsForNoOther() throws {
+    @Test("Rule 23: the fetch's own proxy credential is for that proxy only")
+    func theFetchsOwnProxyCredentialIsForThatProxyOnly() throws {
         var run = TableRun(proxy: wayOut)
         let own = try run.fetch { $0.proxy = self.named(login("out", "own")) }
         run.challengeFromProxy(own)
@@ -228,7 +250,8 @@ import WatchwordProtocol
         #expect(run.last(server)?.proxyLogin == nil)
     }
 
-    @Test func rule24NothingStoredGoesToOrThroughAProxyThatTheFetchHasNamed() throws {
+    @Test("Rule 24: no stored credential goes to or through a proxy that the fetch names")
+    func noStoredCredentialIsSentToOrThroughAProxyThatTheFetchNames() throws {
         var run = TableRun()
         let stored = try run.fetch()
         run.challenge(stored)
@@ -250,7 +273,8 @@ import WatchwordProtocol
         #expect(run.last(configured)?.authorization?.revealed == basic("bob", "pw"))
     }
 
-    @Test func rule23RedirectsFromAProxyToNone() throws {
+    @Test("Rule 23: a redirect to a host without a proxy drops the proxy credential")
+    func aRedirectToAHostWithoutAProxyTakesNoProxyCredentialAlong() throws {
         var run = TableRun(proxy: wayOut)
         run.proxy.exceptions = [try HostPattern("inside")]
         let fetch = try run.fetch()
@@ -266,7 +290,7 @@ import WatchwordProtocol
         #expect(run.results[fetch]?.response.status == 200)
     }
 
-    @Test func aLoginThatIsForTheProxyGoesOnToTheNextServer() throws {
+    @Test func aLoginForTheProxyIsSentForTheNextServerToo() throws {
         var run = TableRun(proxy: wayOut)
         let fetch = try run.fetch()
         run.challengeFromProxy(fetch)
@@ -276,7 +300,7 @@ import WatchwordProtocol
         #expect(run.challenges.count == 1)
     }
 
-    @Test func socksAsksByNotGoingOn() throws {
+    @Test func socksAsksByRefusingToContinue() throws {
         var run = TableRun(proxy: ProxyEndpoint(type: .socks, host: "p", port: 1080))
         let refused = TransferFailure(.cannotConnect, "detail", cause: .proxyLoginRefused)
         let fetch = try run.fetch()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import WatchwordCore
 
-/// Respondents that take only so many questions at once.
+/// Queues of respondents that limit the number of open questions.
 @Suite struct QuestionQueueTests {
     @Test func withoutALimitEverythingIsDeliveredAtOnce() {
         var queue = QuestionQueue()
@@ -15,7 +15,7 @@ import Testing
         #expect(queue.admits(delivered: 0, limit: 1))
         #expect(!queue.admits(delivered: 1, limit: 1))
         for id in ["a", "b", "c"] { queue.append(id) }
-        // Room for one: it is for the first one that waits, and not for a new one.
+        // The free place is for the first question in the queue, not for a new one.
         #expect(!queue.admits(delivered: 0, limit: 1))
         #expect(queue.next(delivered: 1, limit: 1) == nil)
         #expect(queue.next(delivered: 0, limit: 1) == "a")

@@ -2,44 +2,44 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// A world of fetches, servers, clients and a keyring in which things happen in random order. After each event the
-/// promises of the broker are checked; what breaks one is in `problem`.
+/// A simulation of fetches, servers, clients and a keyring, with events in random order. After each event the
+/// invariants of the broker are checked; `problem` describes the first violation.
 struct RandomWalk {
     struct Fetch {
         let client: Int
-        /// Until nobody answers about a certificate: then nothing that is stored is for it.
+        /// Becomes false when a question about a certificate stays unanswered: then the fetch may use no stored credential.
         var sharesStorage: Bool
         let namesUser: Bool
         let proxy: ProxyChoice
-        /// The only key that it takes.
+        /// The pinned server key, if any.
         let pin: [UInt8]?
-        /// Shares nothing with other clients: it has an exception, or a proxy of its own.
+        /// Whether the fetch shares nothing with other clients: it has an exception, or a proxy of its own.
         var isApart: Bool
-        /// Looks at every certificate itself.
+        /// Whether the fetch decides about every certificate itself.
         var pinsAlways = false
-        /// What servers and proxies have refused to this fetch.
+        /// The credentials that servers and proxies have refused to this fetch.
         var refused: Set<String> = []
         /// The numbers of the connections that only this fetch may have.
         var identities: Set<Int> = []
-        /// On whose behalf, where that is asked about.
+        /// The subject of the client, if it needs consent.
         var subject: Subject?
-        /// What somebody has let it use.
+        /// The uses that a person has consented to.
         var consented: Set<GrantBook.Use> = []
-        /// It has kept the others from theirs for long enough.
+        /// Whether the attempt of this fetch has taken so long that others may try the credential, too.
         var isSlow = false
         var steps = 0
     }
 
-    /// Each with what its server offers, and what is wrong with its certificate.
+    /// The origins of servers, each with its offered schemes and the problems of its certificate.
     static let places: [(name: String, offers: String, problems: Set<ServerTrustFacts.Problem>)] = [
         ("http://a", "Basic realm=\"r\"", []), ("http://b", "NTLM, Basic realm=\"r\"", []),
         ("http://c", "Basic realm=\"r\"", []), ("https://a", "Negotiate, Basic realm=\"r\"", []),
         ("https://b", "NTLM, Basic realm=\"r\"", [.selfSigned]),
         ("https://c", "Bearer realm=\"r\", Hoba realm=\"r\", Basic realm=\"r\"", []),
     ]
-    /// Of some clients: a sandbox, and somebody whom nobody knows.
+    /// The subjects of some clients: a sandbox, and an unidentified peer.
     static let subjects = [4: Subject(.flatpak, "org.x", isSandboxed: true), 5: Subject.unknown]
-    /// Far above what twenty authentication rounds with their questions can come to.
+    /// A limit far above the steps of twenty authentication rounds with their questions.
     static let longestFetch = 400
 
     var table = FetchTable(isKeyringEnabled: true)
@@ -49,22 +49,22 @@ struct RandomWalk {
     var pending: [FetchID: FetchCommand] = [:]
     /// When each request was sent.
     var sentAt: [FetchID: Duration] = [:]
-    /// Those whose credential the server had just accepted when it was sent.
+    /// The fetches whose credential the server had just accepted when it was sent.
     var proven: Set<FetchID> = []
     var schemes = SchemeRules()
     var proxy = ProxyRule()
-    /// By server or proxy, as are the keys of the servers.
+    /// The numbers of the current passwords, by server or proxy; `keys` contains the keys of the servers.
     var passwords: [String: Int] = [:]
     var keys: [String: UInt8] = [:]
     /// The keys that were ever accepted, and those that were for more than one fetch.
     var trusted: [String: Set<UInt8>] = [:]
     var remembered: [String: Set<UInt8>] = [:]
-    /// What makes the connections of each number somebody's.
+    /// The authentication state of the connections of each number.
     var marks: [Int: String] = [:]
     var closed: Set<Int> = []
-    /// What was ever given for a server or a proxy: credentials, and certificates.
+    /// All credentials and certificates that were ever provided for a server or a proxy.
     var meant: [String: Set<String>] = [:]
-    /// Those that were under way while the broker was locked: they shared with nobody.
+    /// The fetches that were under way while the broker was locked: they shared with no other fetch.
     var isPrivate: Set<FetchID> = []
     /// When a server has last accepted each credential.
     var accepted: [String: Duration] = [:]
@@ -86,7 +86,7 @@ struct RandomWalk {
         while events < count, problem == nil { step() }
     }
 
-    /// Answers everything until nobody waits for anything.
+    /// Answers everything until no fetch waits for an event.
     mutating func drain() {
         var left = 100_000
         while problem == nil, let id = anyActive() {
@@ -94,7 +94,7 @@ struct RandomWalk {
             left -= 1
             if left == 0 { problem = "some fetches never end" }
         }
-        if problem == nil, !pending.isEmpty { problem = "\(pending.count) fetches wait for nobody" }
+        if problem == nil, !pending.isEmpty { problem = "\(pending.count) fetches wait for no event" }
         if problem == nil, started != ended { problem = "\(started) fetches began, \(ended) ended" }
         if problem == nil, table.count + table.waitingCount > 0 { problem = "the table keeps fetches that are over" }
     }
@@ -134,11 +134,11 @@ struct RandomWalk {
         } else if let id = anyActive() {
             happen(to: id)
         } else {
-            problem = "\(pending.count) fetches wait for nobody"
+            problem = "\(pending.count) fetches wait for no event"
         }
     }
 
-    /// What happens to all: the session is forgotten, the broker locked, a password changed.
+    /// Makes an event that affects all fetches: the session is cleared, the broker locked, a password changed.
     private mutating func shake() {
         let place = Self.places.randomElement(using: &random)?.name ?? ""
         switch Int.random(in: 0..<8, using: &random) {
@@ -217,7 +217,7 @@ struct RandomWalk {
         }
     }
 
-    // MARK: People
+    // MARK: Respondents
 
     private mutating func confirm(_ request: ConsentRequest, for id: FetchID) {
         let consent = (Consent.allCases + [nil]).randomElement(using: &random) ?? nil
@@ -227,7 +227,7 @@ struct RandomWalk {
         take(table.confirmed(consent, for: id, environment), after: id)
     }
 
-    /// Passwords say for which server they are, so that one that goes astray is noticed.
+    /// Returns a password that contains the name of its server, so that misdirected passwords are detected.
     private mutating func secret(for place: String) -> String {
         "\(place)-\(chance(2, in: 3) ? passwords[place] ?? 0 : Int.random(in: 0...3, using: &random))"
     }
@@ -291,7 +291,7 @@ struct RandomWalk {
     }
 
     private mutating func lookUp(_ queries: [[ExactText: ExactText]]) -> Result<[KeyringItem], KeyringFailure> {
-        // A proxy has no service that it could be looked up by.
+        // The queries for a proxy have no `service`.
         guard let host = queries.first?["server"], let service = queries.dropFirst().first?["service"] else {
             return .success([])
         }
@@ -314,7 +314,7 @@ struct RandomWalk {
         let host = query.origin.host.string
         let place = "\(query.origin.scheme.rawValue)://\(host)"
         guard place.hasPrefix("https") || Loopback.isLoopback(query.origin.host) else {
-            problem = "the netrc file is read for what everybody can read"
+            problem = "the netrc file is read for a connection without encryption"
             return []
         }
         guard chance(2, in: 3) else { return [] }
@@ -345,7 +345,7 @@ struct RandomWalk {
         answer(request, at: place, offers.offers, id)
     }
 
-    /// What comes of the handshake of TLS; `nil` where it is well.
+    /// Returns the failure of the TLS handshake; `nil` if it succeeds.
     private mutating func connect(
         _ request: TransferRequest, _ place: String, _ problems: Set<ServerTrustFacts.Problem>, _ id: FetchID
     ) -> TransferFailure? {
@@ -385,7 +385,7 @@ struct RandomWalk {
 
     private mutating func refuse(_ sent: String?, by place: String, _ id: FetchID) {
         if let sent, fetches[id]?.refused.insert(place + sent).inserted == false {
-            problem = "\(id) has sent again what was refused to it"
+            problem = "\(id) has sent a refused credential again"
         }
     }
 

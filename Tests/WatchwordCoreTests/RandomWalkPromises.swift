@@ -2,11 +2,11 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// What the broker promises, looked at after each event.
+/// The broker's invariants, checked after each event.
 extension RandomWalk {
-    // MARK: Promises about a request
+    // MARK: Invariants of a request
 
-    /// Nothing goes to anybody whom it was not given for, and nobody's connection serves anybody else.
+    /// Credentials are sent only to the target that they were provided for, and a connection with an identity is not shared.
     private mutating func check(_ request: TransferRequest, of id: FetchID, _ fetch: Fetch) {
         let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
         if request.proxy?.host != fetch.proxyHost(for: request.url.origin, proxy) { problem = "a wrong proxy" }
@@ -22,17 +22,19 @@ extension RandomWalk {
         if let key = request.trustedKey, trusted[place]?.contains(key) != true, problems(at: place) != [],
             fetch.pin?.first != key
         {
-            problem = "nobody trusts \(place)"
+            problem = "no exception trusts \(place)"
         }
         let isSteered = request.proxy?.host == "q" || request.trustedKey != nil && problems(at: place) != []
         if isSteered {
             fetches[id]?.isApart = true
-            if request.sent == "Negotiate" || request.isFromKeyring { problem = "what is stored went where it was led" }
+            if request.sent == "Negotiate" || request.isFromKeyring {
+                problem = "a stored credential was sent with a steered request"
+            }
         }
         let marks = request.marks(at: place)
         switch request.identity {
         case .none:
-            if !marks.isEmpty { problem = "a connection that is somebody's has no number" }
+            if !marks.isEmpty { problem = "an authenticated connection has no number" }
         case .number(let number):
             if let known = self.marks.updateValue(marks, forKey: number), known != marks {
                 problem = "connections \(number) are of several"
@@ -51,12 +53,12 @@ extension RandomWalk {
         Self.places.first { $0.name == place }?.problems ?? []
     }
 
-    /// Security rule X1: that nobody answers sends nothing, but a request without the certificate that was asked for.
+    /// SECURITY-RULES X1: without an answer nothing is sent, except a request without the certificate that was asked for.
     mutating func checkSilence(_ orders: [FetchTable.Order], of id: FetchID) {
         if case .ask(let challenge, _)? = pending[id],
             challenge.protectionSpace.authenticationMethod == .clientCertificate
         {
-            // The others of its client that wait for the answer share its silence.
+            // The missing answer applies to waiting fetches of the same client, too.
             let client = fetches[id]?.client
             for other in fetches.keys where fetches[other]?.client == client { fetches[other]?.sharesStorage = false }
         }
@@ -70,9 +72,9 @@ extension RandomWalk {
         }
     }
 
-    // MARK: Promises about what comes of an event
+    // MARK: Invariants of the results of an event
 
-    /// - Parameter id: the fetch whose event that was: only it, and those that waited for it, may get orders.
+    /// - Parameter id: the fetch that received the event: only this fetch, and fetches that waited for it, may get orders.
     mutating func take(_ orders: [FetchTable.Order], after id: FetchID?) {
         let before = id.flatMap { pending[$0] }
         if let id { pending[id] = nil }
@@ -93,16 +95,16 @@ extension RandomWalk {
     /// - Parameter command: what the fetch had done whose event that was.
     private mutating func check(_ effect: FetchEffect, after command: FetchCommand?) {
         switch effect {
-        case .note(let note): checkConsent(to: note)
+        case .audit(let note): checkConsent(to: note)
         case .closeConnections(.number(let number)): closed.insert(number)
         case .store(_, let pattern): checkStored(pattern, after: command)
         case .announce(let change) where change.kind == .stored:
             if let pattern = change.space { checkStored(pattern, after: command) }
-        case .keepTrust(let keys):
+        case .storeTrust(let keys):
             for key in keys where remembered["https://\(key.origin.host)"]?.contains(key.spkiSha256[0]) != true {
-                problem = "nobody trusts \(key.origin.text) for good"
+                problem = "no permanent exception trusts \(key.origin.text)"
             }
-        case .tell, .judge, .announce, .remove, .closeConnections, .keepGrants: break
+        case .notify, .report, .announce, .remove, .closeConnections, .storeGrants: break
         }
     }
 
@@ -136,8 +138,8 @@ extension RandomWalk {
         }
     }
 
-    /// What is kept for others is used by nobody whom nobody has let.
-    private mutating func checkConsent(to note: AuditNote) {
+    /// A program uses another program's stored credential only with consent.
+    private mutating func checkConsent(to note: AuditRecord) {
         guard let fetch = fetches[note.fetch], let subject = fetch.subject, note.kind == .credentialUsed,
             [.keyring, .ambient, .netrc].contains(note.source)
         else { return }
@@ -146,21 +148,21 @@ extension RandomWalk {
                 && grant.consent != .no
         }
         let isConsented = fetch.consented.contains { SpacePattern($0.space) == note.space && $0.user == note.user }
-        if !isGranted && !isConsented { problem = "\(subject.text) uses what nobody has let it use" }
+        if !isGranted && !isConsented { problem = "\(subject.text) uses a credential without consent" }
     }
 
     /// - Parameter command: what the fetch had done whose event that was.
     private mutating func checkStored(_ pattern: SpacePattern, after command: FetchCommand?) {
         guard case .transfer(let request)? = command else { return }
         let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
-        // The exception itself is kept, where somebody has said so.
+        // The exception itself is stored, if the answer says so.
         let isException =
             request.trustedKey != nil && problems(at: place) != [] && pattern.proxyType == nil
             && pattern.authenticationMethod != .serverTrust
-        if request.proxy?.host == "q" || isException { problem = "what was led somewhere is stored" }
+        if request.proxy?.host == "q" || isException { problem = "the credential of a steered request is stored" }
     }
 
-    /// Rules 20 and 22: one question and one untried credential at a time.
+    /// SEMANTICS rules 20 and 22: one question and one untried credential at a time.
     private mutating func checkOnce() {
         var questions: Set<AskedOnce> = []
         var trials: Set<String> = []

@@ -2,7 +2,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// What a question is about: there is one of it at a time.
+/// The subject of a question; there is only one question about each at a time.
 struct AskedOnce: Hashable {
     let space: ProtectionSpace
     let certificate: [UInt8]?
@@ -22,13 +22,13 @@ extension TransferRequest {
             ? "Negotiate" : "NTLM \(handshake.user) \(handshake.password?.revealed ?? "")"
     }
 
-    /// Where the login goes, and what it is; `nil` for none.
+    /// The target of the login and the login itself; `nil` for a request without one.
     var trial: String? { sent.map { "\(url.origin.scheme.rawValue)://\(url.origin.host)" + $0 } }
 
-    /// As the walk writes what it gives out of the keyring.
+    /// Whether the login is from the keyring: the walk gives items of the keyring the user `ring`.
     var isFromKeyring: Bool { authorization?.revealed.hasPrefix("Basic cmluZz") == true }
 
-    /// What makes the connection somebody's; empty for one that is nobody's.
+    /// Returns the authentication state of the connection; empty if it has none.
     func marks(at place: String) -> String {
         var marks: [String] = []
         if handshake != nil { marks.append("\(place) \(sent ?? "")") }
@@ -78,15 +78,15 @@ extension FetchCommand {
 extension FetchEffect {
     var name: String {
         switch self {
-        case .tell: "tell"
-        case .note: "note"
-        case .judge: "judge"
+        case .notify: "notify"
+        case .audit: "audit"
+        case .report: "report"
         case .store: "store"
         case .remove: "remove"
         case .announce: "announce"
         case .closeConnections: "closeConnections"
-        case .keepTrust: "keepTrust"
-        case .keepGrants: "keepGrants"
+        case .storeTrust: "storeTrust"
+        case .storeGrants: "storeGrants"
         }
     }
 }

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// `fetch/approveRedirect`: the client decides, after all rules have.
+/// `fetch/approveRedirect`: the client decides about redirects that all rules allow.
 @Suite struct RedirectApprovalTests {
     private func run(
         change: (inout FetchRunParams) -> Void = { _ in }
@@ -14,7 +14,7 @@ import WatchwordProtocol
         return run
     }
 
-    @Test func itIsFollowedWhereTheClientAgrees() throws {
+    @Test func anApprovedRedirectIsFollowed() throws {
         var run = try run()
         #expect(run.requests.count == 1)
         run.consulted(true)
@@ -23,14 +23,14 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 200)
     }
 
-    @Test(arguments: [false, nil]) func elseItIsTheResult(answer: Bool?) throws {
+    @Test(arguments: [false, nil]) func aRedirectThatIsNotApprovedIsTheResult(answer: Bool?) throws {
         var run = try run()
         run.consulted(answer)
         #expect(run.requests.count == 1 && run.result?.response.status == 302)
         #expect(run.result?.url.text == "https://h/a")
     }
 
-    @Test func nobodyIsAskedAboutWhatIsNotFollowed() throws {
+    @Test func noApprovalIsRequestedForARedirectThatIsNotFollowed() throws {
         var insecure = try MachineRun("https://bob:pw@h/a", subscription: approving)
         insecure.start()
         insecure.challengeBasic()

@@ -4,7 +4,8 @@ import WatchwordProtocol
 @testable import WatchwordCore
 
 @Suite struct RedirectTests {
-    @Test func rule23NoCredentialFollowsToAnotherOrigin() throws {
+    @Test("Rules 15, 23 and R19: no credential is sent to another origin after a redirect")
+    func noCredentialFollowsToAnotherOrigin() throws {
         for target in ["http://other/", "http://h:81/", "https://h/"] {
             var run = try MachineRun("http://carol:url@h/") { $0.credential = login("bob", "own") }
             run.start()
@@ -18,7 +19,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule23ClientHeadersAreDroppedForGood() throws {
+    @Test("Rules 23 and R19: client header fields stay dropped after a change of origin")
+    func clientHeaderFieldsStayDroppedAfterAChangeOfOrigin() throws {
         var run = try MachineRun("http://h/") {
             $0.headers = [HeaderField("X-Api-Key", "k"), HeaderField("Cookie", "c"), HeaderField("Accept", "a/b")]
         }
@@ -31,7 +33,8 @@ import WatchwordProtocol
         #expect(run.requests[3].headers == [HeaderField("Accept", "a/b")])
     }
 
-    @Test func rule23DowngradeIsRefusedOnceLoggedIn() throws {
+    @Test("Rule 23: a redirect from https to http is refused after a login")
+    func aRedirectFromHttpsToHttpIsRefusedAfterALogin() throws {
         var run = try MachineRun("https://h/") { $0.credential = login("bob", "pw") }
         run.start()
         run.challengeBasic()
@@ -63,7 +66,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [(301, "POST"), (302, "POST"), (303, "PUT"), (303, "DELETE")])
-    func theMethodCanBeKeptWithoutItsBody(status: Int, method: String) throws {
+    func theMethodCanBePreservedWithoutItsBody(status: Int, method: String) throws {
         var run = try MachineRun("http://h/") {
             ($0.method, $0.body) = (method, [1])
             $0.redirects.keepMethod = true
@@ -74,7 +77,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [(301, "POST", true), (302, "POST", false), (303, "POST", true), (303, "PUT", false)])
-    func aPostCanBeKeptWithItsBody(status: Int, method: String, isKept: Bool) throws {
+    func aPostCanBePreservedWithItsBody(status: Int, method: String, isKept: Bool) throws {
         var run = try MachineRun("http://h/") {
             ($0.method, $0.body) = (method, [1])
             $0.redirects.keepPost = [301, 303]
@@ -96,7 +99,7 @@ import WatchwordProtocol
         #expect(allowed.requests.count == 2)
     }
 
-    @Test func exchangesAreToldWithoutTheLoginInThem() throws {
+    @Test func exchangesAreReportedWithoutTheirLogin() throws {
         var run = try MachineRun("http://h/a?b") {
             $0.notify = [.exchanges]
             $0.headers = [HeaderField("X-A", "b")]
@@ -160,7 +163,7 @@ import WatchwordProtocol
         #expect(choices.result?.response.status == 300)
     }
 
-    @Test func theNewPlacesSessionIsUsed() throws {
+    @Test func theSessionOfTheNewOriginIsUsed() throws {
         var login = try MachineRun("http://other/")
         login.start()
         login.challengeBasic()
@@ -174,7 +177,7 @@ import WatchwordProtocol
 }
 
 @Suite struct UnwantedBodyTests {
-    @Test func anEmptyLocationIsNoRedirect() throws {
+    @Test func anEmptyLocationIsNotARedirect() throws {
         for location in ["", " "] {
             var run = try MachineRun()
             run.start()
@@ -224,14 +227,14 @@ import WatchwordProtocol
         HeaderField("Proxy-Connection", "keep-alive"), HeaderField("proxy-foo", "x"), HeaderField("Cookie2", "x"),
         HeaderField("HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA"),
     ])
-    func refusesWhatIsNotTheClientsToSet(field: HeaderField) {
+    func refusesFieldsThatClientsCannotSet(field: HeaderField) {
         #expect { try HeaderPolicy.checked([field]) } throws: { ($0 as? FetchFailure)?.kind == .invalidHeader }
     }
 
     @Test(arguments: ["Authorization", "proxy-authorization"])
-    func whoSetsALogInHearsHowToGiveIt(name: String) {
+    func anErrorAboutALoginFieldNamesTheOption(name: String) {
         #expect { try HeaderPolicy.checked([HeaderField(name, "Basic x")]) } throws: { error in
-            (error as? FetchFailure)?.text.contains("as the parameter credential") == true
+            (error as? FetchFailure)?.text.contains("provide the login as a credential") == true
         }
     }
 

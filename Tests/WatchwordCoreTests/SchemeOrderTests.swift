@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Which of the offered schemes is used: security rules 6.7, D19 and K2.
+/// The selection among the offered schemes: SECURITY-RULES O1, D19 and K2.
 @Suite struct SchemeOrderTests {
     private let digest = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
     private let token = LoginCredential(form: .token, secret: secret("t0ken"), persistence: .forSession)
@@ -28,12 +28,14 @@ import WatchwordProtocol
 
     private var all: String { "Hoba, Bearer, NTLM, Basic realm=\"r\", \(digest), Negotiate" }
 
-    @Test func theStrongestFirst() throws {
+    @Test("Rule O1: the strongest scheme comes first")
+    func theStrongestFirst() throws {
         #expect(names(all, try everywhere()) == ["negotiate", "digest", "basic", "ntlm", "bearer", "hoba"])
         #expect(names(all) == ["digest", "basic", "bearer", "hoba"])
     }
 
-    @Test func theOrderOfASiteLeavesOutWhatItDoesNotName() throws {
+    @Test("Rule O1: the order of a site leaves out the schemes it does not name")
+    func theOrderOfASiteLeavesOutWhatItDoesNotName() throws {
         #expect(names(all, try everywhere([.httpBasic, .httpDigest])) == ["basic", "digest"])
         #expect(names(all, try everywhere([.ntlm, .negotiate])) == ["ntlm", "negotiate"])
         var unlisted = try everywhere([.ntlm, .negotiate, .bearer])
@@ -43,27 +45,29 @@ import WatchwordProtocol
         #expect(names(all, allowed: [.httpBasic, .bearer]) == ["basic", "bearer"])
     }
 
-    @Test func basicOutranksNothingWhereItCanBeRead() throws {
+    @Test("Rule O1: Basic outranks nothing over plain http")
+    func basicRanksLastOnReadableConnections() throws {
         let plain = Challenger.server(Origin(scheme: .http, host: "h", port: 80))
         #expect(
             names(all, try everywhere([.httpBasic, .httpDigest]), at: plain, isReadable: true) == ["digest", "basic"])
     }
 
-    /// What can be read is the machine's to say: see `ChallengerTests`.
-    @Test func k2NoTokenInTheClear() {
+    /// The machine decides which connections are readable: see `ChallengerTests`.
+    @Test("Rule K2: no token is sent in the clear")
+    func noTokenIsSentInTheClear() {
         #expect(names("Bearer") == ["bearer"])
         #expect(names("Bearer", isReadable: true).isEmpty)
     }
 
-    @Test func aTokenAtHandComesBeforeDigest() throws {
+    @Test func anAvailableTokenComesBeforeDigest() throws {
         let pattern = SpacePattern(scheme: "https", host: "h", port: 443, realm: "r", authenticationMethod: .bearer)
-        for isAtHand in [true, false] {
+        for isAvailable in [true, false] {
             var run = TableRun()
-            if isAtHand { _ = run.table.give(token, for: pattern, of: ClientTag(value: 1), now: .zero) }
+            if isAvailable { _ = run.table.give(token, for: pattern, of: ClientTag(value: 1), now: .zero) }
             let fetch = try run.fetch("https://h/")
             run.challenge(fetch, "\(digest), Bearer realm=\"r\"")
-            #expect(run.sent == (isAtHand ? ["Bearer t0ken"] : []))
-            guard isAtHand else { continue }
+            #expect(run.sent == (isAvailable ? ["Bearer t0ken"] : []))
+            guard isAvailable else { continue }
             run.challenge(fetch, "\(digest), Bearer realm=\"r\"")
             #expect(run.asksAbout(fetch) == .httpDigest)
             #expect(run.question(fetch)?.previousFailureCount == 1)
@@ -84,7 +88,8 @@ import WatchwordProtocol
         #expect(run.results[fetch]?.response.status == 401)
     }
 
-    @Test func d19AWeakerSchemeIsFlaggedAndGetsNothingStored() throws {
+    @Test("Rule D19: a weaker scheme is marked as a downgrade and gets no stored credential")
+    func aWeakerSchemeIsFlaggedAndGetsNoStoredCredential() throws {
         var run = TableRun()
         let basicFirst = try run.fetch("https://h/a/")
         run.challenge(basicFirst)
@@ -108,7 +113,8 @@ import WatchwordProtocol
         #expect(run.question(elsewhere)?.isDowngrade == false)
     }
 
-    @Test func d19ProxiesAreRememberedApart() throws {
+    @Test("Rule D19: the strength of proxies is remembered separately")
+    func theStrengthOfProxiesIsRememberedSeparately() throws {
         var run = TableRun(proxy: wayOut)
         for (scheme, isDowngrade) in [("\(digest)", false), ("Basic realm=\"r\"", true)] {
             let fetch = try run.fetch { $0.preemption = .never }
@@ -122,7 +128,7 @@ import WatchwordProtocol
         #expect(run.question(server)?.isDowngrade == false)
     }
 
-    @Test func whatTheConfigurationForbidsMeanwhileIsNotSentUnasked() throws {
+    @Test func aSchemeThatBecameForbiddenIsNotSentPreemptively() throws {
         var run = TableRun()
         let fetch = try run.fetch("https://h/a/")
         run.challenge(fetch)

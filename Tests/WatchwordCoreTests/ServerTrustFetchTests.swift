@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Certificates that do not verify: semantics rules 3, 11, 13, 17, 20, 24; security rules C8 and C9.
+/// Certificates that do not verify: SEMANTICS rules 3, 11, 13, 17, 20, 24; SECURITY-RULES C8 and C9.
 @Suite struct ServerTrustFetchTests {
     private func distrusted(_ run: inout TableRun, _ key: UInt8 = 1, client: Int = 1) throws -> FetchID {
         let fetch = try run.fetch("https://h/a/", client: client, subscription: pinning)
@@ -32,7 +32,8 @@ import WatchwordProtocol
         #expect(run.last(later)?.trust == .verify)
     }
 
-    @Test func rule11And13EveryOtherAnswerIsNormalVerification() throws {
+    @Test("Rules 11, 13 and 14: continue, default and reject mean normal verification")
+    func everyOtherAnswerMeansNormalVerification() throws {
         for answer in [ChallengeAnswer.proceed, .useDefault, .reject] {
             var run = TableRun()
             let fetch = try distrusted(&run)
@@ -43,7 +44,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule3WhoDoesNotSayIsNotAsked() throws {
+    @Test("Rule 3: a client that does not declare serverTrust is not asked")
+    func aClientThatDoesNotDeclareServerTrustIsNotAsked() throws {
         var run = TableRun()
         let fetch = try run.fetch("https://h/")
         run.fail(fetch, .untrusted(1))
@@ -51,7 +53,8 @@ import WatchwordProtocol
         #expect(run.challenges.isEmpty)
     }
 
-    @Test func rule2TheServersChainComesAndGoesWithTheAnswerToItsChallenge() throws {
+    @Test("Rule 26: an answer for another key or of another type accepts no certificate")
+    func anAnswerForAnotherKeyOrOfAnotherTypeAcceptsNoCertificate() throws {
         var run = TableRun()
         let fetch = try distrusted(&run)
         run.answer(fetch, trust(2))
@@ -61,7 +64,8 @@ import WatchwordProtocol
         #expect(run.requests[fetch]?.count == 1)
     }
 
-    @Test func rule17ForTheSessionAndForGood() throws {
+    @Test("Rules 17 and C8: an exception lasts for the session or permanently, as answered")
+    func anExceptionLastsForTheSessionOrPermanentlyAsAnswered() throws {
         for persistence in [Persistence.forSession, .permanent] {
             var run = try remembering(persistence)
             let isPermanent = persistence == .permanent
@@ -75,7 +79,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule17NothingIsRememberedBeforeAResponse() throws {
+    @Test("Rule 17: an exception is not remembered before a response")
+    func anExceptionIsNotRememberedBeforeAResponse() throws {
         var run = TableRun()
         let fetch = try distrusted(&run)
         run.answer(fetch, trust(1, .permanent))
@@ -93,7 +98,7 @@ import WatchwordProtocol
         #expect(try run.first("https://h/")?.trustedKey == 1)
     }
 
-    @Test func aServerThatVerifiesNowNeedsNoExceptionAnyMore() throws {
+    @Test func anExceptionEndsWhenTheServerVerifies() throws {
         var run = try remembering(.permanent)
         let fetch = try run.fetch("https://h/")
         run.fail(fetch, .untrusted(2, []))
@@ -103,7 +108,8 @@ import WatchwordProtocol
         #expect(try run.first("https://h/")?.trust == .verify)
     }
 
-    @Test func rule20OneQuestionForTheIdenticalCertificate() throws {
+    @Test("Rule 20: the identical certificate is one question")
+    func theIdenticalCertificateIsOneQuestion() throws {
         var run = TableRun()
         let (one, same) = (try distrusted(&run), try distrusted(&run, client: 2))
         let other = try distrusted(&run, 2, client: 3)
@@ -115,7 +121,8 @@ import WatchwordProtocol
         #expect(run.asking == [other])
     }
 
-    @Test func rule20ContinueServesAllAndRejectThoseOfTheSameClient() throws {
+    @Test("Rule 20: continue counts for all fetches, reject for those of the same client")
+    func continueServesAllFetchesRejectThoseOfTheSameClient() throws {
         for answer in [ChallengeAnswer.proceed, .reject] {
             var run = TableRun()
             let ids = try [1, 1, 2].map { try distrusted(&run, client: $0) }
@@ -125,7 +132,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule24NothingStoredFlowsOverAnException() throws {
+    @Test("Rules 24 and C9: no stored credential is sent over an exception")
+    func noStoredCredentialFlowsOverAnException() throws {
         var run = TableRun()
         let stored = try run.fetch("https://h/a/")
         run.challenge(stored)
@@ -144,8 +152,9 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 1)
     }
 
-    /// The exception of another fetch comes while the credential is already under way.
-    @Test func rule24NorOverOneThatOthersHaveMadeMeanwhile() throws {
+    /// Another fetch creates the exception while the credential is already in flight.
+    @Test("Rule 24: no stored credential is sent over an exception made meanwhile by another fetch")
+    func noStoredCredentialFlowsOverAnExceptionThatAnotherFetchHasMadeMeanwhile() throws {
         var run = TableRun()
         let stored = try run.fetch("https://h/a/")
         run.challenge(stored)
@@ -161,7 +170,8 @@ import WatchwordProtocol
         #expect(run.last(late)?.authorization == nil)
     }
 
-    @Test func rule24WhatIsDroppedKeepsNobodyWaitingForItsVerdict() throws {
+    @Test("Rules 22 and 24: a dropped credential leaves no fetch waiting for its acceptance")
+    func aDroppedCredentialLeavesNoFetchWaitingForItsVerdict() throws {
         var run = TableRun(isKeyringEnabled: true)
         var attributes = exact("bob", port: 443)
         attributes["protocol"] = "https"
@@ -178,7 +188,8 @@ import WatchwordProtocol
         #expect(run.last(own)?.authorization?.revealed == basic("bob", "pw"))
     }
 
-    @Test func whatThePersonTypedSurvivesAQuestionAboutTheCertificate() throws {
+    @Test("Rule 2: an answer to a login challenge survives the server trust challenge of the next connection")
+    func anAnswerToALoginChallengeSurvivesTheServerTrustChallenge() throws {
         var run = TableRun()
         let fetch = try run.fetch("https://h/", subscription: pinning)
         run.challenge(fetch)
@@ -190,7 +201,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 0)
     }
 
-    @Test func aLockTakesBackWhatIsOnItsWay() throws {
+    @Test func aLockTakesBackAPendingCredential() throws {
         var run = TableRun(proxy: wayOut)
         let stored = try run.fetch("https://h/")
         run.challenge(stored)
@@ -204,7 +215,7 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.authorization == nil)
     }
 
-    @Test func alwaysAsksAndKeepsWhatWasStored() throws {
+    @Test func alwaysAsksAndKeepsTheStoredLogin() throws {
         var run = TableRun()
         let stored = try run.fetch("https://h/a/")
         run.challenge(stored)
@@ -263,7 +274,7 @@ import WatchwordProtocol
     }
 
     @Test(arguments: ["response", "failure", "abort", "redirect", "another key", "timeout"])
-    func howeverTheFetchEndsItsConnectionsAreClosed(end: String) throws {
+    func everyEndOfTheFetchClosesItsConnections(end: String) throws {
         var run = TableRun()
         let fetch = try distrusted(&run)
         run.answer(fetch, trust(1))

@@ -23,7 +23,8 @@ import Testing
         return cache
     }
 
-    @Test func whatIsNotKeptFromSwapIsNotRemembered() throws {
+    @Test("Rule M1: a secret that cannot be locked in memory is not remembered")
+    func aSecretThatCannotBeLockedInMemoryIsNotRemembered() throws {
         let unlocked = Secret(capacity: 3, in: SecretMemory(lock: { _, _ in false })) { block in
             block.copyBytes(from: "one".utf8)
             return 3
@@ -37,11 +38,13 @@ import Testing
     }
 
     /// RFC 7617 section 2.2, with its own examples.
-    @Test(arguments: [
-        ("/docs/", true), ("/docs/test.doc", true), ("/docs/?page=1", true), ("/other/", false), ("/docs", false),
-        ("/docsx/", false), ("/docs/../other/", false),
-    ])
-    func b5BasicIsPreemptiveAtAndBelowTheDirectory(path: ExactText, isInside: Bool) throws {
+    @Test(
+        "Rule B5: Basic is sent before a challenge only below the accepted path up to its last slash",
+        arguments: [
+            ("/docs/", true), ("/docs/test.doc", true), ("/docs/?page=1", true), ("/other/", false), ("/docs", false),
+            ("/docsx/", false), ("/docs/../other/", false),
+        ])
+    func basicIsPreemptiveAtAndBelowTheDirectory(path: ExactText, isInside: Bool) throws {
         let cache = try cache(("r", "/docs/index.html"))
         #expect((cache.preemptiveEntry(for: try url(path), now: .zero) != nil) == isInside)
     }
@@ -53,20 +56,23 @@ import Testing
         }
     }
 
-    @Test func rule16TheLongestPathWins() throws {
+    @Test("Rule 16: the longest path wins")
+    func theLongestPathWins() throws {
         let cache = try cache(("outer", "/"), ("inner", "/a/b/"), ("middle", "/a/"))
         #expect(cache.preemptiveEntry(for: try url("/a/b/c"), now: .zero)?.space.realm == "inner")
         #expect(cache.preemptiveEntry(for: try url("/a/c"), now: .zero)?.space.realm == "middle")
         #expect(cache.preemptiveEntry(for: try url("/c"), now: .zero)?.space.realm == "outer")
     }
 
-    @Test func rule16DigestIsGoodForTheWholeServer() throws {
+    @Test("Rule 16: Digest is sent before a challenge to the whole server")
+    func digestIsGoodForTheWholeServer() throws {
         var cache = SessionCache()
         cache.remember(bob, for: space("r", .httpDigest), at: try url("/a/b"), digest: nil, now: .zero)
         #expect(cache.preemptiveEntry(for: try url("/elsewhere"), now: .zero) != nil)
     }
 
-    @Test func rule19SpacesAreKeptApart() throws {
+    @Test("Rule 19: realms and methods have separate credentials")
+    func spacesAreSeparate() throws {
         let cache = try cache(("r", "/"))
         let origin = try url("/").origin
         #expect(cache.credential(for: space("r"), at: origin, now: .zero) == bob)
@@ -74,7 +80,8 @@ import Testing
         #expect(cache.credential(for: space("r", .httpDigest), at: origin, now: .zero) == nil)
     }
 
-    @Test func rule17OnlyTheRefusedValueIsForgotten() throws {
+    @Test("Rules 17 and R20: only the refused value is forgotten")
+    func onlyTheRefusedValueIsForgotten() throws {
         var cache = try cache(("r", "/"))
         let origin = try url("/").origin
         cache.remember(newer, for: space("r"), at: try url("/"), digest: nil, now: .zero)
@@ -100,7 +107,7 @@ import Testing
         #expect(cache.count == 0)
     }
 
-    @Test func isBoundedAndDropsWhatWasUnusedForLongest() throws {
+    @Test func isBoundedAndDropsTheLeastRecentlyUsed() throws {
         var cache = SessionCache(limits: SessionLimits(entries: 3, paths: 2))
         for (second, realm) in (["a", "b", "c"] as [ExactText]).enumerated() {
             cache.remember(bob, for: space(realm), at: try url("/\(realm)/"), digest: nil, now: .seconds(second))

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Several users, credentials that are handed over, defaults, lock: semantics rules 17 and 18.
+/// Several users, credentials that a client provides, defaults, lock: SEMANTICS rules 17 and 18.
 @Suite struct StoredByHandTests {
     private let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
     private let client = ClientTag(value: 1)
@@ -25,7 +25,8 @@ import WatchwordProtocol
         return run.request(fetch)?.authorization?.revealed
     }
 
-    @Test func rule18TheFirstUserIsTheDefaultUntilAnotherIsSet() throws {
+    @Test("Rule 18: the first user is the default until another is set")
+    func theFirstUserIsTheDefaultUntilAnotherIsSet() throws {
         var run = TableRun()
         try logIn(&run, as: "bob")
         try logIn(&run, as: "carol")
@@ -40,7 +41,7 @@ import WatchwordProtocol
         #expect(unknown == nil)
     }
 
-    @Test func whatOneClientHandedOverIsForNoOtherOne() throws {
+    @Test func aProvidedCredentialIsForItsClientOnly() throws {
         var run = TableRun(sharing: .client)
         _ = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
         let others = try run.fetch(client: 2)
@@ -52,13 +53,14 @@ import WatchwordProtocol
         #expect(run.request(own)?.authorization?.revealed == basic("eve", "pw"))
     }
 
-    @Test func whatWasHandedOverIsBounded() {
+    @Test func providedCredentialsAreBounded() {
         var cache = SessionCache(limits: SessionLimits(entries: 2))
         for user in ["a", "b", "c"] as [ExactText] { _ = cache.give(credential(user), for: pattern, now: .zero) }
         #expect(cache.listing(now: .zero).map(\.user) == ["b", "c"])
     }
 
-    @Test func rule16AFetchThatNamesAUserGetsThatUsersEntry() throws {
+    @Test("Rule 16: a fetch that names a user gets that user's entry")
+    func aFetchThatNamesAUserGetsThatUsersEntry() throws {
         var run = TableRun()
         try logIn(&run, as: "bob")
         try logIn(&run, as: "carol")
@@ -66,7 +68,8 @@ import WatchwordProtocol
         #expect(try user(of: &run, "http://dave@h/a/x") == nil)
     }
 
-    @Test func rule18EachChangeIsSaidOnce() throws {
+    @Test("Rule 18: each change is reported once, and storing the same again is not")
+    func eachChangeIsReportedOnce() throws {
         var run = TableRun()
         try logIn(&run, as: "bob")
         #expect(run.effects.count == 1)
@@ -86,7 +89,7 @@ import WatchwordProtocol
         #expect(nothing.isEmpty)
     }
 
-    @Test func whatIsHandedOverIsTriedAfterAChallengeOnly() throws {
+    @Test func aProvidedCredentialIsTriedAfterAChallengeOnly() throws {
         var run = TableRun()
         _ = run.table.give(credential("bob"), for: pattern, of: client, now: .zero)
         let fetch = try run.fetch { $0.interaction = .none }
@@ -100,7 +103,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCredentials(of: client, now: .zero).count == 1)
     }
 
-    @Test func whatIsHandedOverAndWrongIsForgottenAfterOneTry() throws {
+    @Test func aWrongProvidedCredentialIsForgottenAfterOneTry() throws {
         var run = TableRun()
         _ = run.table.give(credential("bob", "wrong"), for: pattern, of: client, now: .zero)
         let ids = try (1...20).map { try run.fetch(client: $0) }
@@ -110,7 +113,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCredentials(of: client, now: .zero).isEmpty)
     }
 
-    @Test func theMostExactIsTaken() throws {
+    @Test func theMostSpecificCredentialIsUsed() throws {
         var run = TableRun()
         var realm = pattern
         realm.realm = "r"
@@ -124,7 +127,8 @@ import WatchwordProtocol
         #expect(run.sent == [basic("realm", "pw")])
     }
 
-    @Test func rule18OneOfThoseHandedOverCanBeTheDefault() throws {
+    @Test("Rule 18: a credential stored by hand can be the default")
+    func aCredentialStoredByHandCanBeTheDefault() throws {
         var run = TableRun()
         _ = run.table.give(credential("bob"), for: pattern, of: client, now: .zero)
         let (carol, _) = run.table.give(credential("carol"), for: pattern, of: client, now: .zero)
@@ -137,7 +141,7 @@ import WatchwordProtocol
         #expect(run.sent == [basic("carol", "pw")])
     }
 
-    @Test func whatIsForgottenBySpaceIsForgottenEverywhereInIt() throws {
+    @Test func forgettingASpaceRemovesEveryCredentialInIt() throws {
         var run = TableRun()
         try logIn(&run, as: "bob")
         _ = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
@@ -148,7 +152,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.space.host) == ["i"])
     }
 
-    @Test func aLockedBrokerUsesAndKeepsNothing() throws {
+    @Test func aLockedBrokerUsesAndStoresNothing() throws {
         var run = TableRun(isKeyringEnabled: true)
         try logIn(&run, as: "bob")
         run.take(run.table.lock())
@@ -166,7 +170,7 @@ import WatchwordProtocol
         #expect(run.isLookingUp(next))
     }
 
-    @Test func withSharingByClientNobodyElseUsesIt() throws {
+    @Test func withSharingByClientNoOtherClientUsesIt() throws {
         var run = TableRun()
         run.table = FetchTable(sharing: .client)
         try logIn(&run, as: "bob")
@@ -180,7 +184,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 0)
     }
 
-    @Test func timeForgets() throws {
+    @Test func unusedSessionCredentialsExpire() throws {
         var run = TableRun()
         try logIn(&run, as: "bob")
         _ = run.table.give(credential("eve"), for: pattern, of: client, now: .zero)
@@ -204,7 +208,7 @@ import WatchwordProtocol
         #expect(run.asking == [second])
     }
 
-    @Test func afterALockWhatWasProposedIsNotSent() throws {
+    @Test func afterALockTheProposedCredentialIsNotSent() throws {
         var run = TableRun(isKeyringEnabled: true)
         let fetch = try run.fetch(subscription: Subscription(delivery: .request, mode: .everything))
         run.challenge(fetch)
@@ -231,7 +235,8 @@ import WatchwordProtocol
         #expect(run.asking == [second])
     }
 
-    @Test func rule19RealmsThatSwiftTakesForEqualHaveTheirOwnCredentials() {
+    @Test("Rule 19: canonically equivalent realms have separate credentials")
+    func canonicallyEquivalentRealmsHaveSeparateCredentials() {
         var run = TableRun()
         for realm in ["\u{E9}", "e\u{301}"] {
             var pattern = pattern

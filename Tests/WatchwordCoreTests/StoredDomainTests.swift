@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// The Windows domain of an account, in the keyring and in the session (semantics rule 18).
+/// The Windows domain of an account, in the keyring and in the session (SEMANTICS rule 18).
 @Suite struct StoredDomainTests {
     private let ntlm = SpacePattern(scheme: "https", host: "h", port: 443, authenticationMethod: .ntlm)
     private let schema: [ExactText: ExactText] = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
@@ -27,7 +27,7 @@ import WatchwordProtocol
         #expect(attributes["watchword-domain"] == "CORP")
     }
 
-    @Test func whatIsWrittenIsReadBackWhole() throws {
+    @Test func aWrittenDomainIsReadBack() throws {
         let attributes = KeyringWrite(login("bob", "CORP"), for: ntlm, over: []).attributes
         var run = try run()
         let fetch = try run.fetch("https://h/")
@@ -39,7 +39,8 @@ import WatchwordProtocol
         #expect(stored.pattern == ntlm)
     }
 
-    @Test func rule17OnlyAnItemThatNamesItsDomainIsRemovedWhenItIsRefused() throws {
+    @Test("Rule 17: only an item that names its domain is removed when it is refused")
+    func onlyAnItemThatNamesItsDomainIsRemovedWhenItIsRefused() throws {
         for (user, domain, isRemoved) in [
             ("bob", "CORP", true), ("bob", nil, false), ("CORP\\bob", nil, true), ("bob@corp.example", nil, true),
         ] as [(ExactText, ExactText?, Bool)] {

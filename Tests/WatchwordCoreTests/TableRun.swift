@@ -2,28 +2,28 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Runs many fetches by hand: what each of them waits for is kept until a test answers it.
+/// Runs many fetches step by step: the command that each of them waits for is pending until a test answers it.
 struct TableRun {
     var table: FetchTable
     var now = Duration.zero
-    /// What each fetch waits for now.
+    /// The command that each fetch currently waits for.
     private(set) var pending: [FetchID: FetchCommand] = [:]
     private(set) var results: [FetchID: FetchResponse] = [:]
     private(set) var failures: [FetchID: FetchFailure] = [:]
     /// The value of every `Authorization` field that was sent, in order.
     private(set) var sent: [String] = []
     private(set) var challenges: [(fetch: FetchID, challenge: Challenge, respondent: Respondent)] = []
-    /// What each fetch was told that it waits for, in order.
+    /// The waits that each fetch was notified of, in order.
     private(set) var waits: [FetchID: [FetchWait]] = [:]
     private(set) var effects: [FetchEffect] = []
-    private(set) var notes: [AuditNote] = []
+    private(set) var notes: [AuditRecord] = []
     private(set) var lookUps = 0
     /// Every request of each fetch, in order.
     private(set) var requests: [FetchID: [TransferRequest]] = [:]
     private(set) var closed: [ConnectionIdentity] = []
-    /// What was to be written down, each time.
+    /// The keys that were to be stored, each time.
     private(set) var kept: [[TrustedKey]] = []
-    private(set) var keptGrants: [[StandingGrant]] = []
+    private(set) var keptGrants: [[PermanentGrant]] = []
     var proxy = ProxyRule()
     var schemes = SchemeRules()
     var usesNetrc = false
@@ -55,7 +55,7 @@ struct TableRun {
         return id
     }
 
-    // MARK: What fetches wait for
+    // MARK: Pending commands
 
     func isWaiting(_ id: FetchID) -> Bool { pending[id] == .wait }
 
@@ -67,7 +67,7 @@ struct TableRun {
         if case .ask(let challenge, _)? = pending[id] { challenge } else { nil }
     }
 
-    /// What somebody is asked to consent to.
+    /// Returns the request for consent that the fetch waits for.
     func confirmation(_ id: FetchID) -> ConsentRequest? {
         if case .confirm(let request)? = pending[id] { request } else { nil }
     }
@@ -91,7 +91,7 @@ struct TableRun {
         respond(id, 401, ("WWW-Authenticate", scheme))
     }
 
-    /// The proxy in use asks.
+    /// Challenges the fetch as its proxy.
     mutating func challengeFromProxy(_ id: FetchID, _ scheme: String = "Basic realm=\"way out\"") {
         receive(id, 407, [HeaderField("Proxy-Authenticate", scheme)]) { $0.isFromProxy = true }
     }
@@ -141,10 +141,11 @@ struct TableRun {
         if case .readNetrc? = pending[id] { true } else { false }
     }
 
-    /// The netrc file has these entries.
-    mutating func foundInNetrc(_ id: FetchID, _ logins: [Netrc.Login]) {
+    /// Answers the reading of the netrc file, or the running of a command, with these entries.
+    mutating func foundInNetrc(_ id: FetchID, _ logins: [Netrc.Login], from source: CredentialSource = .netrc) {
         guard case .readNetrc(let query)? = pending[id] else { return }
-        take(table.foundInNetrc(logins.filter { query.includes(machine: $0.machine) }, for: id, environment))
+        let found = logins.filter { query.includes(machine: $0.machine) }
+        take(table.foundInNetrc(found, from: source, for: id, environment))
     }
 
     mutating func abort(_ ids: [FetchID]) { take(table.abort(ids, FetchFailure(.cancelled, "gone"), environment)) }
@@ -155,7 +156,7 @@ struct TableRun {
 
     mutating func tick() { take(table.tick(environment)) }
 
-    /// Answers every request that is on its way as a server does that lets in bob with `password`, and nobody else.
+    /// Answers every pending request like a server that accepts only bob with `password`.
     mutating func serve(password: String) {
         while let id = transferring.first {
             if request(id)?.authorization?.revealed == basic("bob", password) {
@@ -169,12 +170,12 @@ struct TableRun {
     mutating func take(_ orders: [FetchTable.Order]) {
         for order in orders {
             switch order {
-            case .effect(.tell(.waiting(let wait)), let id?): waits[id, default: []].append(wait)
-            case .effect(.tell, _), .effect(.judge, _): break
-            case .effect(.note(let note), _): notes.append(note)
+            case .effect(.notify(.waiting(let wait)), let id?): waits[id, default: []].append(wait)
+            case .effect(.notify, _), .effect(.report, _): break
+            case .effect(.audit(let note), _): notes.append(note)
             case .effect(.closeConnections(let identity), _): closed.append(identity)
-            case .effect(.keepTrust(let keys), _): kept.append(keys)
-            case .effect(.keepGrants(let grants), _): keptGrants.append(grants)
+            case .effect(.storeTrust(let keys), _): kept.append(keys)
+            case .effect(.storeGrants(let grants), _): keptGrants.append(grants)
             case .effect(let effect, _): effects.append(effect)
             case .command(let command, let id): take(command, for: id)
             }
@@ -200,7 +201,7 @@ struct TableRun {
     }
 }
 
-/// An item as the keyring would give it.
+/// Returns an item as the keyring would return it.
 func item(
     _ id: String, _ attributes: [ExactText: ExactText], _ password: String?, created: UInt64 = 0
 ) -> KeyringItem {
@@ -209,7 +210,7 @@ func item(
         isLocked: password == nil, created: created)
 }
 
-/// The attributes of a credential as Watchword itself stores it.
+/// Returns the attributes with which Watchword stores a credential.
 func exact(_ user: ExactText, realm: ExactText = "r", port: Int = 80) -> [ExactText: ExactText] {
     [
         "user": user, "server": "h", "protocol": "http", "port": "\(port)", "domain": realm, "authtype": "basic",

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Tokens for one thing and not for another: semantics rule 29, RFC 6750 section 3.1.
+/// Tokens with scopes: SEMANTICS rule 29, RFC 6750 section 3.1.
 @Suite struct TokenScopeTests {
     private func token(_ text: String, _ persistence: Persistence = .forSession) -> ChallengeAnswer {
         .credential(.login(LoginCredential(form: .token, secret: secret(text), persistence: persistence)))
@@ -22,7 +22,7 @@ import WatchwordProtocol
         return run
     }
 
-    /// A server as a registry is: each scope has its token.
+    /// Responds like a registry, in which each scope has its own token.
     private func serve(_ run: inout MachineRun, _ scope: String) {
         for _ in 0..<5 {
             let sent = run.authorizations.last.flatMap { $0 }
@@ -32,21 +32,23 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule29TwoScopesInTurnCostTwoQuestions() throws {
+    @Test("Rule 29: two scopes in turn cost two questions")
+    func twoScopesInTurnCostTwoQuestions() throws {
         var (session, questions) = (SessionCache(), 0)
         for number in 0..<6 {
             let scope = number % 2 == 0 ? "a" : "b"
             var run = try run("v2/\(scope)/x", session)
             serve(&run, scope)
             #expect(run.result?.response.status == 200)
-            #expect(number < 2 || run.requests.count == 1, "each token is sent unasked where it was accepted")
+            #expect(number < 2 || run.requests.count == 1, "each token is sent preemptively where it was accepted")
             questions += run.challenges.count
             session = run.session
         }
         #expect(questions == 2)
     }
 
-    @Test func rule29InOneFolderTheChallengeSaysWhichTokenIsMeant() throws {
+    @Test("Rule 29: for one folder the scope of the challenge selects the token")
+    func forOneFolderTheChallengeTellsWhichTokenIsMeant() throws {
         var (session, sent) = (SessionCache(), [String?]())
         for scope in ["a", "b", "a", "b", "b"] {
             var run = try run("x", session)
@@ -58,8 +60,9 @@ import WatchwordProtocol
         #expect(sent == [nil, first[0], first[1], "Bearer b", nil, "Bearer a", nil, "Bearer b", nil, "Bearer b"])
     }
 
-    /// A token that was accepted before and after its scope was named is still one.
-    @Test func rule16OneTokenWithAndWithoutAScopeIsSentUnasked() throws {
+    /// A token that was accepted with and without a scope is stored once.
+    @Test("Rule 16: one token, with and without a scope, is sent before a challenge")
+    func oneTokenWithAndWithoutAScopeIsSentBeforeAChallenge() throws {
         var session = SessionCache()
         for scope in [nil, "a"] {
             var run = try run("v2/x", session) { $0.preemption = .never }
@@ -72,7 +75,8 @@ import WatchwordProtocol
         #expect(try run("v2/x", session).authorizations == ["Bearer T"])
     }
 
-    @Test func rule29ItIsNoRefusalAndTheSameTokenIsNotSentAgain() throws {
+    @Test("Rules 29 and K4: insufficient scope does not count as a refusal, and the same token is not sent again")
+    func insufficientScopeIsNotARefusalAndTheSameTokenIsNotSentAgain() throws {
         var run = try run("x")
         run.respond(401, wants(nil))
         run.answer(token("t"))
@@ -88,7 +92,8 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil, "Bearer t", "Bearer u"])
     }
 
-    @Test func rule29TheTokenStaysForWhatItIsGoodFor() throws {
+    @Test("Rule 29: a token that is too narrow stays for the scope it is good for")
+    func aTokenThatIsTooNarrowStaysForTheScopeItIsGoodFor() throws {
         var first = try run("a/x")
         first.respond(401, wants("a"))
         first.answer(token("t"))
@@ -102,7 +107,8 @@ import WatchwordProtocol
         #expect(third.authorizations == ["Bearer t"])
     }
 
-    @Test func rule29ARefusalForgetsTheTokenForEveryScope() throws {
+    @Test("Rules 29 and K4: a refused token is forgotten for every scope")
+    func aRefusedTokenIsForgottenForEveryScope() throws {
         var session = SessionCache()
         for scope in ["a", "b"] {
             var run = try run("\(scope)/x", session)
@@ -118,7 +124,8 @@ import WatchwordProtocol
         #expect(refused.session.count == 0)
     }
 
-    @Test func rule29AWiderTokenServesWhatItHolds() throws {
+    @Test("Rule 29: a wider token serves every scope that it includes")
+    func aWiderTokenServesEveryScopeThatItIncludes() throws {
         var first = try run("a/x")
         first.respond(401, wants("read write"))
         first.answer(token("t"))
@@ -131,7 +138,8 @@ import WatchwordProtocol
         #expect(third.isAsking)
     }
 
-    @Test func rule29TheFetchsOwnTokenIsSentOnceForAScope() throws {
+    @Test("Rule 29: the fetch's own token is sent once for a scope")
+    func theFetchsOwnTokenIsSentOnceForAScope() throws {
         var run = try run("x") { $0.credential = LoginCredential(form: .token, secret: secret("own")) }
         run.respond(401, wants("a"))
         run.respond(401, wants("a", isInsufficient: true))
@@ -140,8 +148,9 @@ import WatchwordProtocol
         #expect(run.challenges.last?.previousFailureCount == 0)
     }
 
-    /// Each waits for the answer to its own question only.
-    @Test func rule20TwoScopesAreTwoQuestions() throws {
+    /// Each fetch waits only for the answer to its own question.
+    @Test("Rule 20: two scopes are two questions")
+    func twoScopesAreTwoQuestions() throws {
         var run = TableRun()
         let ids = try (0..<4).map { _ in try run.fetch("https://h/x") }
         for (number, id) in ids.enumerated() {

@@ -3,9 +3,9 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Fetches that are held up at several places at once: none waits for one that waits for it.
+/// Fetches in several queues at once: no two fetches wait for each other.
 @Suite struct TurnOrderTests {
-    @Test func theTurnAtTheServerIsHeldWhileItWaitsForTheProxy() throws {
+    @Test func theLeaseAtTheServerIsHeldWhileWaitingForTheProxy() throws {
         var run = TableRun(proxy: wayOut)
         let (one, other) = (try run.fetch(), try run.fetch(client: 2))
         run.challenge(one)
@@ -23,7 +23,7 @@ import WatchwordProtocol
         #expect(run.results.count == 2)
     }
 
-    /// The tunnel stands, so the proxy has taken the password: nobody needs to wait for the server's certificate to know.
+    /// Once the tunnel exists, the proxy has accepted the password: no fetch needs to wait for the server's certificate.
     @Test func aServerThatIsSeenThroughATunnelSettlesTheLoginAtTheProxy() throws {
         for failure in [TransferFailure.untrusted(1), .certificate(.clientCertificateRequired)] {
             var run = TableRun(proxy: wayOut)
@@ -39,8 +39,8 @@ import WatchwordProtocol
         }
     }
 
-    /// One shows a certificate and is asked by the proxy; the other has the turn there, and gets to the same certificate.
-    @Test func nobodyHoldsTheProxyWhileItWaitsForAConnection() throws {
+    /// One fetch sends a certificate and is challenged by the proxy; the other has the lease there, and needs the same certificate.
+    @Test func noFetchHoldsTheProxyWhileItWaitsForAConnection() throws {
         var run = TableRun(proxy: wayOut)
         let one = try run.fetch("https://h/", program: 1, subscription: pinning)
         let other = try run.fetch("https://h/", client: 2, program: 1, subscription: pinning)
@@ -59,7 +59,7 @@ import WatchwordProtocol
         #expect(run.table.waitingCount == 0)
     }
 
-    @Test func whoCannotGoOnAtTheServerGivesBackTheProxy() throws {
+    @Test func aFetchThatCannotContinueAtTheServerReleasesTheProxy() throws {
         var run = TableRun(proxy: wayOut)
         run.schemes.ntlmHosts = [try HostPattern("h")]
         let both = "NTLM, Basic realm=\"r\""
@@ -81,8 +81,8 @@ import WatchwordProtocol
         #expect(run.asking == [other])
     }
 
-    /// A password that waits for the verdict on the same one of another fetch answers the scheme that it was typed for.
-    @Test func whatWaitsForAVerdictStaysTheAnswerToItsOwnChallenge() throws {
+    /// A password that waits for the verdict on the same password of another fetch answers the scheme that it was typed for.
+    @Test func aCredentialThatWaitsForAVerdictAnswersItsOwnChallenge() throws {
         var run = TableRun()
         let both = "Basic realm=\"r\", Bearer realm=\"r\""
         let one = try run.fetch("https://h/a/") { $0.credential = login("bob", "pw") }

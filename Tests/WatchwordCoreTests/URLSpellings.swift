@@ -2,7 +2,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Servers by the URLs that are fetched from them.
+/// The session cache with URLs in place of origins and paths.
 extension SessionCache {
     @discardableResult
     mutating func remember(
@@ -30,7 +30,7 @@ extension SessionCache {
     }
 }
 
-extension KeyringFinding {
+extension KeyringMatch {
     init(_ items: [KeyringItem], for space: ProtectionSpace, at url: FetchURL, user: Account?) {
         self.init(items, for: space, at: .server(url.origin), path: url.path, user: user)
     }

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Questions that nobody answers: security rule X1, semantics rules 21 and 26.
+/// Questions without an answer: SECURITY-RULES X1, SEMANTICS rules 21 and 26.
 @Suite struct UnansweredTests {
     private let everything = Subscription(delivery: .request, mode: .everything)
 
@@ -15,7 +15,8 @@ import WatchwordProtocol
         return run
     }
 
-    @Test func x1SilenceSendsNothingThatIsStored() throws {
+    @Test("Rule X1: no answer sends no stored credential")
+    func noAnswerSendsNoStoredCredential() throws {
         var run = try runWithStored()
         #expect(run.challenges[0].proposedCredential?.source == .keyring)
         run.unanswered()
@@ -24,26 +25,29 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func x1DefaultOfTheClientStillSendsIt() throws {
+    @Test("Rule X1: the answer default still sends a stored credential")
+    func theAnswerDefaultStillSendsAStoredCredential() throws {
         var run = try runWithStored()
         run.answer(.useDefault)
         #expect(run.authorizations == [nil, basic("bob", "stored")])
     }
 
-    @Test func rule21TheAgentHasTheQuestionThen() throws {
+    @Test("Rule 21: the agent is asked after the client has disconnected")
+    func theAgentIsAskedAfterTheClientHasDisconnected() throws {
         for answer in [ChallengeAnswer.credential(.proposed), .useDefault, .proceed] {
             var run = try runWithStored()
             run.asksAgents = true
             run.unanswered()
             #expect(run.challenges.map(\.proposedCredential?.source) == [.keyring, .keyring])
             run.answer(answer)
-            // Only what the agent says sends it; its `default` does not speak for the client.
+            // The credential is sent only if the agent answers with it; its `default` does not count as the client's answer.
             let isSent = answer == .credential(.proposed)
             #expect(run.authorizations == (isSent ? [nil, basic("bob", "stored")] : [nil]))
         }
     }
 
-    @Test func x1ARejectionByTheAgentDoesNotAnswerForTheClient() throws {
+    @Test("Rule X1: a reject of the agent does not answer for the client")
+    func aRejectOfTheAgentDoesNotAnswerForTheClient() throws {
         var run = try MachineRun(subscription: everything, keyring: [item("1", exact("bob"), "stored")])
         run.asksAgents = true
         run.start()
@@ -56,8 +60,9 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
-    /// The answer counts, however long it has to wait for the verdict on another fetch's try.
-    @Test func x1AnAnswerToAnAbandonedQuestionIsNotAskedForTwice() throws {
+    /// The answer stays valid while it waits for the verdict on the attempt of another fetch.
+    @Test("Rules 22 and X1: an answer that waits for the attempt of another fetch is not asked for again")
+    func anAnswerToAnAbandonedQuestionIsNotAskedForTwice() throws {
         var run = TableRun()
         let other = try run.fetch(client: 2) { $0.credential = login("bob", "pw") }
         let first = try run.fetch(client: 1, subscription: everything)
@@ -70,7 +75,8 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "pw"), basic("bob", "pw")] && run.challenges.count == asked)
     }
 
-    @Test func x1SilenceOfTheAgentSendsNothing() throws {
+    @Test("Rule X1: no answer of the agent sends nothing")
+    func noAnswerOfTheAgentSendsNothing() throws {
         var run = try runWithStored()
         run.asksAgents = true
         run.unanswered()
@@ -79,7 +85,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func x1WhatIsStoredWhileTheQuestionIsOpenIsNotSentOverSilence() throws {
+    @Test("Rule X1: a credential stored while the question is open is not sent without an answer")
+    func aCredentialStoredWhileTheQuestionIsOpenIsNotSentWithoutAnAnswer() throws {
         var run = try MachineRun()
         run.start()
         run.challengeBasic()
@@ -92,7 +99,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func x1TheURLsCredentialIsNotSentOverSilenceEither() throws {
+    @Test("Rule X1: the credential of the URL is not sent without an answer")
+    func theCredentialOfTheURLIsNotSentWithoutAnAnswer() throws {
         var run = try MachineRun("http://carol:url@h/", subscription: everything)
         run.start()
         run.challengeBasic()
@@ -100,7 +108,8 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
-    @Test func x1WhoWaitsForTheSameAnswerInheritsTheSilenceOfItsClientOnly() throws {
+    @Test("Rule X1: a waiting fetch inherits the missing answer of its own client only")
+    func aWaitingFetchInheritsTheMissingAnswerOfItsOwnClientOnly() throws {
         var run = TableRun(isKeyringEnabled: true)
         let first = try run.fetch(client: 1, subscription: everything)
         let second = try run.fetch(client: 1, subscription: everything)
@@ -108,7 +117,7 @@ import WatchwordProtocol
         for id in [first, second, other] { run.challenge(id) }
         run.found(first, [item("1", exact("bob"), "stored")])
         run.unanswered(first)
-        // Of the agents, of which there are none.
+        // The question goes to the agents next, and there are none.
         run.answer(first, .useDefault)
         #expect(run.results[first]?.response.status == 401)
         if run.isLookingUp(second) { run.found(second, [item("1", exact("bob"), "stored")]) }
@@ -119,7 +128,8 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "stored")])
     }
 
-    @Test func rule26FetchesThatEndTogetherDoNotFollowEachOther() throws {
+    @Test("Rule 21: fetches that end together do not take over each other's question")
+    func fetchesThatEndTogetherDoNotTakeOverEachOthersQuestion() throws {
         var run = TableRun()
         let subscription = Subscription(delivery: .request, mode: .everything)
         let ids = try (0..<3).map { _ in try run.fetch(client: 1, subscription: subscription) }
@@ -134,7 +144,8 @@ import WatchwordProtocol
         #expect(run.sent.isEmpty)
     }
 
-    @Test func x1AnUnansweredConsultationUsesNothingAndAsksNobody() throws {
+    @Test("Rule X1: after an unanswered consultation no credential is used and no one is asked")
+    func anUnansweredConsultationUsesNothingAndAsksNoQuestion() throws {
         let consulting = Subscription(delivery: .request, asksCanAuthenticate: true)
         var run = try MachineRun(subscription: consulting, keyring: [item("1", exact("bob"), "stored")])
         run.asksAgents = true
@@ -146,7 +157,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func x1AnUnansweredConsultationKeepsThePreemptiveAttemptBack() throws {
+    @Test("Rule X1: an unanswered consultation prevents the preemptive attempt")
+    func anUnansweredConsultationPreventsThePreemptiveAttempt() throws {
         var first = try MachineRun()
         first.start()
         first.challengeBasic()
@@ -161,7 +173,8 @@ import WatchwordProtocol
         #expect(run.result?.response.status == 401)
     }
 
-    @Test func x1ACertificateOfTheSessionIsNotShownOverSilence() throws {
+    @Test("Rule X1: a remembered certificate is not sent without an answer")
+    func aRememberedCertificateIsNotSentWithoutAnAnswer() throws {
         var run = TableRun()
         let consenting = Subscription(delivery: .request, mode: .everything)
         let url = "https://h/"
@@ -177,8 +190,9 @@ import WatchwordProtocol
         #expect(run.requests[second]?.allSatisfy { $0.shownCertificate == nil } == true)
     }
 
-    /// The request that was held back for the certificate would have had the session's password with it.
-    @Test func x1SilenceAboutACertificateSendsNoPassword() throws {
+    /// The request that was delayed by the certificate challenge would have contained the session's password.
+    @Test("Rule X1: no answer about a certificate sends no password")
+    func noAnswerAboutACertificateSendsNoPassword() throws {
         var run = TableRun()
         let consenting = Subscription(delivery: .request, mode: .everything)
         let first = try run.fetch("https://h/")
@@ -193,7 +207,8 @@ import WatchwordProtocol
         #expect(run.sent.count == before)
     }
 
-    @Test func x1WhoLooksAtEveryCertificateItselfAndIsGoneHasNotAcceptedIt() throws {
+    @Test("Rule X1: a client that disconnects has not accepted a certificate it was asked about")
+    func aClientThatDecidesAboutEveryCertificateAndDisconnectsHasNotAcceptedIt() throws {
         var run = TableRun()
         let id = try run.fetch("https://h/", subscription: everything) { $0.tls.trust = .always }
         run.fail(id, .untrusted(1, []))

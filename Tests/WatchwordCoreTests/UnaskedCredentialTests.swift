@@ -18,8 +18,10 @@ import WatchwordProtocol
         return run
     }
 
-    @Test(arguments: ["https://h/", "http://127.0.0.1/", "http://[::1]/", "http://localhost/"])
-    func itGoesWithTheFirstRequestWhereNobodyReadsAlong(url: String) throws {
+    @Test(
+        "Rule 16: with always the own password is sent at once over https or to this machine",
+        arguments: ["https://h/", "http://127.0.0.1/", "http://[::1]/", "http://localhost/"])
+    func itIsSentWithTheFirstRequestOnAPrivateConnection(url: String) throws {
         var run = try run(url)
         run.respond(200)
         #expect(run.authorizations == [basic("bob", "own")])
@@ -27,7 +29,8 @@ import WatchwordProtocol
         #expect(run.result?.exchanges == 1 && run.session.isEmpty)
     }
 
-    @Test func throughAProxyLocalhostIsNotThisMachine() throws {
+    @Test("Rule 16: with always nothing is sent at once through a proxy that can read it")
+    func throughAProxyLocalhostIsNotThisMachine() throws {
         let run = try run("http://localhost/") { $0.proxy = .named(NamedProxy(url: "http://q:3128")) }
         #expect(run.authorizations == [nil])
     }
@@ -39,7 +42,7 @@ import WatchwordProtocol
         #expect(run.authorizations == ["Bearer T"] && run.challenges[0].previousFailureCount == 0)
     }
 
-    @Test func whereBasicWasAcceptedItGoesAlongAsWell() throws {
+    @Test func itIsSentPreemptivelyWhereBasicWasAccepted() throws {
         var first = try MachineRun("https://h/")
         first.start()
         first.challengeBasic()
@@ -53,14 +56,14 @@ import WatchwordProtocol
         #expect(run.authorizations == [basic("eve", "own")])
     }
 
-    /// A page that asks nobody has not looked at the password.
-    @Test func whatNobodyAskedForProvesNothingToThoseWhoWereAsked() throws {
+    /// A page that requires no login has not checked the password.
+    @Test func aPreemptiveCredentialProvesNothingToChallengedFetches() throws {
         var run = TableRun()
         let unasked = try run.fetch("https://h/public") {
             $0.credential = login("bob", "wrong")
             $0.preemption = .always
         }
-        // Without storage they share no queue, but the account still counts their tries.
+        // Without storage the fetches share no queue, but the number of attempts with one account is still limited.
         let asked = try (1...3).map { number in
             try run.fetch("https://h/private/\(number)", client: number) {
                 $0.credential = login("bob", "wrong")
@@ -75,25 +78,27 @@ import WatchwordProtocol
         #expect(run.sent.count == 2 && asked.allSatisfy { run.results[$0]?.response.status == 401 })
     }
 
-    @Test func overPlainHTTPItWaitsForTheChallenge() throws {
+    @Test("Rule 16: with always the own password waits for the challenge over plain http")
+    func overPlainHTTPItWaitsForTheChallenge() throws {
         var run = try run("http://h/")
         #expect(run.authorizations == [nil])
         run.challengeBasic()
         #expect(run.authorizations == [nil, basic("bob", "own")])
     }
 
-    @Test func aTokenIsSentAsBearer() throws {
+    @Test("Rule 16: with always the own token is sent at once")
+    func aTokenIsSentAsBearer() throws {
         let token = LoginCredential(form: .token, secret: secret("T"))
         #expect(try run("https://h/", token).authorizations == ["Bearer T"])
     }
 
-    @Test func whatIsRefusedIsNotSentAgain() throws {
+    @Test func aRefusedCredentialIsNotSentAgain() throws {
         var run = try run("https://h/")
         run.challengeBasic()
         #expect(run.authorizations == [basic("bob", "own")] && run.challenges[0].previousFailureCount == 1)
     }
 
-    @Test func whatIsRefusedInSeveralRealmsIsSentInNone() throws {
+    @Test func aCredentialRefusedInSeveralRealmsIsSentInNone() throws {
         let realms = ("WWW-Authenticate", "Basic realm=\"a\", Basic realm=\"b\"")
         var run = try run("https://h/")
         run.respond(401, realms)
@@ -124,7 +129,8 @@ import WatchwordProtocol
         #expect(run.authorizations.count == 2 && run.authorizations[1]?.hasPrefix("Digest ") == true)
     }
 
-    @Test func afterARedirectItWaits() throws {
+    @Test("Rule 16: with always nothing is sent at once after a redirect")
+    func afterARedirectItWaits() throws {
         for next in ["https://h/b", "https://other/"] {
             var run = try run("https://h/a")
             run.respond(302, ("Location", next))
@@ -136,7 +142,7 @@ import WatchwordProtocol
         #expect(try run("https://h/") { $0.methods = [.httpDigest] }.authorizations == [nil])
     }
 
-    @Test func theServerHasDoneBetter() throws {
+    @Test func itIsNotSentAfterAStrongerSchemeWasAccepted() throws {
         var first = try MachineRun("https://h/")
         first.start()
         first.challengeDigest(nonce: "n")
@@ -150,7 +156,8 @@ import WatchwordProtocol
         #expect(run.authorizations == [nil])
     }
 
-    @Test func rule22ManyWithAWrongOneCostOneFailedLogin() throws {
+    @Test("Rule 22: many fetches with the same wrong credential cost one failed login")
+    func manyFetchesWithTheSameWrongCredentialCostOneFailedLogin() throws {
         var run = TableRun()
         let ids = try (0..<5).map { number in
             try run.fetch("https://h/\(number)") {
@@ -166,7 +173,7 @@ import WatchwordProtocol
         #expect(ids.allSatisfy { run.results[$0]?.response.status == 401 })
     }
 
-    /// Rule 29: where the token is only too narrow, it was not refused.
+    /// SEMANTICS rule 29: where the token is only too narrow, it was not refused.
     @Test func aTokenIsNotRefusedInTheRealmWhereItIsTooNarrow() throws {
         var run = try MachineRun("https://h/") {
             $0.credential = LoginCredential(form: .token, secret: secret("t"))
@@ -179,7 +186,7 @@ import WatchwordProtocol
         #expect(run.authorizations == ["Bearer t", "Bearer t"])
     }
 
-    /// Who decides about each challenge also decides about what would be sent without one.
+    /// A client that decides about each challenge also decides about preemptive credentials.
     @Test func aClientThatDecidesAboutEverythingIsAskedBeforeTheSessionsLoginIsSent() throws {
         var first = try MachineRun("https://h/")
         first.start()

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// What fetches wait for, and for how long: semantics rule 20.
+/// The causes and durations of waits: SEMANTICS rule 20.
 @Suite struct WaitingForOthersTests {
     private func silent(_ run: inout TableRun, _ url: String = "http://h/a/page", client: Int = 2) throws -> FetchID {
         let id = try run.fetch(url, client: client) { $0.interaction = .none }
@@ -11,9 +11,10 @@ import WatchwordProtocol
         return id
     }
 
-    // MARK: Whom nobody asks for
+    // MARK: Fetches without interaction
 
-    @Test func rule20AFetchThatAsksNobodyDoesNotWaitForAQuestion() throws {
+    @Test("Rule 20: a fetch with interaction none does not wait for a question")
+    func aFetchWithInteractionNoneDoesNotWaitForAQuestion() throws {
         var run = TableRun(isKeyringEnabled: true)
         let asked = try run.fetch()
         run.challenge(asked)
@@ -26,7 +27,8 @@ import WatchwordProtocol
         #expect(run.asking == [asked])
     }
 
-    @Test func rule20ItUsesWhatIsStoredBesideAnOpenQuestion() throws {
+    @Test("Rule 20: a fetch with interaction none uses a stored credential beside an open question")
+    func aFetchWithInteractionNoneUsesAStoredCredentialBesideAnOpenQuestion() throws {
         var run = TableRun(isKeyringEnabled: true)
         let asked = try run.fetch(subscription: pinning)
         run.challenge(asked)
@@ -39,12 +41,13 @@ import WatchwordProtocol
         #expect(run.results[id]?.authentication?.source == .keyring)
     }
 
-    @Test func rule20AQuestionThatComesUpLetsItGo() throws {
+    @Test("Rule 20: a new question ends the wait of a fetch with interaction none")
+    func aNewQuestionEndsTheWaitOfAFetchWithInteractionNone() throws {
         var run = TableRun(isKeyringEnabled: true)
         let first = try run.fetch()
         run.challenge(first)
         let id = try silent(&run)
-        #expect(run.isWaiting(id), "for the keyring it does wait")
+        #expect(run.isWaiting(id), "the fetch waits for the keyring")
         run.found(first, [])
         #expect(run.asking == [first])
         #expect(run.isLookingUp(id))
@@ -52,7 +55,8 @@ import WatchwordProtocol
         #expect(run.results[id]?.response.status == 401)
     }
 
-    @Test func rule20ItWaitsForAVerdict() throws {
+    @Test("Rule 20: a fetch with interaction none waits for an attempt in flight")
+    func aFetchWithInteractionNoneWaitsForAVerdict() throws {
         var run = TableRun()
         let first = try run.fetch()
         run.challenge(first)
@@ -63,8 +67,9 @@ import WatchwordProtocol
         #expect(run.last(id)?.authorization?.revealed == basic("bob", "pw"))
     }
 
-    /// The one that holds the turn at the server waits for the question of a third about the proxy.
-    @Test func rule20ItDoesNotWaitForOneThatWaitsForAQuestion() throws {
+    /// The fetch that holds the lease of the server waits for the question of a third fetch about the proxy.
+    @Test("Rule 20: a fetch with interaction none does not wait for one that waits for a question")
+    func aFetchWithInteractionNoneDoesNotWaitForOneThatWaitsForAQuestion() throws {
         var run = TableRun(proxy: wayOut)
         let (one, other) = (try run.fetch(), try run.fetch("http://i/", client: 3))
         run.challenge(one)
@@ -78,9 +83,9 @@ import WatchwordProtocol
         #expect(run.results[id]?.response.status == 401)
     }
 
-    // MARK: What is told
+    // MARK: Notifications
 
-    @Test func aWaitingFetchIsToldWhatItWaitsFor() throws {
+    @Test func aWaitingFetchIsNotifiedOfTheReason() throws {
         var run = TableRun(isKeyringEnabled: true)
         let first = try run.fetch()
         run.challenge(first)
@@ -102,7 +107,7 @@ import WatchwordProtocol
         #expect(run.table.wait(of: first) == nil)
     }
 
-    @Test func aVerdictIsToldAsATrial() throws {
+    @Test func waitingForAVerdictHasTheReasonTrial() throws {
         var run = TableRun()
         let ids = try (1...2).map { client in
             try run.fetch(client: client) { $0.credential = login("bob", "pw") }
@@ -137,7 +142,7 @@ import WatchwordProtocol
         #expect(run.table.waitingCount == 0)
     }
 
-    @Test func whatIsLeftAfterWaitingIsForTheNetwork() throws {
+    @Test func theRestOfTheTimeoutIsForTheNetwork() throws {
         var run = TableRun()
         let asked = try run.fetch()
         run.challenge(asked)
@@ -148,7 +153,7 @@ import WatchwordProtocol
         #expect(run.last(id)?.timeout == .milliseconds(500))
     }
 
-    @Test func itsOwnQuestionStopsTheClock() throws {
+    @Test func theTimeoutExcludesTheFetchsOwnQuestion() throws {
         var run = TableRun()
         let id = try impatient(&run)
         #expect(run.asking == [id])
@@ -174,8 +179,8 @@ import WatchwordProtocol
         run.challenge(asked)
         let id = try run.fetch(client: 2)
         run.challenge(id)
-        #expect(run.table.deadline(of: id) == Limits.turnWait)
-        run.now = Limits.turnWait - .seconds(1)
+        #expect(run.table.deadline(of: id) == Limits.leaseWait)
+        run.now = Limits.leaseWait - .seconds(1)
         run.answer(asked, user: "bob", "pw")
         run.respond(asked, 200)
         #expect(run.last(id)?.timeout == Limits.defaultFetchTimeout)

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Old and sloppy challenges through whole fetches: semantics rule 27.
+/// Old and malformed challenges through whole fetches: SEMANTICS rule 27.
 @Suite struct WeakChallengeTests {
     private static let digest = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
     private static let legacy = "Digest realm=\"r\", nonce=\"m\""
@@ -12,7 +12,7 @@ import WatchwordProtocol
         LoginCredential(user: user, password: secret("pw"), persistence: .permanent)
     }
 
-    /// A fetch in which bob has answered `challenge`, and the server has taken it.
+    /// Returns a run in which bob has answered `challenge` and the server has accepted the answer.
     private func accepted(_ challenge: String, session: SessionCache = SessionCache()) throws -> MachineRun {
         var run = try MachineRun(session: session, keyring: [])
         run.start()
@@ -22,7 +22,8 @@ import WatchwordProtocol
         return run
     }
 
-    @Test func rule27BasicWithoutARealmIsAskedAboutAndKeptForTheSessionOnly() throws {
+    @Test("Rules 27 and B1: Basic without a realm is asked about and remembered for the session only")
+    func basicWithoutARealmIsAskedAboutAndRememberedForTheSessionOnly() throws {
         let run = try accepted("Basic")
         #expect(run.challenges.map(\.protectionSpace.realm) == [nil])
         #expect(run.challenges.map(\.persistenceAllowed) == [[.none, .forSession]])
@@ -33,7 +34,8 @@ import WatchwordProtocol
         #expect(next.authorizations == [basic("bob", "pw")])
     }
 
-    @Test func rule27WhatARealmHasGoesToNoChallengeWithoutOne() throws {
+    @Test("Rules 27 and B1: a credential of a realm answers no challenge without one")
+    func aCredentialOfARealmAnswersNoChallengeWithoutOne() throws {
         let run = try accepted("Basic realm=\"r\"")
         #expect(run.challenges.map(\.persistenceAllowed) == [[.none, .forSession, .permanent]])
         var next = try MachineRun("http://h/elsewhere", session: run.session)
@@ -43,7 +45,8 @@ import WatchwordProtocol
         #expect(next.authorizations == [nil])
     }
 
-    @Test func rule27WhatABetterSchemeHasAcceptedDoesNotGoIntoAWeakOne() throws {
+    @Test("Rule 27: a credential that a better scheme has accepted does not answer a weak challenge")
+    func aCredentialThatABetterSchemeHasAcceptedDoesNotAnswerAWeakChallenge() throws {
         let run = try accepted(Self.digest)
         for challenge in [Self.legacy, "Basic"] {
             var next = try MachineRun(session: run.session) { $0.preemption = .never }
@@ -54,7 +57,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test func rule27TheAnswerOfRFC2069IsRemembered() throws {
+    @Test("Rules 27 and D3: an accepted answer to an RFC 2069 challenge is remembered")
+    func anAcceptedAnswerToAnRFC2069ChallengeIsRemembered() throws {
         let run = try accepted(Self.legacy)
         #expect(run.challenges[0].offers[0].weak == [.noQop])
         let text = try #require(run.authorizations[1])
@@ -64,7 +68,8 @@ import WatchwordProtocol
         #expect(next.authorizations[0]?.hasPrefix("Digest username=\"bob\", realm=\"r\", nonce=\"m\"") == true)
     }
 
-    @Test func rule27ABetterSchemeOfTheSameResponseIsAskedAbout() throws {
+    @Test("Rule 27: a better scheme of the same response is asked about")
+    func aBetterSchemeOfTheSameResponseIsAskedAbout() throws {
         var run = try MachineRun()
         run.start()
         run.respond(
@@ -74,9 +79,11 @@ import WatchwordProtocol
         #expect(run.authorizations.last??.contains("nonce=\"n\"") == true)
     }
 
-    /// Nothing says that the item was for a scheme as weak as these, and whoever is on the way may have taken out the rest.
-    @Test(arguments: ["Digest realm=\"r\", nonce=\"n\"", "Basic"])
-    func rule27WhatTheKeyringHasIsNotForAWeakChallenge(field: String) throws {
+    /// The item may be for a stronger scheme, and an attacker in between may have removed the other offers.
+    @Test(
+        "Rule 27: a keyring item does not answer a weak challenge",
+        arguments: ["Digest realm=\"r\", nonce=\"n\"", "Basic"])
+    func aKeyringItemDoesNotAnswerAWeakChallenge(field: String) throws {
         var anywhere = exact("bob")
         anywhere["domain"] = nil
         anywhere["authtype"] = nil

@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Path and expiry of a credential: semantics rule 18.
+/// Path and expiry of a credential: SEMANTICS rule 18.
 @Suite struct WholeCredentialTests {
     private let pattern = SpacePattern(scheme: "http", host: "h", port: 80)
     private let client = ClientTag(value: 1)
@@ -28,7 +28,8 @@ import WatchwordProtocol
 
     // MARK: Paths
 
-    @Test func rule18EachPathHasItsOwnAccount() throws {
+    @Test("Rule 18: a credential with a narrower path comes first")
+    func eachPathHasItsOwnAccount() throws {
         var run = TableRun()
         for (user, path) in [("any", nil), ("one", "/one"), ("deep", "/one/deep")] as [(ExactText, ExactText?)] {
             _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
@@ -41,7 +42,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.isDefault) == [true, true, true])
     }
 
-    @Test func whatIsForOnePathIsNotProposedElsewhere() throws {
+    @Test func aCredentialForOnePathIsNotProposedElsewhere() throws {
         var run = TableRun()
         _ = run.table.give(whole("one", path: "/one"), for: pattern, of: client, now: .zero)
         #expect(try sent(&run, "http://h/one/x") == basic("one", "pw"))
@@ -49,17 +50,20 @@ import WatchwordProtocol
         #expect(run.challenges.last?.challenge.proposedCredential == nil)
     }
 
-    @Test func aFetchThatWaitedDoesNotFollowIntoAnotherPath() throws {
+    @Test(arguments: [Persistence.none, .forSession])
+    func aFetchThatWaitedDoesNotFollowIntoAnotherPath(_ persistence: Persistence) throws {
         var run = TableRun()
-        let (one, two) = (try run.fetch("http://h/one/x"), try run.fetch("http://h/two/x", client: 2))
+        let (one, two) = (try run.fetch("http://h/one/x"), try run.fetch("http://h/two/x"))
         for id in [one, two] { run.challenge(id) }
-        run.answer(one, .credential(.login(whole("one", path: "/one"))))
+        var credential = whole("one", path: "/one")
+        credential.persistence = persistence
+        run.answer(one, .credential(.login(credential)))
         run.respond(one, 200)
         #expect(run.sent == [basic("one", "pw")])
         #expect(run.asking == [two])
     }
 
-    @Test func anItemForAPathGoesBeforeWhatTheSessionHasForTheServer() throws {
+    @Test func anItemForAPathPrecedesASessionCredentialForTheServer() throws {
         var run = TableRun(isKeyringEnabled: true)
         var narrow = exact("one")
         narrow["object"] = "one"
@@ -75,9 +79,9 @@ import WatchwordProtocol
         }
     }
 
-    /// A narrower item that is not for this fetch is no reason to ask about what the session has.
+    /// A narrower item that is not for this fetch does not cause a question about the session's credential.
     @Test(arguments: ["other user", "other realm"])
-    func aNarrowerItemOfNoUseDoesNotHideTheSession(_ reason: String) throws {
+    func anUnusableNarrowerItemDoesNotHideTheSession(_ reason: String) throws {
         var run = TableRun(isKeyringEnabled: true)
         var narrow = exact(reason == "other user" ? "one" : "any")
         narrow["object"] = "one"
@@ -88,8 +92,8 @@ import WatchwordProtocol
         run.found(first, items)
         run.answer(first, user: "any", "typed")
         run.respond(first, 200)
-        // The look-up of another fetch notes the item once more.
-        let other = try run.fetch("http://nobody@h/one/y")
+        // The lookup of another fetch records the item again.
+        let other = try run.fetch("http://eve@h/one/y")
         run.challenge(other)
         if run.isLookingUp(other) { run.found(other, items) }
         run.abort(other)
@@ -134,7 +138,7 @@ import WatchwordProtocol
                 "pw")
         }
         for (path, user) in [("/one/x", "one"), ("/two/", "two"), ("/three", "any")] as [(ExactText, ExactText)] {
-            let finding = KeyringFinding(
+            let finding = KeyringMatch(
                 items, for: here.space(realm: "r", .httpBasic), at: here, path: path, user: nil)
             guard case .credential(let found, _, true) = finding else {
                 Issue.record("\(finding)")
@@ -146,7 +150,7 @@ import WatchwordProtocol
 
     // MARK: Expiry
 
-    @Test func theSessionForgetsWhatExpires() throws {
+    @Test func expiredCredentialsLeaveTheSession() throws {
         var run = TableRun()
         let fetch = try run.fetch()
         run.challenge(fetch)
@@ -160,7 +164,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCount == 0)
     }
 
-    @Test func whatHasExpiredIsNeverSent() throws {
+    @Test func anExpiredCredentialIsNeverSent() throws {
         var run = TableRun(isKeyringEnabled: true)
         run.now = .seconds(100)
         _ = run.table.give(whole("given", expiresAt: .seconds(100)), for: pattern, of: client, now: run.now)

@@ -1,7 +1,7 @@
 import Testing
 import WatchwordProtocol
 
-/// Whose a password is.
+/// The accounts that passwords belong to.
 @Suite struct AccountTests {
     @Test func oneUserNameInTwoDomainsIsTwoAccounts() {
         let names: [Account] = [

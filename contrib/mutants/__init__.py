@@ -1,30 +1,27 @@
-"""The guards that contrib/mutate removes, one at a time: where each stands, what stands there instead, and which tests must
-go red.
+"""The guards that contrib/mutate removes, one at a time, with their replacements and the tests that must fail.
 
-A guard is (name, file, exact text, replacement, tests). The text stands in its file exactly once. The tests are a filter for
-`swift test`, or a file for pytest. A replacement has to compile without a warning.
+A guard is marked in the code by `// guard: NAME` (`#` in Python and shell) at the end of its line, or on a line of its own above it;
+several names are separated by commas. Its entry is (name, text, replacement, tests). The text occurs once in the marked line;
+STATEMENT means the whole statement that starts there. The tests are a filter for `swift test`, or a file for pytest. The result
+must compile without warnings. For a file format without comments, a fifth element names the file.
 """
 
 from .connections import ADDRESSES, BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, NTLM, SERVICE_MANAGER
 from .consent import CONSENT, HANDING_OUT
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
+from .front import FRONT
 from .handlers import HANDLERS
 from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 from .logins import LOGINS
 from .netrc import NETRC
 from .waiting import WAITING
+from .statement import STATEMENT
 
 GROUPS = {
-    "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION,
-    "connections": CONNECTIONS, "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER,
-    "consent": CONSENT, "handing-out": HANDING_OUT, "service-manager": SERVICE_MANAGER, "waiting": WAITING,
-    "credentials": CREDENTIALS, "display": DISPLAY, "planted-files": PLANTED_FILES, "installation": INSTALLATION,
-    "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS, "curl": CURL, "logins": LOGINS, "handlers": HANDLERS,
-    "ntlm": NTLM, "addresses": ADDRESSES,
-    "credentials": CREDENTIALS,
-    "ntlm": NTLM,
-    "credentials": CREDENTIALS, "display": DISPLAY,
-    "planted-files": PLANTED_FILES, "installation": INSTALLATION, "arguments": ARGUMENTS, "curl": CURL,
-    "logins": LOGINS, "netrc": NETRC,
+    "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION, "connections": CONNECTIONS,
+    "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER, "consent": CONSENT, "handing-out": HANDING_OUT,
+    "service-manager": SERVICE_MANAGER, "waiting": WAITING, "credentials": CREDENTIALS, "display": DISPLAY,
+    "planted-files": PLANTED_FILES, "installation": INSTALLATION, "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS,
+    "curl": CURL, "logins": LOGINS, "handlers": HANDLERS, "netrc": NETRC, "front": FRONT,
 }

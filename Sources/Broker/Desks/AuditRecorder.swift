@@ -2,8 +2,8 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// On whose behalf something happens: a client, for one of its fetches or by hand. Both are `nil` for what the broker does by
-/// itself.
+/// The cause of an event: a fetch of a client, or a direct call of a client. Both members are `nil` for actions of the
+/// broker itself.
 struct Cause {
     var client: AuditEvent.Client?
     var fetchID: String?
@@ -11,8 +11,8 @@ struct Cause {
     static let broker = Cause(client: nil, fetchID: nil)
 }
 
-/// The desk that records who used what for where, in the audit log and for the clients that have subscribed to it, and that
-/// counts for `server/status`. It owns the listeners and the counters, and knows nothing of fetches but what they record.
+/// Writes audit records to the audit log, and sends them to the clients subscribed to events. Owns the subscriptions
+/// and the counters for `server/status`.
 final class AuditRecorder {
     private struct Listener {
         let connection: ClientConnection
@@ -22,17 +22,17 @@ final class AuditRecorder {
     private let clock: any BrokerClock
     private let port: (any AuditPort)?
     private var listeners: [ConnectionID: Listener] = [:]
-    private var repeatedEvents = RepeatedEvents()
+    private var repeatedEvents = AuditEventFilter()
     var counters = BrokerCounters()
 
     init(_ port: (any AuditPort)?, _ clock: any BrokerClock) { (self.port, self.clock) = (port, clock) }
 
-    /// Whether nothing that is recorded goes anywhere.
+    /// Whether there is neither an audit log nor a subscriber.
     private var isIdle: Bool { port == nil && listeners.isEmpty }
 
     var hasListeners: Bool { !listeners.isEmpty }
 
-    /// - Parameter failures: of the fetch, after which it is asked.
+    /// - Parameter failures: the number of failed attempts of the fetch before this event.
     func record(
         _ kind: AuditEvent.Kind, _ cause: Cause, after failures: Int = 0,
         _ change: (inout AuditEvent) -> Void = { _ in }
@@ -50,32 +50,32 @@ final class AuditRecorder {
         for listener in interested { listener.connection.notify(.event, params) }
     }
 
-    /// `events/subscribe`: takes the place of an earlier subscription.
-    func subscribe(_ params: EventsSubscribeParams, _ connection: ClientConnection) -> JSON {
+    /// `events/subscribe`: replaces an earlier subscription of this connection.
+    func subscribe(_ params: EventsSubscribe, _ connection: ClientConnection) {
         listeners[connection.id] = params.kinds.isEmpty ? nil : Listener(connection: connection, kinds: params.kinds)
-        return [:]
     }
 
-    /// The connection has ended.
+    /// Removes the subscription of a closed connection, and adds its counter to the total.
     func forget(_ connection: ClientConnection) {
         listeners[connection.id] = nil
         counters.ignoredReplies += connection.ignoredReplies
     }
 
-    /// What the machine of a fetch has noted.
-    func record(_ note: AuditNote, of fetch: RunningFetch) {
-        guard !isIdle, let count = repeatedEvents.count(note, by: fetch.client, now: clock.now) else { return }
-        record(note.kind, fetch.cause) { event in
+    /// Records an event that the state machine of a fetch has reported.
+    func record(_ entry: AuditRecord, of fetch: RunningFetch) {
+        guard !isIdle, let count = repeatedEvents.count(entry, by: fetch.client, now: clock.now) else { return }
+        record(entry.kind, fetch.cause) { event in
             if count > 1 { event.count = count }
-            event.origin = note.origin.text
-            event.space = note.space
-            event.user = note.user
-            event.source = note.source
-            event.persistence = note.persistence
+            event.origin = entry.origin.text
+            event.space = entry.space
+            event.user = entry.user
+            event.source = entry.source
+            event.persistence = entry.persistence
         }
     }
 
-    /// What was stored or forgotten. What clears the session has an event of its own.
+    /// Records that a credential was stored, forgotten or made the default. Clearing the session cache has its own
+    /// event.
     func record(_ change: CredentialChange, _ cause: Cause) {
         let kind: AuditEvent.Kind
         switch change.kind {
@@ -91,12 +91,12 @@ final class AuditRecorder {
         }
     }
 
-    /// - Parameter asked: the connection that has the question.
+    /// - Parameter asked: the connection to which the question is delivered.
     func recordQuestion(_ challenge: Challenge, for fetch: RunningFetch, to asked: ClientConnection, at place: String) {
         record(.challengeAsked, challenge, fetch, by: place, place == "agent" ? asked : nil)
     }
 
-    /// - Parameter agent: that has answered; `nil` for a client.
+    /// - Parameter agent: the agent that has answered; `nil` for a client.
     func recordAnswer(
         _ answer: ChallengeAnswer, to challenge: Challenge, for fetch: RunningFetch, by name: String,
         _ agent: ClientConnection?
@@ -104,8 +104,8 @@ final class AuditRecorder {
         record(.challengeAnswered, challenge, fetch, by: name, agent) { $0.action = answer.action }
     }
 
-    /// Somebody was asked, and never answered.
-    /// - Parameter place: `client` or `agent`; `nil` where nobody was asked.
+    /// Records that a challenge was not answered.
+    /// - Parameter place: `client` or `agent`; `nil` if neither was asked.
     func recordSilence(
         _ reason: String, after challenge: Challenge, for fetch: RunningFetch, at place: String? = nil,
         _ agent: ClientConnection? = nil
@@ -145,12 +145,12 @@ final class AuditRecorder {
         }
     }
 
-    /// The same of a method that was refused; other errors are not recorded.
+    /// Records that a method was refused with `locked` or `denied`. Ignores other errors.
     func recordDenial(_ error: RPCError, _ cause: Cause) {
         if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, cause) }
     }
 
-    /// Something that a client wanted and did not get.
+    /// Records that an action of a client was refused.
     func recordDenial(_ kind: ErrorKind, _ cause: Cause, origin: Origin? = nil) {
         record(.denied, cause) { event in
             event.origin = origin?.text
@@ -166,7 +166,7 @@ extension ClientConnection {
             executable: peer.executable)
     }
 
-    /// Of what it does by hand.
+    /// The cause of this client's direct calls, outside a fetch.
     var cause: Cause { Cause(client: auditClient, fetchID: nil) }
 }
 

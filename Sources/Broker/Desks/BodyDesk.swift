@@ -3,22 +3,23 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The desk of bodies that are taken in steps, or through a connection of their own. It owns the response bodies that wait for a
-/// reader, and the tokens with which a second connection attaches a body.
+/// Manages bodies that are read with `fetch/read` or through a separate connection (`fetch/attach`). Owns the unread
+/// response bodies and the attach tokens.
 final class BodyDesk {
     private let transfers: any TransferPort
     private let clients: ClientRegistry
     private unowned let fetches: FetchRouter
-    private let way: WayBack<BodyDesk>
+    private let reference: DeskReference<BodyDesk>
     private var bodies: [ConnectionID: OpenBodies] = [:]
-    /// Fetches in steps, by attach token.
+    /// Fetches begun with `fetch/start`, by attach token.
     private var tokens: [String: StepReference] = [:]
 
-    init(_ fetches: FetchRouter, _ way: WayBack<BodyDesk>) {
-        (transfers, clients, self.fetches, self.way) = (fetches.ports.transfers, fetches.clients, fetches, way)
+    init(_ fetches: FetchRouter, _ reference: DeskReference<BodyDesk>) {
+        (transfers, clients) = (fetches.ports.transfers, fetches.clients)
+        (self.fetches, self.reference) = (fetches, reference)
     }
 
-    /// Whether some wait for their readers.
+    /// Whether there are unread response bodies.
     var isBusy: Bool { bodies.values.contains { $0.count > 0 } }
 
     func names(of connection: ClientConnection) -> [String] { bodies[connection.id]?.fetchIDs ?? [] }
@@ -27,29 +28,29 @@ final class BodyDesk {
         bodies[connection]?[id.description]?.transfer
     }
 
-    /// The body of a fetch whose response is there: what of it has come, and what is still on its way.
+    /// Makes the response body of a fetch readable, whether or not it was received completely.
     func open(
         _ fetched: FetchResponse, _ fetch: RunningFetch, _ result: FetchRunResult, for connection: ClientConnection
     ) {
         let response = fetched.response
         let (name, steps) = (fetch.id.description, fetch.steps)
         let transfer = response.openBody?.transfer ?? transfers.open(response.body)
-        bodies[connection.id, default: OpenBodies(connection.holdings.bodies)].add(
+        bodies[connection.id, default: OpenBodies(connection.quotas.bodies)].add(
             OpenBodies.Entry(
                 transfer: transfer, result: steps == nil ? nil : result, token: steps?.token, source: fetch.source,
-                proofs: fetched.proofs, share: response.share),
+                proofs: fetched.proofs, share: response.share),  // guard: whole-bodies-as-handles
             for: name)
         fetch.source = nil
         let id = connection.id
-        transfers.follow(transfer, completion: way.callback { $0.bodyEnded(name, $1, of: id) })
+        transfers.follow(transfer, completion: reference.callback { $0.bodyEnded(name, $1, of: id) })
         if let socket = steps?.socket { transfers.attach(transfer, socket: socket) }
-        if let read = steps?.read { self.read(name, transfer, read.maxBytes, read.call, of: connection) }
+        if let read = steps?.read { self.read(name, transfer, read.maxBytes, read.call) }
     }
 
     private func bodyEnded(_ name: String, _ delivery: TransferPort.Delivery, of id: ConnectionID) {
         guard let connection = clients[id], let entry = bodies[id]?.remove(name) else { return }
         release(entry)
-        fetches.perform(fetches.change { $0.noteEnd(of: entry.proofs) })
+        fetches.perform(fetches.change { $0.recordEnd(of: entry.proofs) })
         guard var result = entry.result else { return }
         switch delivery {
         case .success(let count):
@@ -68,10 +69,10 @@ final class BodyDesk {
 
     // MARK: Reading
 
-    func read(_ params: FetchReadParams, _ call: CallID, of connection: ClientConnection) throws {
+    func read(_ params: FetchRead, _ call: Call<FetchRead>, of connection: ClientConnection) throws {
         if let entry = bodies[connection.id]?[params.fetchID] {
             guard !entry.isBeingRead else { throw RPCError.beingRead }
-            return read(params.fetchID, entry.transfer, params.maxBytes, call, of: connection)
+            return read(params.fetchID, entry.transfer, params.maxBytes, call)
         }
         guard let id = FetchID(params.fetchID), connection.fetches.contains(id), let fetch = fetches[id],
             fetch.steps != nil
@@ -83,27 +84,25 @@ final class BodyDesk {
     }
 
     private func read(
-        _ name: String, _ transfer: TransferID, _ maxBytes: Int, _ call: CallID,
-        of connection: ClientConnection
+        _ name: String, _ transfer: TransferID, _ maxBytes: Int, _ call: Call<FetchRead>
     ) {
-        let id = connection.id
-        bodies[id]?.setBeingRead(true, name)
-        transfers.read(transfer, maxBytes: maxBytes, completion: way.callback { $0.hasRead(name, $1, call, of: id) })
+        bodies[call.connection]?.setBeingRead(true, name)
+        transfers.read(transfer, maxBytes: maxBytes, completion: reference.callback { $0.hasRead(name, $1, call) })
     }
 
     private func hasRead(
-        _ name: String, _ result: Result<BodyPart, TransferFailure>, _ call: CallID,
-        of id: ConnectionID
+        _ name: String, _ result: Result<BodyPart, TransferFailure>, _ call: Call<FetchRead>
     ) {
+        let id = call.connection
         guard let connection = clients[id] else { return }
         bodies[id]?.setBeingRead(false, name)
         switch result {
         case .success(let part):
             let result = FetchReadResult(data: part.bytes, offsetBytes: part.offset, isAtEnd: part.isAtEnd)
-            connection.complete(call, .success(result.json))
-            clients.checkReplies(of: connection)
-            // Not a moment later: the client may ask for more at once.
-            if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }
+            connection.complete(call, .success(result))
+            clients.checkReplies(of: connection)  // guard: reads-checked
+            // In the same turn, because the client may send its next request at once.
+            if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }  // guard: read-at-end
         case .failure where bodies[id]?[name] == nil:
             connection.complete(call, .failure(noBody(name)))
         case .failure(let failure):
@@ -115,58 +114,58 @@ final class BodyDesk {
     private func noBody(_ name: String) -> RPCError {
         RPCError(
             .unknownFetch,
-            "No body is held for the fetch \"\(name.shortened)\": it was read to its end, or waited too long.")
+            "no body for fetch \"\(name.shortened)\": it was read to its end or has timed out")
     }
 
-    // MARK: A connection of its own
+    // MARK: Attached connections
 
-    /// A fetch in steps begins. Returns the token that names it.
+    /// Registers a fetch begun with `fetch/start`, and returns its attach token.
     func begin(_ fetch: RunningFetch, of connection: ClientConnection) -> String {
         let token = RandomText.make128Bits()
         fetch.steps = FetchSteps(token: token)
-        let sides: Set<FetchAttachParams.Side> = fetch.source == nil ? [.response] : [.response, .request]
+        let sides: Set<FetchAttach.Side> = fetch.source == nil ? [.response] : [.response, .request]
         tokens[token] = StepReference(connection: connection.id, fetch: fetch.id, freeSides: sides)
         return token
     }
 
-    /// From the reply on the connection carries bytes of a body, and nothing else.
-    func attach(_ params: FetchAttachParams, _ call: CallID, from connection: ClientConnection) throws {
-        guard let reference = tokens[params.token], let owner = clients[reference.connection],
+    /// `fetch/attach`: after the reply, the connection carries only the bytes of a body.
+    func attach(_ params: FetchAttach, _ call: Call<FetchAttach>, from connection: ClientConnection) throws {
+        guard let entry = tokens[params.token], let owner = clients[entry.connection],
             TokenScope(owner).admits(connection)
         else {
             throw RPCError(
-                .unknownFetch, "No fetch waits for this token: it has ended, or its body was attached before.")
+                .unknownFetch, "unknown attach token: the fetch has ended, or its body is already attached")
         }
-        guard connection.mayBeHandedOver else {
+        guard connection.canDetach else {
             throw RPCError(
                 .invalidRequest,
-                "fetch/attach needs a connection of its own: without open calls or fetches, and with nothing sent after the request before its reply."
+                "fetch/attach needs a separate connection without open calls or fetches; send nothing before its reply"
             )
         }
-        guard reference.freeSides.contains(params.side) else {
+        guard entry.freeSides.contains(params.side) else {
             throw RPCError(
                 .unknownFetch,
-                "The \(params.side.rawValue) of this fetch was attached before, or has no body to attach.")
+                "the \(params.side.rawValue) body of this fetch is already attached, or there is none")
         }
         switch params.side {
         case .response:
-            let steps = fetches[reference.fetch]?.steps
-            let isBeingRead = bodies[owner.id]?[reference.fetch.description]?.isBeingRead ?? false
+            let steps = fetches[entry.fetch]?.steps
+            let isBeingRead = bodies[owner.id]?[entry.fetch.description]?.isBeingRead ?? false
             guard steps?.socket == nil, steps?.read == nil, !isBeingRead else {
-                throw RPCError(.busy, "Somebody reads the body of this fetch already.")
+                throw RPCError(.busy, "the body is already being read")
             }
         case .request:
-            guard (fetches[reference.fetch]?.source ?? bodies[owner.id]?[reference.fetch.description]?.source) != nil
+            guard (fetches[entry.fetch]?.source ?? bodies[owner.id]?[entry.fetch.description]?.source) != nil
             else {
-                throw RPCError(.unknownFetch, "The request of this fetch has been sent already.")
+                throw RPCError(.unknownFetch, "the request body of this fetch was already sent")
             }
         }
         tokens[params.token]?.freeSides.remove(params.side)
         let id = owner.id
-        connection.handOver(call, to: way.callback { $0.attached($1, params.side, reference.fetch, of: id) })
+        connection.detach(call.id, to: reference.callback { $0.attached($1, params.side, entry.fetch, of: id) })
     }
 
-    private func attached(_ socket: Int32, _ side: FetchAttachParams.Side, _ id: FetchID, of owner: ConnectionID) {
+    private func attached(_ socket: Int32, _ side: FetchAttach.Side, _ id: FetchID, of owner: ConnectionID) {
         let (fetch, entry) = (fetches[id], bodies[owner]?[id.description])
         switch side {
         case .request:
@@ -181,29 +180,32 @@ final class BodyDesk {
         Glibc.close(socket)
     }
 
-    // MARK: The body of a request
+    // MARK: Request bodies
 
-    func makeStream(_ body: AttachedBody, keepsCopy: Bool, for connection: ClientConnection) -> RequestStream {
-        let holdings = connection.holdings
+    func makeStream(_ body: AttachedBody, storesCopy: Bool, for connection: ClientConnection) -> RequestStream {
+        let quotas = connection.quotas
         let source = transfers.makeSource(
-            size: body.sizeBytes, keepsCopy: keepsCopy, memory: holdings.requests, disk: holdings.disk)
+            // guard: copies-in-memory-of-a-connection, disk-quota-uploads
+            size: body.sizeBytes, storesCopy: storesCopy, memory: quotas.requests, disk: quotas.disk)
         return RequestStream(source: source, size: body.sizeBytes)
     }
 
-    /// What a client has given for its request, as it is sent.
+    /// Returns the request body that a client has resent for a retry. Its bytes are charged to the quota; an attached
+    /// body becomes the source of the fetch.
+    /// - Throws: `busy` if the quota for request data is exceeded.
     func take(
-        _ body: NeededBody, for fetch: RunningFetch, of connection: ClientConnection
+        _ body: ResentBody, for fetch: RunningFetch, of connection: ClientConnection
     ) throws(FetchFailure) -> RequestBody {
         switch body {
         case .bytes(let bytes):
-            if let shortage = connection.holdings.requests.shortage(for: bytes.count) {
+            if let shortage = connection.quotas.requests.shortage(for: bytes.count) {
                 throw FetchFailure(.busy, shortage.requestText)
             }
-            fetch.heldBytes += bytes.count
-            fetch.holding?.grow(by: bytes.count)
+            fetch.chargedBytes += bytes.count
+            fetch.usage?.grow(by: bytes.count)
             return .bytes(bytes)
         case .attached(let attached):
-            let stream = makeStream(attached, keepsCopy: false, for: connection)
+            let stream = makeStream(attached, storesCopy: false, for: connection)
             fetch.source = stream.source
             if let token = fetch.steps?.token { tokens[token]?.freeSides.insert(.request) }
             return .stream(stream)
@@ -220,13 +222,13 @@ final class BodyDesk {
         fetch.source = nil
     }
 
-    /// Nobody attaches anything to it any more.
+    /// Invalidates the attach token of a body, and releases its request body.
     private func release(_ entry: OpenBodies.Entry) {
         if let token = entry.token { tokens[token] = nil }
         if let source = entry.source { transfers.release(source) }
     }
 
-    /// The connection has ended.
+    /// Cancels all bodies of a closed connection.
     func forget(_ connection: ClientConnection) {
         for body in bodies.removeValue(forKey: connection.id)?.all ?? [] {
             transfers.cancel(body.transfer)
@@ -234,8 +236,8 @@ final class BodyDesk {
         }
     }
 
-    /// The fetch has ended without a response.
-    /// - Parameter connection: `nil` where nobody is there any more to be told.
+    /// Ends a fetch begun with `fetch/start` that got no response. No effect for other fetches.
+    /// - Parameter connection: the client to notify; `nil` if its connection is closed.
     func endSteps(of fetch: RunningFetch, _ failure: FetchFailure, _ connection: ClientConnection?) {
         guard let steps = fetch.steps else { return }
         tokens[steps.token] = nil
@@ -248,16 +250,16 @@ final class BodyDesk {
         connection.closeIfDone()
     }
 
-    /// What was begun in steps has its `fetch/completed`.
+    /// Cancels all open bodies of a client. `fetch/completed` is still sent for those begun with `fetch/start`.
     func cancelAll(of connection: ClientConnection) {
-        let failure = TransferFailure(.cancelled, "the broker is closing")
+        let failure = TransferFailure(.cancelled, "the broker is shutting down")
         for name in names(of: connection) {
             _ = drop(name, of: connection)
             bodyEnded(name, .failure(failure), of: connection.id)
         }
     }
 
-    /// Returns whether there was one.
+    /// Cancels the open body of the fetch with the ID `name`, and returns whether there was one.
     func drop(_ name: String, of connection: ClientConnection) -> Bool {
         guard let entry = bodies[connection.id]?[name] else { return false }
         transfers.cancel(entry.transfer)
@@ -267,5 +269,5 @@ final class BodyDesk {
 
 extension RPCError {
     fileprivate static let beingRead = RPCError(
-        .busy, "Somebody reads the body of this fetch already. Wait for that reply.")
+        .busy, "the body is already being read; wait for that reply")
 }

@@ -2,129 +2,134 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// What one client may hold of the broker, and for how long.
+/// Enforces the quotas of clients and the time limit for incomplete messages.
 extension ClientRegistry {
-    /// How often messages that are not complete are looked at.
+    /// The interval at which incomplete messages are checked.
     private static let senderInterval = Duration.seconds(5)
 
-    /// Looks at when the message that is coming was begun: a byte a second for ever would hold what has come. And at what such
-    /// messages hold together.
-    func noteUnfinishedMessage(of connection: ClientConnection) {
-        connection.noteUnfinishedBytes()
-        if let shortage = connection.holdings.messages.shortage(for: 0) {
-            let greatest = greatest(shortage.holder, of: connection, in: \.messages)
-            context.log.warning("unfinished messages hold too much", metadata: ["pid": "\(greatest.peer.pid)"])
-            greatest.breakOff(
-                "\(shortage.holder) may hold \(shortage.limit) bytes of messages that are not complete, and this connection has most of them"
+    /// Records when an incomplete message began, so that a slow sender cannot occupy memory forever. If the quota is
+    /// exceeded, closes the connection with the most incomplete input.
+    func recordIncompleteMessage(of connection: ClientConnection) {
+        connection.recordIncompleteBytes()
+        if let shortage = connection.quotas.messages.shortage(for: 0) {  // guard: messages-together
+            let largestConsumer = largestConsumer(shortage.holder, of: connection, in: \.messages)
+            context.log.warning(
+                "incomplete messages above quota; closing the connection with the most",
+                metadata: ["pid": "\(largestConsumer.peer.pid)"])
+            largestConsumer.abortConnection(
+                "too much data in incomplete messages for \(shortage.holder) (limit \(shortage.limit) bytes), most of it on this connection"
             )
-            greatest.noteUnfinishedBytes()
+            largestConsumer.recordIncompleteBytes()
         }
         guard connection.unfinishedCount != nil else {
             connection.backlog.unfinished = nil
             return
         }
         guard connection.backlog.unfinished?.number != connection.messageCount else { return }
-        connection.backlog.unfinished = UnfinishedMessage(number: connection.messageCount, since: context.now)
-        watchSenders()
+        connection.backlog.unfinished = PartialMessage(number: connection.messageCount, since: context.now)
+        scheduleSlowSenderCheck()
     }
 
-    private func watchSenders() {
+    private func scheduleSlowSenderCheck() {
         guard !isWatchingSenders else { return }
         isWatchingSenders = true
-        way.eventually(after: Self.senderInterval) { registry in
+        reference.eventually(after: Self.senderInterval) { registry in
             registry.isWatchingSenders = false
             for connection in registry.connections.values where connection.backlog.unfinished != nil {
                 registry.checkSender(connection)
             }
-            if registry.connections.values.contains(where: { $0.backlog.unfinished != nil }) { registry.watchSenders() }
+            if registry.connections.values.contains(where: { $0.backlog.unfinished != nil }) {
+                registry.scheduleSlowSenderCheck()
+            }
         }
     }
 
     private func checkSender(_ connection: ClientConnection) {
         guard let unfinished = connection.backlog.unfinished, let count = connection.unfinishedCount else { return }
         let limit = Limits.messageTime + .seconds(count / Limits.messageBytesPerSecond)
-        guard context.now - unfinished.since > limit else { return }
+        guard context.now - unfinished.since > limit else { return }  // guard: message-time
         connection.backlog.unfinished = nil
-        context.log.warning("a client does not finish its message", metadata: ["pid": "\(connection.peer.pid)"])
-        connection.breakOff(
-            "a message was begun and is not complete after \(limit.components.seconds) seconds, in which \(count) bytes of it came"
+        context.log.warning("incomplete message timed out", metadata: ["pid": "\(connection.peer.pid)"])
+        connection.abortConnection(
+            "message still incomplete after \(limit.components.seconds) seconds and \(count) bytes"
         )
     }
 
-    /// - Throws: `busy` when there are so many fetches, or they hold so much, that one more with `count` bytes is not to be
-    ///   added.
+    /// Checks the quotas for another fetch with `count` bytes of request data.
+    /// - Throws: `busy` if there are too many unanswered fetches or too much request data.
     func checkRoom(for count: Int, of connection: ClientConnection) throws(RPCError) {
-        if let shortage = connection.holdings.fetches.shortage(for: 1) {
+        if let shortage = connection.quotas.fetches.shortage(for: 1) {  // guard: fetches-together
             throw RPCError(
                 .busy,
-                "Of \(shortage.holder) \(shortage.heldCount) fetches are not answered; more than \(shortage.limit) are not taken. Wait for replies."
+                "too many unanswered fetches for \(shortage.holder) (limit \(shortage.limit)); wait for replies"
             )
         }
-        if let shortage = connection.holdings.requests.shortage(for: count) {
+        if let shortage = connection.quotas.requests.shortage(for: count) {
             throw RPCError(.busy, shortage.requestText)
         }
     }
 
-    /// - Throws: `busy` when there are so many bodies to read that one more is not to be added.
+    /// Checks the quota for another unread body.
+    /// - Throws: `busy` if there are too many.
     func checkRoomForBody(of connection: ClientConnection) throws(RPCError) {
-        guard let shortage = connection.holdings.bodies.shortage(for: 1) else { return }
+        guard let shortage = connection.quotas.bodies.shortage(for: 1) else { return }
         throw RPCError(
             .busy,
-            "Of \(shortage.holder) \(shortage.heldCount) bodies are to be read; more than \(shortage.limit) are not kept. Read some to their end first."
+            "too many unread bodies for \(shortage.holder) (limit \(shortage.limit)); read or cancel one first"
         )
     }
 
-    /// So many bytes wait for this client to read them.
-    func noteUnread(_ count: Int, of id: ConnectionID) {
+    /// Records the number of sent bytes that a client has not read.
+    func recordUnread(_ count: Int, of id: ConnectionID) {
         guard let connection = self[id] else { return }
-        connection.noteUnread(count)
+        connection.recordUnread(count)
         checkReplies(of: connection)
     }
 
-    /// Whether what was not read is too much by now.
+    /// If the quota for unread output is exceeded, closes the connection with the most of it.
     func checkReplies(of connection: ClientConnection) {
-        guard let shortage = connection.holdings.replies.shortage(for: 0) else { return }
-        let greatest = greatest(shortage.holder, of: connection, in: \.replies)
+        guard let shortage = connection.quotas.replies.shortage(for: 0) else { return }
+        let largestConsumer = largestConsumer(shortage.holder, of: connection, in: \.replies)
         context.log.warning(
-            "what was not read is too much",
-            metadata: ["bytes": "\(shortage.heldCount)", "pid": "\(greatest.peer.pid)"])
-        greatest.abandon()
+            "unread output above quota; closing the connection with the most",
+            metadata: ["bytes": "\(shortage.usage)", "pid": "\(largestConsumer.peer.pid)"])
+        largestConsumer.abandon()  // guard: replies-sent-away
     }
 
-    /// Of those who share what is short, the one that has most of it, in the program that has most of it: not the one that comes
-    /// when others have taken it all, by however many connections.
-    private func greatest(
-        _ holder: Allowance.Holder, of connection: ClientConnection, in kind: KeyPath<Holdings, Allowance>
+    /// Returns the connection that uses most of an exceeded quota, in the program that uses most of it. This need not
+    /// be the connection that exceeded the quota.
+    private func largestConsumer(
+        _ holder: Quota.Holder, of connection: ClientConnection, in kind: KeyPath<ClientQuotas, Quota>
     ) -> ClientConnection {
-        guard holder != .connection else { return connection }
-        func isLess(_ left: Holdings, _ right: Holdings) -> Bool {
-            left[keyPath: kind].heldCount < right[keyPath: kind].heldCount
+        guard holder != .connection else { return connection }  // guard: greatest-of-program
+        func isLess(_ left: ClientQuotas, _ right: ClientQuotas) -> Bool {
+            left[keyPath: kind].usage < right[keyPath: kind].usage
         }
-        let greatest = holder == .everybody ? programs.values.max { isLess($0.holdings, $1.holdings) } : nil
-        let program = greatest ?? connection.program
+        let largestConsumer = holder == .allPrograms ? programs.values.max { isLess($0.quotas, $1.quotas) } : nil
+        let program = largestConsumer ?? connection.program  // guard: greatest-of-all
         let own = connections.values.filter { $0.program === program }
-        return own.max { isLess($0.holdings, $1.holdings) } ?? connection
+        return own.max { isLess($0.quotas, $1.quotas) } ?? connection
     }
 
 }
 
-/// A message of which not all has come.
-struct UnfinishedMessage {
-    /// How many came before it.
+/// A message that is still incomplete.
+struct PartialMessage {
+    /// The number of messages received before it on this connection.
     let number: Int
     let since: Duration
 }
 
 extension FetchRunParams {
-    /// What of it is kept until the reply.
-    var heldBytes: Int {
+    /// The number of bytes of request data that are stored until the reply.
+    var chargedBytes: Int {
         (body?.count ?? 0) + url.utf8.count + headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
     }
 }
 
-extension Allowance.Shortage {
-    /// That bytes of requests are not taken.
+extension Quota.QuotaExceeded {
+    /// The error message for too much request data.
     var requestText: String {
-        "Of \(holder) fetches hold \(heldCount) bytes of requests; more than \(limit) are not kept. Wait for replies, or attach the body."
+        "too much request data for \(holder) (\(usage) of \(limit) bytes in use); wait for replies or attach the body"
     }
 }

@@ -3,36 +3,37 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The desk of the connections: it owns them, their programs and their quotas, knows which of them are agents, and tells all of
-/// them what concerns everybody. What a client is asked, and what it fetches, is with other desks.
+/// Owns the connections, their programs and quotas, and the list of agents. Sends the notifications that go to all
+/// clients. The questions and fetches of a client belong to other desks.
 final class ClientRegistry {
     let context: DeskContext
-    let way: WayBack<ClientRegistry>
+    let reference: DeskReference<ClientRegistry>
     private let audit: AuditRecorder
     private(set) var connections: [ConnectionID: ClientConnection] = [:]
-    /// By process, for as long as it has connections.
+    /// The client processes with open connections, by PID.
     private(set) var programs: [Int32: ClientProgram] = [:]
-    private let everybody: Holdings
+    private let allPrograms: ClientQuotas
     private var lastConnection = 0
     private var lastAgent = 0
     var isWatchingSenders = false
 
-    init(_ context: DeskContext, _ audit: AuditRecorder, _ way: WayBack<ClientRegistry>) {
-        (self.context, self.audit, self.way) = (context, audit, way)
-        everybody = Holdings(of: .everybody, context.options.holdingLimits)
+    init(_ context: DeskContext, _ audit: AuditRecorder, _ reference: DeskReference<ClientRegistry>) {
+        (self.context, self.audit, self.reference) = (context, audit, reference)
+        allPrograms = ClientQuotas(of: .allPrograms, context.options.quotaLimits)
     }
 
     subscript(id: ConnectionID) -> ClientConnection? { connections[id] }
 
     var all: Dictionary<ConnectionID, ClientConnection>.Values { connections.values }
 
-    /// - Parameter left: the program of this process, where it has no connection and still uses something.
+    /// - Parameter left: the program of this process if it has parked fetches, which use quotas, but no connection.
     func open(_ link: any ClientLink, peer: PeerIdentity, left: @autoclosure () -> ClientProgram?) -> ConnectionID {
         lastConnection += 1
         let id = ConnectionID(value: lastConnection)
         let tag = ProgramTag(value: lastConnection)
-        let limits = context.options.holdingLimits
-        let program = programs[peer.pid] ?? left() ?? ClientProgram(tag, limits, within: everybody)
+        let limits = context.options.quotaLimits
+        // guard: held-by-program, held-by-program-of-others
+        let program = programs[peer.pid] ?? left() ?? ClientProgram(tag, limits, within: allPrograms)
         programs[peer.pid] = program
         program.connectionCount += 1
         connections[id] = ClientConnection(id: id, peer: peer, link: link, program: program, limits)
@@ -40,10 +41,11 @@ final class ClientRegistry {
         return id
     }
 
-    /// The connection has ended. Returns what it was.
+    /// Removes a closed connection and returns it.
     func remove(_ id: ConnectionID) -> ClientConnection? {
         guard let connection = connections.removeValue(forKey: id) else { return nil }
         connection.program.connectionCount -= 1
+        // guard: held-until-last-connection
         if connection.program.connectionCount == 0 { programs[connection.peer.pid] = nil }
         audit.forget(connection)
         context.log.debug(
@@ -51,24 +53,35 @@ final class ClientRegistry {
         return connection
     }
 
-    /// Answers a call of a connection that may have ended meanwhile.
-    func complete(_ call: CallID, of id: ConnectionID, _ result: Result<JSON, RPCError>) {
-        connections[id]?.complete(call, result)
+    /// Answers a call, unless its connection is closed.
+    func complete<M: Method>(_ call: Call<M>, _ result: Result<M.Result, RPCError>) {
+        connections[call.connection]?.complete(call, result)
     }
 
-    /// The client that gets the reply.
+    /// Returns the client that gets the reply to a fetch; `nil` if the fetch is parked or the connection is closed.
     func owner(of fetch: RunningFetch) -> ClientConnection? { fetch.owner.flatMap { connections[$0.connection] } }
 
-    // MARK: To all
-
-    /// To everybody who has introduced himself: windows that show what is stored are drawn anew.
-    func announce(_ change: CredentialChange, _ cause: Cause) {
-        audit.record(change, cause)
-        tell(change)
+    /// `initialize`: returns the version of the broker.
+    func initialize(_ params: Initialize, _ connection: ClientConnection) throws -> String {
+        guard !connection.profile.isInitialized else {
+            throw RPCError(.invalidRequest, "this connection is already initialized")
+        }
+        connection.profile.isInitialized = true
+        connection.profile.name = params.clientName.shortened
+        connection.profile.subscription = params.delivery.map { Subscription(delivery: $0) }
+        return context.options.version
     }
 
-    /// The same of what is no doing of the broker, and not in the audit log.
-    func tell(_ change: CredentialChange) {
+    // MARK: Broadcasts
+
+    /// Records a credential change in the audit log, and notifies the clients, so that they can update their views.
+    func announce(_ change: CredentialChange, _ cause: Cause) {
+        audit.record(change, cause)
+        notify(change)
+    }
+
+    /// Notifies all clients that are initialized and not confined of a credential change, without an audit record.
+    func notify(_ change: CredentialChange) {
         let params: JSON = [
             "change": .string(change.kind.rawValue), "source": .string(change.source.rawValue),
             "user": change.user?.json, "protectionSpace": change.space?.json,
@@ -80,12 +93,12 @@ final class ClientRegistry {
 
     // MARK: Agents
 
-    func register(_ params: AgentRegisterParams, _ connection: ClientConnection) throws -> JSON {
+    func register(_ params: AgentRegister, _ connection: ClientConnection) throws -> String {
         guard connection.profile.agent == nil else {
-            throw RPCError(.invalidRequest, "this connection is an agent already")
+            throw RPCError(.invalidRequest, "this connection is already an agent")
         }
-        guard connections.values.count(where: { $0.profile.agent != nil }) < Limits.agents else {
-            throw RPCError(.busy, "There are \(Limits.agents) agents already.")
+        guard connections.values.count(where: { $0.profile.agent != nil }) < Limits.agents else {  // guard: agents
+            throw RPCError(.busy, "too many agents (limit \(Limits.agents)); unregister one first")
         }
         lastAgent += 1
         connection.profile.agent = AgentRegistration(
@@ -93,25 +106,26 @@ final class ClientRegistry {
             priority: params.priority, methods: params.methods, maxPending: params.maxPending,
             asksConfirm: params.asksConfirm)
         context.log.notice("agent registered", metadata: ["agent": "a\(lastAgent)", "pid": "\(connection.peer.pid)"])
-        return ["agentId": .string("a\(lastAgent)")]
+        return "a\(lastAgent)"
     }
 
     func agent(for challenge: Challenge, after passed: Set<ConnectionID>) -> ClientConnection? {
         agents(after: passed).first { $0.profile.agent?.covers(challenge.protectionSpace) ?? false }
     }
 
-    /// Nobody consents to what its own process wants.
+    /// Returns the next agent that can be asked for consent. A process is never asked for consent to its own fetches.
     func confirmer(for fetch: RunningFetch, after passed: Set<ConnectionID>) -> ClientConnection? {
         let asker = owner(of: fetch)?.peer.pid
+        // guard: consent-not-its-own
         return agents(after: passed).first { $0.profile.agent?.asksConfirm == true && $0.peer.pid != asker }
     }
 
-    /// The one that has the question.
+    /// Returns the agent to which the question is assigned, if any.
     func agent(of question: PendingQuestion) -> ClientConnection? {
         if case .agent(let id) = question.place { connections[id] } else { nil }
     }
 
-    /// Those that can be asked, the first one first.
+    /// Returns the agents that can be asked, in the order in which they are asked.
     private func agents(after passed: Set<ConnectionID>) -> [ClientConnection] {
         connections.values.filter { $0.profile.agent != nil && !$0.hasInputEnded && !passed.contains($0.id) }
             .sorted { ($0.profile.agent?.order ?? (0, 0)) < ($1.profile.agent?.order ?? (0, 0)) }
@@ -119,6 +133,6 @@ final class ClientRegistry {
 }
 
 extension AgentRegistration {
-    /// The lowest is asked first.
+    /// The sort key. The agent with the lowest key is asked first.
     fileprivate var order: (Int, Int) { (-priority, number) }
 }

@@ -1,12 +1,13 @@
 internal import Logging
 internal import WatchwordCore
 
-/// All desks of one broker. They are no actors and cannot be sent: they live on the broker's executor, and nowhere else.
+/// All desks of one broker. A desk is a class that owns one part of the broker's state, such as the questions or the
+/// bodies. Desks are neither actors nor `Sendable`, and are used only on the broker's executor.
 final class Desks {
     let context: DeskContext
     let audit: AuditRecorder
     let clients: ClientRegistry
-    let session: SessionKeeper
+    let session: SessionDesk
     let fetches: FetchRouter
     let methods: FetchMethods
     let bodies: BodyDesk
@@ -18,31 +19,31 @@ final class Desks {
     init(
         _ ports: BrokerPorts, _ context: DeskContext, _ table: FetchTable, suspendedBefore: Duration, of broker: Broker
     ) {
-        func way<Desk>(_ desk: @escaping @Sendable (isolated Broker) -> Desk) -> WayBack<Desk> {
-            WayBack(broker: broker, clock: ports.clock, desk: desk)
+        func reference<Desk>(_ desk: @escaping @Sendable (isolated Broker) -> Desk) -> DeskReference<Desk> {
+            DeskReference(broker: broker, clock: ports.clock, desk: desk)
         }
         self.context = context
         audit = AuditRecorder(ports.audit, ports.clock)
-        clients = ClientRegistry(context, audit, way { $0.desks.clients })
-        fetches = FetchRouter(table, ports, context, audit, clients, way { $0.desks.fetches })
-        session = SessionKeeper(fetches, suspendedBefore: suspendedBefore, way { $0.desks.session })
-        bodies = BodyDesk(fetches, way { $0.desks.bodies })
-        questions = QuestionDesk(fetches, bodies, way { $0.desks.questions })
-        keyring = KeyringDesk(fetches, way { $0.desks.keyring })
-        credentials = CredentialDesk(fetches, keyring, way { $0.desks.credentials })
+        clients = ClientRegistry(context, audit, reference { $0.desks.clients })
+        fetches = FetchRouter(table, ports, context, audit, clients, reference { $0.desks.fetches })
+        session = SessionDesk(fetches, suspendedBefore: suspendedBefore, reference { $0.desks.session })
+        bodies = BodyDesk(fetches, reference { $0.desks.bodies })
+        questions = QuestionDesk(fetches, bodies, reference { $0.desks.questions })
+        keyring = KeyringDesk(fetches, reference { $0.desks.keyring })
+        credentials = CredentialDesk(fetches, keyring, reference { $0.desks.credentials })
         fetches.desks = FetchRouter.Desks(session: session, bodies: bodies, questions: questions, keyring: keyring)
-        progress = ProgressReporter(fetches, bodies, way { $0.desks.progress })
+        progress = ProgressReporter(fetches, bodies, reference { $0.desks.progress })
         methods = FetchMethods(fetches, progress)
     }
 }
 
-/// The time, the log and the settings, which every desk may use.
+/// The clock, the log and the settings, shared by all desks.
 final class DeskContext {
     let clock: any BrokerClock
     let log: Logger
-    /// Changed by `Broker.reconfigure` only.
+    /// Changed only by `Broker.reconfigure`.
     var options: BrokerOptions
-    /// The service ends: new requests are refused.
+    /// Whether the broker is shutting down and refuses new requests.
     var isClosing = false
 
     init(_ clock: any BrokerClock, _ options: BrokerOptions, _ log: Logger) {

@@ -2,60 +2,55 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The keyring, as people and programs manage it by hand. Every `completion` is called on the broker's executor.
+/// Manages the keyring on behalf of clients. Every `completion` is called on the broker's executor.
 extension KeyringDesk {
-    /// The result of `keyring/status`, and a member of `server/status`.
-    var status: JSON {
+    /// The last known state of the keyring.
+    var status: KeyringDescription {
         switch fetches.table.keyring.state {
-        case .disabled:
-            ["state": "unavailable", "kind": "disabled", "reason": .string(KeyringFailure.notConfigured.text)]
-        case .unknown: ["state": "unknown"]
-        case .usable: ["state": "usable"]
-        case .unusable(let failure, _):
-            [
-                "state": .string(failure.kind == .locked ? "locked" : "unavailable"),
-                "kind": .string(failure.kind.rawValue), "reason": .string(failure.text),
-            ]
+        case .disabled: .unavailable(kind: "disabled", reason: KeyringFailure.notConfigured.text)
+        case .unknown: .unknown
+        case .usable: .usable
+        case .unusable(let failure, _) where failure.kind == .locked: .locked(reason: failure.text)
+        case .unusable(let failure, _): .unavailable(kind: failure.kind.rawValue, reason: failure.text)
         }
     }
 
-    /// `keyring/status`: asks the keyring how it is, and tells what it said.
-    func check(_ call: CallID, from connection: ClientConnection) {
-        guard let port else { return connection.complete(call, .success(status)) }
-        let id = connection.id
+    /// `keyring/status`: checks the keyring and answers `call` with its state.
+    /// - Returns: the known state if the broker uses no keyring; otherwise `nil`, and the call is answered later.
+    func check(_ call: Call<KeyringStatus>) -> KeyringDescription? {
+        guard let port else { return status }
         port.check(
-            completion: way.callback { desk, result in
-                desk.note(result)
-                desk.clients.complete(call, of: id, .success(desk.status))
+            completion: reference.callback { desk, result in
+                desk.record(result)
+                desk.clients.complete(call, .success(desk.status))
             })
+        return nil
     }
 
-    /// `keyring/unlock`. The keyring may show a window of its own: there is time for a person.
-    func unlock(_ call: CallID, from connection: ClientConnection) throws {
+    /// `keyring/unlock`. The time limit is the one for challenges, because the keyring may prompt the user.
+    func unlock(_ call: Call<KeyringUnlock>) throws {
         guard let port else { throw RPCError(.keyringUnavailable, KeyringFailure.notConfigured.text) }
-        let id = connection.id
         port.unlock(
             limit: context.options.challengeDeadline,
-            completion: way.callback { desk, result in
-                desk.note(result)
+            completion: reference.callback { desk, result in
+                desk.record(result)
                 desk.clients.complete(
-                    call, of: id,
-                    result.map { desk.status }.mapError { RPCError(.keyringUnavailable, $0.text) })
+                    call, result.map { desk.status }.mapError { RPCError(.keyringUnavailable, $0.text) })
             })
     }
 
-    /// What a call has shown of the keyring.
-    func note<Value>(_ result: Result<Value, KeyringFailure>) {
+    /// Updates the known state of the keyring from the result of a call.
+    func record<Value>(_ result: Result<Value, KeyringFailure>) {
         let failure: KeyringFailure? = if case .failure(let failure) = result { failure } else { nil }
-        fetches.change { $0.noteKeyring(failure, now: context.now) }
+        fetches.change { $0.recordKeyring(failure, now: context.now) }
     }
 
     // MARK: Items
 
-    /// Whether there is one, that was not found silent just now.
+    /// Whether there is a keyring, and no recent failure that pauses lookups.
     var mayBeAsked: Bool { port != nil && fetches.table.mayAskKeyring(now: context.now) }
 
-    /// All items with these attributes.
+    /// Finds all items that match one of `queries`.
     func find(
         _ queries: [[ExactText: ExactText]], withSecrets: Bool,
         completion: @escaping KeyringCompletion<[KeyringItem]>
@@ -63,13 +58,14 @@ extension KeyringDesk {
         guard mayBeAsked, let port else { return completion(.failure(.notConfigured)) }
         port.search(
             queries, withSecrets: withSecrets,
-            completion: way.callback { desk, result in
-                desk.note(result)
+            completion: reference.callback { desk, result in
+                desk.record(result)
                 completion(result)
             })
     }
 
-    /// All items of the network schema, or those of one server, that say where they belong.
+    /// Finds the items for the host of `pattern`, or all items of the schema for network passwords if `pattern` is
+    /// `nil`. Items that are not HTTP logins are left out.
     func search(
         _ pattern: SpacePattern?, withSecrets: Bool = false,
         completion: @escaping KeyringCompletion<[StoredItem]>
@@ -78,22 +74,22 @@ extension KeyringDesk {
         find([query], withSecrets: withSecrets) { completion($0.map { $0.compactMap { StoredItem($0) } }) }
     }
 
-    /// Removes items, one after the other, and says how many there were.
+    /// Removes items, one after the other, and returns their number.
     /// - Parameters:
-    ///   - pattern: what is forgotten with them; `nil` where that is not known.
-    ///   - count: of what was removed before.
+    ///   - pattern: the protection spaces of the items; `nil` if unknown.
+    ///   - count: the number of credentials removed before this call, which is added to the result.
     func remove(
         _ names: [String], of pattern: SpacePattern?, after count: Int = 0, _ cause: Cause,
         completion: @escaping @Sendable (Result<Int, RPCError>) -> Void
     ) {
         guard let name = names.first, let port else { return completion(.success(count)) }
-        let finish: KeyringCompletion<Bool> = way.callback { desk, result in
+        let finish: KeyringCompletion<Bool> = reference.callback { desk, result in
             switch result {
             case .failure(let failure): completion(.failure(RPCError(.keyringUnavailable, failure.text)))
             case .success(let isRemoved):
                 if isRemoved {
-                    // A look-up may have found it until now.
-                    desk.fetches.change { $0.noteForgotten(pattern) }
+                    // Invalidates lookups that may have found the item before it was removed.
+                    desk.fetches.change { $0.recordForgotten(pattern) }
                     desk.clients.announce(CredentialChange(.forgotten, nil, user: nil, source: .keyring), cause)
                 }
                 let rest = Array(names.dropFirst())
@@ -103,9 +99,9 @@ extension KeyringDesk {
         port.remove(name, ifSecretIs: nil, completion: finish)
     }
 
-    /// Takes the mark from the others of the same space, and gives it to this one.
-    func markDefault(_ name: String, _ cause: Cause, completion: @escaping @Sendable (Result<JSON, RPCError>) -> Void) {
-        let mark: KeyringCompletion<[StoredItem]> = way.direct { desk, result in
+    /// Marks an item as the default, and removes the mark from the other items of its protection space.
+    func markDefault(_ name: String, _ cause: Cause, completion: @escaping @Sendable (Result<Void, RPCError>) -> Void) {
+        let mark: KeyringCompletion<[StoredItem]> = reference.direct { desk, result in
             guard let items = try? result.get(), let chosen = items.first(where: { $0.id == name }) else {
                 return completion(.failure(.unknownCredential(.keyring(name))))
             }
@@ -118,11 +114,11 @@ extension KeyringDesk {
 
     private func apply(
         _ changes: [(id: String, attributes: [ExactText: ExactText])], _ chosen: StoredItem, _ cause: Cause,
-        completion: @escaping @Sendable (Result<JSON, RPCError>) -> Void
+        completion: @escaping @Sendable (Result<Void, RPCError>) -> Void
     ) {
-        guard let change = changes.first, let port else { return completion(.success([:])) }
+        guard let change = changes.first, let port else { return completion(.success(())) }
         let rest = Array(changes.dropFirst())
-        let finish: KeyringCompletion<Void> = way.callback { desk, result in
+        let finish: KeyringCompletion<Void> = reference.callback { desk, result in
             if case .failure(let failure) = result {
                 return completion(.failure(RPCError(.keyringUnavailable, failure.text)))
             }
@@ -139,6 +135,6 @@ extension KeyringDesk {
 
 extension RPCError {
     static func unknownCredential(_ id: CredentialID) -> RPCError {
-        RPCError(.unknownCredential, "There is no credential \(id.text.shortened). credential/list shows all.")
+        RPCError(.unknownCredential, "unknown credential \(id.text.shortened); credential/list shows all")
     }
 }

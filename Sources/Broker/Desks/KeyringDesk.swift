@@ -5,41 +5,42 @@ internal import WatchwordProtocol
 
 typealias KeyringCompletion<Value> = @Sendable (Result<Value, KeyringFailure>) -> Void
 
-/// The desk of the stored credentials: look-ups in the keyring and the netrc file for fetches, and what is written into the
-/// keyring. It owns the calls that are under way; nobody but the fetch or client that asked waits for one.
+/// Looks up credentials for fetches in the keyring and the netrc file, gets them from commands, and writes to the
+/// keyring. Owns the pending calls. Only the fetch or client for which a call is made waits for the call.
 final class KeyringDesk {
     let context: DeskContext
     let clients: ClientRegistry
     unowned let fetches: FetchRouter
-    let way: WayBack<KeyringDesk>
+    let reference: DeskReference<KeyringDesk>
     private let keyring: (any KeyringPort)?
     private let netrc: (any NetrcPort)?
-    /// That are not answered. A fetch waits for its look-up until it ends.
+    private let commands: (any CommandPort)?
+    /// The pending lookups, by number.
     private var lookUps: [Int: FetchID] = [:]
     private var lastLookUp = 0
-    /// That nobody waits for but the end of the service.
+    /// The number of pending writes and removals, for which shutdown waits.
     private var openChanges = 0
 
-    init(_ fetches: FetchRouter, _ way: WayBack<KeyringDesk>) {
-        (keyring, netrc) = (fetches.ports.keyring, fetches.ports.netrc)
-        (context, clients, self.fetches, self.way) = (fetches.context, fetches.clients, fetches, way)
+    init(_ fetches: FetchRouter, _ reference: DeskReference<KeyringDesk>) {
+        (keyring, netrc, commands) = (fetches.ports.keyring, fetches.ports.netrc, fetches.ports.commands)
+        (context, clients, self.fetches, self.reference) = (fetches.context, fetches.clients, fetches, reference)
     }
 
-    /// `nil` where there is none, or none that the configuration lets be used.
+    /// The keyring; `nil` if there is none or the configuration disables it.
     var port: (any KeyringPort)? { context.options.isKeyringEnabled ? keyring : nil }
 
-    /// Whether something is being written.
+    /// Whether writes are pending.
     var isBusy: Bool { openChanges > 0 }
 
-    // MARK: For fetches
+    // MARK: Lookups
 
     func lookUp(_ queries: [[ExactText: ExactText]], for fetch: RunningFetch) {
         let number = addLookUp(of: fetch)
         guard let keyring else { return lookUpEnded(.failure(.notConfigured), number) }
-        let finish: KeyringCompletion<[KeyringItem]> = way.callback { $0.lookUpEnded($1, number) }
+        let finish: KeyringCompletion<[KeyringItem]> = reference.callback { $0.lookUpEnded($1, number) }
         keyring.search(queries, withSecrets: true) { result in
             guard case .success([]) = result else { return finish(result) }
-            // A search that finds nothing does not say whether anything could be kept.
+            // An empty result does not show whether the keyring can store an item.
             keyring.check { state in finish(state.map { [] }) }
         }
     }
@@ -53,7 +54,7 @@ final class KeyringDesk {
     private func lookUpEnded(_ result: Result<[KeyringItem], KeyringFailure>, _ number: Int) {
         guard let id = lookUps.removeValue(forKey: number) else { return }
         finishLookUp(result, id)
-        // A keyring that does not answer costs its limit once, not once for each fetch that waits for it.
+        // After a timeout, all other pending lookups fail too, so that each fetch does not wait for its own timeout.
         guard case .failure(let failure) = result, failure.kind == .timedOut else { return }
         context.log.warning("the keyring does not answer", metadata: ["reason": "\(failure.text)"])
         let others = lookUps
@@ -66,50 +67,67 @@ final class KeyringDesk {
         fetches.report { $0.found(result, for: id, $1) }
     }
 
+    /// Searches the netrc file, then runs the first command for this server.
     func readNetrc(_ query: NetrcQuery, for fetch: RunningFetch) {
         let id = fetch.id
-        guard let netrc, let file = context.options.netrcFile else { return netrcRead([], id) }
-        netrc.logins(for: query, in: file, completion: way.callback { $0.netrcRead($1, id) })
+        guard let netrc, let file = context.options.netrcFile else { return runCommand(query, id) }
+        netrc.logins(
+            for: query, in: file,
+            completion: reference.callback { desk, logins in
+                logins.isEmpty ? desk.runCommand(query, id) : desk.found(logins, from: .netrc, id)
+            })
     }
 
-    private func netrcRead(_ logins: [Netrc.Login], _ id: FetchID) {
+    private func runCommand(_ query: NetrcQuery, _ id: FetchID) {
+        guard fetches[id] != nil, let commands,
+            let command = context.options.credentialCommands.first(where: query.matches)
+        else { return found([], from: .command, id) }
+        commands.password(
+            from: command,
+            completion: reference.callback { desk, password in
+                let login = password.map { Netrc.Login(machine: "", user: command.user, password: $0) }
+                desk.found(login.map { [$0] } ?? [], from: .command, id)
+            })
+    }
+
+    private func found(_ logins: [Netrc.Login], from source: CredentialSource, _ id: FetchID) {
         guard fetches[id] != nil else { return }
-        fetches.report { $0.foundInNetrc(logins, for: id, $1) }
+        fetches.report { $0.foundInNetrc(logins, from: source, for: id, $1) }
     }
 
-    // MARK: Changes by others
+    // MARK: External changes
 
-    /// From now on, also what other programs change in the keyring is told. It is no doing of the broker, and not recorded.
-    func watch() { keyring?.observe(way.observer { $0.changedByOthers($1) }) }
+    /// Starts to notify clients of keyring changes by other programs. Such changes are not recorded in the audit log.
+    func watch() { keyring?.observe(reference.observer { $0.changedByOthers($1) }) }
 
     private func changedByOthers(_ change: KeyringChange) {
         guard port != nil, !context.isClosing else { return }
         switch change {
         case .stored(let item):
             guard let stored = StoredItem(item) else { return }
-            clients.tell(CredentialChange(.stored, stored.pattern, user: stored.account.user, source: .keyring))
-        case .removed: clients.tell(CredentialChange(.forgotten, nil, user: nil, source: .keyring))
+            clients.notify(CredentialChange(.stored, stored.pattern, user: stored.account.user, source: .keyring))
+        case .removed: clients.notify(CredentialChange(.forgotten, nil, user: nil, source: .keyring))
         }
     }
 
     // MARK: Writing
 
-    /// An accepted credential that is to be kept for good.
-    func keep(_ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause) {
+    /// Stores an accepted permanent credential. A failure is only logged.
+    func storeAccepted(_ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause) {
         save(credential, for: pattern, cause) { [log = context.log] result in
             if case .failure(let failure) = result {
-                log.warning("a credential could not be kept in the keyring", metadata: ["reason": "\(failure.text)"])
+                log.warning("cannot store a credential in the keyring", metadata: ["reason": "\(failure.text)"])
             }
         }
     }
 
-    /// A stored credential that the server has refused.
+    /// Removes a credential that the server has refused, unless the secret of the item has changed since.
     func discard(_ item: String, ifStill credential: LoginCredential, _ cause: Cause) {
         guard let keyring else { return }
         openChanges += 1
         keyring.remove(
-            item, ifSecretIs: KeyringSecret.text(of: credential),
-            completion: way.callback { $0.discarded($1, user: credential.user, cause) })
+            item, ifSecretIs: KeyringSecret.text(of: credential),  // guard: keyring-removes-whole-secret
+            completion: reference.callback { $0.discarded($1, user: credential.user, cause) })
     }
 
     private func discarded(_ result: Result<Bool, KeyringFailure>, user: ExactText, _ cause: Cause) {
@@ -119,26 +137,27 @@ final class KeyringDesk {
             clients.announce(CredentialChange(.forgotten, nil, user: user, source: .keyring), cause)
         case .success(false): break
         case .failure(let failure):
-            context.log.warning("a refused credential stays in the keyring", metadata: ["reason": "\(failure.text)"])
+            context.log.warning("a refused credential is still in the keyring", metadata: ["reason": "\(failure.text)"])
         }
     }
 
-    /// Into the keyring: over what is there for the same user and space, and as the default where it is the first.
-    /// - Parameter completion: called on the broker's executor, with the name of the item.
+    /// Stores a credential in the keyring. An item of the same user and protection space is replaced. The first item of
+    /// a protection space becomes the default.
+    /// - Parameter completion: called on the broker's executor with the name of the item.
     func save(
         _ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause,
         completion: @escaping KeyringCompletion<String>
     ) {
         guard let keyring = port else { return completion(.failure(.notConfigured)) }
         openChanges += 1
-        let finish: @Sendable (KeyringWrite.Outcome) -> Void = way.callback { desk, outcome in
+        let finish: @Sendable (KeyringWrite.Outcome) -> Void = reference.callback { desk, outcome in
             desk.saved(outcome, CredentialChange(.stored, pattern, user: credential.user, source: .keyring), cause)
             completion(outcome.item)
         }
         let mark = fetches.table.forgetMark
-        let write: @Sendable (KeyringWrite) -> Void = way.callback { desk, write in
-            // Somebody may have forgotten it meanwhile.
-            guard desk.fetches.table.isCurrent(mark, for: pattern) else {
+        let write: @Sendable (KeyringWrite) -> Void = reference.callback { desk, write in
+            // A client may have removed the credential meanwhile.
+            guard desk.fetches.table.isCurrent(mark, for: pattern) else {  // guard: forget-keyring-write
                 return finish((.failure(.forgotten), isNews: false))
             }
             if let item = write.incomplete {
@@ -160,19 +179,19 @@ final class KeyringDesk {
     private func saved(_ outcome: KeyringWrite.Outcome, _ change: CredentialChange, _ cause: Cause) {
         openChanges -= 1
         if case .failure(.forgotten) = outcome.item { return }
-        note(outcome.item)
+        record(outcome.item)
         if case .success = outcome.item, outcome.isNews { clients.announce(change, cause) }
     }
 }
 
 extension KeyringWrite {
-    /// The item that has the credential, and whether that is new.
+    /// The name of the item, and whether the keyring was changed.
     fileprivate typealias Outcome = (item: Result<String, KeyringFailure>, isNews: Bool)
 }
 
 extension KeyringFailure {
     fileprivate static let forgotten = KeyringFailure(
-        .cancelled, "the credential was not stored: it was forgotten, or the session cleared, in the meantime")
+        .cancelled, "the credential was not stored: it was removed, or the session cleared, in the meantime")
     static let notConfigured = KeyringFailure(
-        .absent, "The broker runs without a keyring (keyring.enabled). It keeps credentials for the session only.")
+        .absent, "the broker runs without a keyring (keyring.enabled); credentials are stored for the session only")
 }

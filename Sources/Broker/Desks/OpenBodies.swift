@@ -2,29 +2,29 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The response bodies of one connection that are read, or attached, in steps.
+/// The unread response bodies of one connection, by fetch ID.
 struct OpenBodies {
     struct Entry {
         let transfer: TransferID
-        /// What `fetch/completed` says at the end, of a fetch that was begun with `fetch/start`.
+        /// The contents of `fetch/completed`, for a fetch begun with `fetch/start`.
         var result: FetchRunResult?
-        /// It names the second connection.
+        /// The attach token, for a fetch begun with `fetch/start`.
         var token: String?
-        /// Of the request, which may still be on its way: a response may begin before its request has ended.
+        /// The request body, if it may still be in transfer: a response can begin before its request has ended.
         var source: BodySourceID?
-        /// What its end has to prove.
+        /// The proofs of servers that can be checked only at the end of the body (RFC 7616 section 3.5).
         var proofs: [ResponseProof] = []
-        /// Where a body that was there as a whole counts.
-        var share: Allowance.Share?
-        /// A `fetch/read` of it is not answered yet.
+        /// The quota usage of a body that was received completely.
+        var share: Quota.Share?
+        /// Whether a `fetch/read` of this body is pending.
         var isBeingRead = false
     }
 
-    private let allowance: Allowance
+    private let quota: Quota
     private var entries: [String: Entry] = [:]
 
-    /// - Parameter allowance: where each one counts.
-    init(_ allowance: Allowance) { self.allowance = allowance }
+    /// - Parameter quota: the quota that each body counts against.
+    init(_ quota: Quota) { self.quota = quota }
 
     var fetchIDs: [String] { entries.keys.sorted() }
 
@@ -36,33 +36,33 @@ struct OpenBodies {
 
     mutating func add(_ entry: Entry, for fetchID: String) {
         entries[fetchID] = entry
-        allowance.take(1)
+        quota.take(1)
     }
 
-    /// Unless it has ended.
+    /// Records whether a `fetch/read` is pending. No effect if the body has ended.
     mutating func setBeingRead(_ isBeingRead: Bool, _ fetchID: String) { entries[fetchID]?.isBeingRead = isBeingRead }
 
     mutating func remove(_ fetchID: String) -> Entry? {
         guard let entry = entries.removeValue(forKey: fetchID) else { return nil }
-        allowance.giveBack(1)
+        quota.release(1)
         return entry
     }
 }
 
-/// What is special about a fetch that was begun with `fetch/start`, until its response is there.
+/// The state of a fetch begun with `fetch/start`, until its response is received.
 struct FetchSteps {
-    /// It names the second connection.
+    /// The attach token.
     let token: String
-    /// A second connection that waits for the body; the descriptor is the broker's.
+    /// The attached socket that waits for the body; the broker owns the descriptor.
     var socket: Int32?
-    /// A `fetch/read` that waits for it.
-    var read: (call: CallID, maxBytes: Int)?
+    /// The `fetch/read` that waits for the body.
+    var read: (call: Call<FetchRead>, maxBytes: Int)?
 }
 
-/// The fetch that an attach token stands for.
+/// The fetch that an attach token refers to.
 struct StepReference {
     let connection: ConnectionID
     let fetch: FetchID
-    /// What has not been attached yet.
-    var freeSides: Set<FetchAttachParams.Side>
+    /// The sides (request, response) that can still be attached.
+    var freeSides: Set<FetchAttach.Side>
 }

@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// Which connections may use a token that was issued on another one.
+/// Decides which connections may use a token that was issued on another one.
 struct TokenScope {
     let connection: ConnectionID
     let peer: PeerIdentity
@@ -10,18 +10,18 @@ struct TokenScope {
         (self.connection, peer, program) = (connection.id, connection.peer, connection.program)
     }
 
-    /// The same user, by the same socket: what was begun on the main one is out of reach from the restricted one, and the other
-    /// way round.
+    /// Whether `other` has the same user and the same kind of socket. Tokens of the main socket are not valid on the
+    /// restricted socket, and vice versa.
     func isSameEntrance(as other: ClientConnection) -> Bool {
-        other.peer.uid == peer.uid && other.peer.entrance == peer.entrance
+        other.peer.uid == peer.uid && other.peer.entrance == peer.entrance  // guard: attach-entrance
     }
 
-    /// As far as is known; the process itself may be another one by now.
+    /// Whether `other` belongs to the same program, according to the subjects determined when both connected.
     func isOfProgram(of other: ClientConnection) -> Bool {
         other.id == connection || other.peer.subject.isSame(as: peer.subject)
     }
 
-    /// Whether `other` may attach a body: sandboxed programs only their own.
+    /// Whether `other` may attach a body. If either program is sandboxed, both must be the same program.
     func admits(_ other: ClientConnection) -> Bool {
         guard isSameEntrance(as: other) else { return false }
         guard other.peer.subject.isSandboxed || peer.subject.isSandboxed else { return true }

@@ -3,12 +3,12 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The methods with which a client starts, lists and cancels its fetches.
+/// The methods that start, list and cancel fetches.
 final class FetchMethods {
     private let context: DeskContext
     private let audit: AuditRecorder
     private let clients: ClientRegistry
-    private let session: SessionKeeper
+    private let session: SessionDesk
     private let fetches: FetchRouter
     private let bodies: BodyDesk
     private let questions: QuestionDesk
@@ -20,42 +20,45 @@ final class FetchMethods {
         (self.fetches, self.progress) = (fetches, progress)
     }
 
-    /// `fetch/run`: the reply comes with the response.
-    func run(_ call: CallID, _ json: JSON?, from connection: ClientConnection) throws {
-        if let resume = try FetchResumeParams(json) { return try questions.resume(call, resume, from: connection) }
-        let fetch = try makeFetch(json, of: connection, inSteps: false)
+    /// `fetch/run`: the call is answered when the fetch ends.
+    func run(_ params: FetchRunParams, _ call: Call<FetchRun>, from connection: ClientConnection) throws {
+        let fetch = try makeFetch(params, of: connection, inSteps: false)
         fetch.owner = RunningFetch.Owner(
-            connection: connection.id, call: call, requestID: connection.requestID(of: call))
+            connection: connection.id, call: call, requestID: connection.requestID(of: call.id))
         progress.report(on: fetch)
         fetches.report { $0.start(fetch.id, $1) }
     }
 
-    /// `fetch/start`: the reply comes at once, and notifications follow.
-    func start(_ call: CallID, _ json: JSON?, from connection: ClientConnection) throws {
-        guard connection.holdings.bodies.heldCount + connection.fetches.count < Limits.openBodies else {
-            throw RPCError(.busy, "This connection has \(Limits.openBodies) fetches in steps. Finish some first.")
+    /// `fetch/start`: the call is answered at once, and notifications follow.
+    func start(_ params: FetchRunParams, _ call: Call<FetchStart>, from connection: ClientConnection) throws {
+        // guard: fetches-in-steps
+        guard connection.quotas.bodies.usage + connection.fetches.count < Limits.openBodies else {
+            throw RPCError(
+                .busy,
+                "too many fetches and unread bodies on this connection (limit \(Limits.openBodies)); finish one first")
         }
-        try clients.checkRoomForBody(of: connection)
-        let fetch = try makeFetch(json, of: connection, inSteps: true)
+        try clients.checkRoomForBody(of: connection)  // guard: bodies-in-steps-together
+        let fetch = try makeFetch(params, of: connection, inSteps: true)
         fetch.owner = RunningFetch.Owner(
-            connection: connection.id, call: nil, requestID: connection.requestID(of: call))
+            connection: connection.id, call: nil, requestID: connection.requestID(of: call.id))
         let token = bodies.begin(fetch, of: connection)
-        connection.complete(call, .success(["fetchId": .string("\(fetch.id)"), "attachToken": .string(token)]))
+        connection.complete(call, .success((fetchID: "\(fetch.id)", attachToken: token)))
         progress.report(on: fetch)
         fetches.report { $0.start(fetch.id, $1) }
     }
 
-    private func makeFetch(_ json: JSON?, of connection: ClientConnection, inSteps: Bool) throws -> RunningFetch {
-        let params = try FetchRunParams(json)
+    private func makeFetch(
+        _ params: FetchRunParams, of connection: ClientConnection, inSteps: Bool
+    ) throws -> RunningFetch {
         let subscription = connection.isSubscribed ? connection.profile.subscription : nil
-        try clients.checkRoom(for: params.heldBytes, of: connection)
+        try clients.checkRoom(for: params.chargedBytes, of: connection)  // guard: requests-held
         var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
         guard inSteps || params.attachedBody == nil else {
-            throw InvalidParams("params.body of type attach goes with fetch/start, which gives a token for it")
+            throw InvalidParams("params.body of type attach is valid only in fetch/start, which returns a token for it")
         }
         guard params.handler == nil || subscription?.delivery != .result else {
             throw InvalidParams(
-                "params.auth.handler goes with the deliveries request and notification of the connection")
+                "params.auth.handler requires delivery request or notification on the connection")
         }
         plan.mayNameFiles = !connection.isConfined
         plan.isRestricted = connection.peer.entrance == .restricted
@@ -65,14 +68,15 @@ final class FetchMethods {
             audit.recordDenial(error.kind, connection.cause, origin: plan.url.origin)
             throw error
         }
-        session.noteSuspension()
-        plan.givesBodyAgain = connection.profile.subscription?.asksNeedBody ?? false
-        let stream = params.attachedBody.map { bodies.makeStream($0, keepsCopy: !plan.givesBodyAgain, for: connection) }
+        session.handleSuspension()
+        plan.canResendBody = connection.profile.subscription?.asksNeedBody ?? false
+        let stream = params.attachedBody.map { bodies.makeStream($0, storesCopy: !plan.canResendBody, for: connection) }
         if let stream { plan.body = .stream(stream) }
-        let (program, subject) = (connection.program.tag, subjectNow(of: connection))
+        // guard: answer-of-the-program
+        let (program, subject) = (connection.program.tag, currentSubject(of: connection))
         let id = fetches.change { $0.add(plan, of: connection.id.tag, program: program, subject) }
         var delivery = plan.subscription?.delivery ?? .none
-        // There is no reply left that could be the question.
+        // The call is answered at once, so challenges cannot be delivered as its result.
         if inSteps && delivery == .result { delivery = .notification }
         let fetch = RunningFetch(
             id: id, params: params, delivery: delivery, origin: plan.url.origin, since: context.now)
@@ -85,14 +89,15 @@ final class FetchMethods {
         return fetch
     }
 
-    /// On whose behalf a client speaks now; what it was when it came is asked about no more where it has become another program.
-    private func subjectNow(of connection: ClientConnection) -> Subject {
+    /// Returns the subject of a client. Returns `unknown` if the process has become another program since it connected,
+    /// which is checked only if programs need consent or the client is sandboxed.
+    private func currentSubject(of connection: ClientConnection) -> Subject {
         let first = connection.peer.subject
         guard context.options.sharing == .ask || first.isSandboxed else { return first }
-        let now = connection.peer.subjectNow()
-        guard first.strength == .none || first.mayBeStill(now) else {
+        let now = connection.peer.currentSubject()
+        guard first.strength == .none || first.couldStillBe(now) else {  // guard: consent-another-program-now
             context.log.notice(
-                "a client is not the program any more that it was when it connected",
+                "a client has become another program since it connected",
                 metadata: ["pid": "\(connection.peer.pid)"])
             return .unknown
         }
@@ -101,7 +106,7 @@ final class FetchMethods {
 
     // MARK: Listing and cancelling
 
-    /// What a fetch does, as `fetch/list` shows it.
+    /// Returns the state of a fetch that does not wait for another one, for `fetch/list`.
     private func word(for fetch: RunningFetch) -> String {
         if fetch.transfer != nil { return "transferring" }
         guard let question = questions.question(of: fetch) else { return "waiting" }
@@ -109,27 +114,24 @@ final class FetchMethods {
         return "challenged"
     }
 
-    func list(of connection: ClientConnection) -> JSON {
+    func list(of connection: ClientConnection) -> [FetchList.Entry] {
         let own = connection.fetches.compactMap { fetches[$0] }
-        let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> JSON in
+        let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> FetchList.Entry in
             let wait = fetches.table.wait(of: fetch.id)
-            let entry: JSON = [
-                "fetchId": .string("\(fetch.id)"), "url": .string(fetch.params.url),
-                "method": .string(fetch.params.method),
-                "state": .string(wait == nil ? word(for: fetch) : "waiting"),
-                "runningMs": .integer((context.now - fetch.since).wholeMilliseconds),
-            ]
-            return wait.map { entry.adding($0.json(now: context.now)) } ?? entry
+            return .running(
+                "\(fetch.id)", url: fetch.params.url, method: fetch.params.method,
+                state: wait == nil ? word(for: fetch) : "waiting", since: context.now - fetch.since,
+                wait: wait?.json(now: context.now))
         }
-        let held = bodies.names(of: connection).map { id -> JSON in ["fetchId": .string(id), "state": "holding"] }
-        return ["fetches": .array(running + held)]
+        return running + bodies.names(of: connection).map { .holding($0) }
     }
 
-    func cancel(_ params: FetchReference, of connection: ClientConnection) throws -> JSON {
-        if let id = FetchID(params.fetchID), connection.fetches.contains(id), let fetch = fetches[id] {
+    /// `fetch/cancel`: returns whether there was a fetch or an open body with this ID.
+    func cancel(_ name: String, of connection: ClientConnection) -> Bool {
+        if let id = FetchID(name), connection.fetches.contains(id), let fetch = fetches[id] {
             fetches.cancel(fetch)
-            return ["cancelled": true]
+            return true
         }
-        return ["cancelled": .boolean(bodies.drop(params.fetchID, of: connection))]
+        return bodies.drop(name, of: connection)
     }
 }

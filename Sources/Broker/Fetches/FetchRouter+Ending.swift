@@ -3,7 +3,7 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// How a fetch ends, and what its client is told until then.
+/// Completes fetches, and notifies their clients.
 extension FetchRouter {
     func complete(_ fetch: RunningFetch, with response: FetchResponse) {
         if let source = response.authentication?.source { audit.counters.answeredFrom[source, default: 0] += 1 }
@@ -24,7 +24,7 @@ extension FetchRouter {
         let body = response.response.body
         let isInline =
             openBody == nil && fetch.steps == nil && body.count <= fetch.params.maxInlineBodyBytes
-            && connection.hasRoom(forBody: body.count)
+            && connection.hasRoom(forBody: body.count)  // guard: handles-for-who-does-not-read
         let result = FetchRunResult(
             fetchID: name, status: response.response.status, reason: response.response.reason,
             url: response.url.text,
@@ -36,14 +36,14 @@ extension FetchRouter {
             challengeTime: fetch.challengeTime)
         if fetch.steps != nil { connection.notify(.fetchHeaders, result.headersJSON(owner.requestID)) }
         if !isInline {
-            do throws(RPCError) { try clients.checkRoomForBody(of: connection) } catch {
+            do throws(RPCError) { try clients.checkRoomForBody(of: connection) } catch {  // guard: open-bodies
                 if let openBody { ports.transfers.cancel(openBody.transfer) }
-                let text = "\(error.message) The request was sent, and its response is lost."
+                let text = "the request was sent, but its response is lost: \(error.message)"
                 return fail(fetch, FetchFailure(.busy, text), on: connection)
             }
             desks.bodies.open(response, fetch, result, for: connection)
         }
-        if let call = owner.call { connection.complete(call, .success(result.json)) }
+        if let call = owner.call { connection.complete(call, .success(.response(result))) }
         clients.checkReplies(of: connection)
     }
 
@@ -63,18 +63,19 @@ extension FetchRouter {
         fail(fetch, failure, on: connection)
     }
 
-    /// `nil` when nobody is there any more to be told.
+    /// Removes the fetch, and returns the client that gets the reply; `nil` if the fetch was removed already or is
+    /// parked, or if the connection is closed.
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard remove(fetch) else { return nil }
-        clients.tellOutcome(.abandoned, of: fetch)
+        clients.notifyOutcome(.abandoned, of: fetch)
         audit.counters.fetchesDone += 1
         guard let owner = fetch.owner, let connection = clients[owner.connection] else { return nil }
         fetch.leave(connection)
         return connection
     }
 
-    /// Only what the client has asked to be told.
-    func tell(_ event: FetchEvent, of fetch: RunningFetch) {
+    /// Notifies the client of `event`. Some events are sent only if the client has requested them in `params.notify`.
+    func notify(_ event: FetchEvent, of fetch: RunningFetch) {
         switch event {
         case .redirected(let status, let from, let to) where fetch.params.notify.contains(.redirect):
             notify(.fetchRedirect, ["status": .integer(status), "from": .string(from), "to": .string(to)], of: fetch)
@@ -97,7 +98,7 @@ extension FetchRouter {
 }
 
 extension FetchWait {
-    /// What `fetch/waiting` and `fetch/list` say.
+    /// Returns the members for `fetch/waiting` and `fetch/list`.
     func json(now: Duration) -> JSON {
         [
             "for": .string(reason.rawValue), "protectionSpace": space.json,

@@ -3,12 +3,12 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Routes the commands of the fetch table to desks, and what comes of them back into the table. It owns the table, the running
-/// fetches, and the orders that are not carried out yet. What is decided, is decided in the table.
+/// Passes the orders of the fetch table to the desks, and the resulting events to the table. Owns the table, the
+/// running fetches and the pending orders. All decisions are made by the table.
 final class FetchRouter {
-    /// The desks that commands go to.
+    /// The desks that carry out orders.
     struct Desks {
-        let session: SessionKeeper
+        let session: SessionDesk
         let bodies: BodyDesk
         let questions: QuestionDesk
         let keyring: KeyringDesk
@@ -18,21 +18,21 @@ final class FetchRouter {
     let context: DeskContext
     let audit: AuditRecorder
     let clients: ClientRegistry
-    let way: WayBack<FetchRouter>
-    /// Set once, when all desks are there; they know this router, and it does not live longer than they.
+    let reference: DeskReference<FetchRouter>
+    /// Set once, when all desks exist. The desks refer to this router, and exist as long as it does.
     var desks: Desks!
     private(set) var table: FetchTable
     private var fetches: [FetchID: RunningFetch] = [:]
-    /// Each with on whose behalf it came up.
+    /// The orders that are not yet carried out, each with its cause.
     private var pendingOrders: [(FetchTable.Order, Cause)] = []
     private var isPerforming = false
 
     init(
         _ table: FetchTable, _ ports: BrokerPorts, _ context: DeskContext, _ audit: AuditRecorder,
-        _ clients: ClientRegistry, _ way: WayBack<FetchRouter>
+        _ clients: ClientRegistry, _ reference: DeskReference<FetchRouter>
     ) {
         (self.table, self.ports, self.context) = (table, ports, context)
-        (self.audit, self.clients, self.way) = (audit, clients, way)
+        (self.audit, self.clients, self.reference) = (audit, clients, reference)
     }
 
     subscript(id: FetchID) -> RunningFetch? { fetches[id] }
@@ -41,16 +41,16 @@ final class FetchRouter {
 
     func add(_ fetch: RunningFetch) { fetches[fetch.id] = fetch }
 
-    /// Returns whether it was running.
+    /// Removes a fetch, and returns whether it was running.
     func remove(_ fetch: RunningFetch) -> Bool { fetches.removeValue(forKey: fetch.id) != nil }
 
-    /// Something has happened to a fetch, or to all: what follows from it is done.
-    /// - Parameter cause: of what comes up in no fetch.
+    /// Passes an event to the table, and carries out the resulting orders.
+    /// - Parameter cause: the cause of orders that belong to no fetch.
     func report(_ cause: Cause = .broker, _ event: (inout FetchTable, FetchEnvironment) -> [FetchTable.Order]) {
         perform(event(&table, environment), cause)
     }
 
-    /// Changes what the fetches share.
+    /// Changes the table. Orders that result are returned, and the caller carries them out with `perform`.
     @discardableResult
     func change<Result>(_ change: (inout FetchTable) -> Result) -> Result { change(&table) }
 
@@ -58,19 +58,19 @@ final class FetchRouter {
         FetchEnvironment(
             now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: context.options.proxy,
             hosts: context.options.hosts,
-            schemes: context.options.schemes, usesNetrc: ports.netrc != nil && context.options.netrcFile != nil,
+            schemes: context.options.schemes, usesNetrc: context.options.usesNetrc,
             makeClientNonce: { RandomText.make128Bits() })
     }
 
     // MARK: Orders
 
-    /// Does what the table has decided, in its order; what comes of it returns as an event.
-    /// - Parameter cause: of what came up in no fetch.
+    /// Carries out orders of the table, one after the other. Their results are reported to the table as events.
+    /// - Parameter cause: the cause of orders that belong to no fetch.
     func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
         for order in orders {
             switch order {
             case .command: pendingOrders.append((order, cause))
-            // Looked up now: by the time that its turn comes, the fetch may be over.
+            // The cause is looked up now, because the fetch may end before the order is carried out.
             case .effect(_, let id): pendingOrders.append((order, id.flatMap { fetches[$0]?.cause } ?? cause))
             }
         }
@@ -88,17 +88,18 @@ final class FetchRouter {
     private func perform(_ order: FetchTable.Order, _ cause: Cause) {
         switch order {
         case .command(let command, let id):
-            // It may be over by now.
+            // The fetch may have ended since the order was given.
             if let fetch = fetches[id] { perform(command, for: fetch) }
-        case .effect(.tell(let event), let id): id.flatMap { fetches[$0] }.map { tell(event, of: $0) }
-        case .effect(.note(let note), let id): id.flatMap { fetches[$0] }.map { audit.record(note, of: $0) }
-        case .effect(.judge(let verdict), let id): id.flatMap { fetches[$0] }.map { clients.judge(verdict, of: $0) }
-        case .effect(.store(let credential, let pattern), _): desks.keyring.keep(credential, for: pattern, cause)
+        case .effect(.notify(let event), let id): id.flatMap { fetches[$0] }.map { notify(event, of: $0) }
+        case .effect(.audit(let record), let id): id.flatMap { fetches[$0] }.map { audit.record(record, of: $0) }
+        case .effect(.report(let verdict), let id): id.flatMap { fetches[$0] }.map { clients.notify(verdict, of: $0) }
+        case .effect(.store(let credential, let pattern), _):
+            desks.keyring.storeAccepted(credential, for: pattern, cause)
         case .effect(.remove(let item, let credential), _): desks.keyring.discard(item, ifStill: credential, cause)
         case .effect(.announce(let change), _): clients.announce(change, cause)
         case .effect(.closeConnections(let identity), _): ports.transfers.forget(identity)
-        case .effect(.keepTrust(let keys), _): ports.trust?.keep(keys)
-        case .effect(.keepGrants(let standing), _): ports.grants?.keep(standing)
+        case .effect(.storeTrust(let keys), _): ports.trust?.store(keys)
+        case .effect(.storeGrants(let standing), _): ports.grants?.store(standing)
         }
     }
 
@@ -127,15 +128,15 @@ final class FetchRouter {
         desks.bodies.dropOpenBody(of: fetch)
         let id = fetch.id
         var request = request
-        let holdings = fetch.owner.flatMap { clients[$0.connection]?.holdings }
-        (request.allowance, request.disk) = (holdings?.responses, holdings?.disk)
-        let transfer = ports.transfers.start(request) { [broker = way.broker] outcome in
+        let quotas = fetch.owner.flatMap { clients[$0.connection]?.quotas }
+        (request.memoryQuota, request.disk) = (quotas?.responses, quotas?.disk)  // guard: disk-quota-responses
+        let transfer = ports.transfers.start(request) { [broker = reference.broker] outcome in
             broker.assumeIsolated { $0.desks.fetches.transferEnded(outcome, of: id) }
         }
         (fetch.transfer, fetch.waitTimer) = (transfer, nil)
     }
 
-    /// The fetch may be over by now: then nobody wants to know any more.
+    /// Passes the outcome of a transfer to the table. If the fetch has ended meanwhile, cancels its open body.
     private func transferEnded(_ outcome: TransferPort.Outcome, of id: FetchID) {
         guard let fetch = fetches[id] else {
             if case .success(let response) = outcome, let body = response.openBody {
@@ -154,29 +155,29 @@ final class FetchRouter {
 
     // MARK: Waiting
 
-    /// For another fetch, or for a look-up.
+    /// Starts the deadline of a wait for another fetch or for a lookup.
     func beginWait(of fetch: RunningFetch) {
         let shortest = Duration.milliseconds(10)
         let id = fetch.id
         fetch.waitTimer = table.deadline(of: id).map { deadline in
-            way.after(max(shortest, deadline - context.now)) { $0.waitIsOver(id) }
+            reference.after(max(shortest, deadline - context.now)) { $0.waitIsOver(id) }
         }
     }
 
     private func waitIsOver(_ id: FetchID) {
         perform(table.expire(id, environment))
-        // The deadline may have moved.
+        // The table may have moved the deadline to a later time.
         if let fetch = fetches[id], fetch.waitTimer != nil, table.wait(of: id) != nil { beginWait(of: fetch) }
     }
 
     // MARK: Cancelling
 
-    /// The fetch ends with `failure`, -32800 if nothing else is said. What it waits for is withdrawn first.
+    /// Withdraws the question and the transfer of a fetch, and ends it with `failure`, by default `cancelled` (-32800).
     func cancel(_ fetch: RunningFetch, _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")) {
         cancel([fetch], failure)
     }
 
-    /// Ends these together, so that none of them asks or sends what another one has waited for.
+    /// Ends several fetches together, so that none of them continues the prompt or the attempt of another.
     func cancel(
         _ fetches: [RunningFetch], _ failure: FetchFailure = FetchFailure(.cancelled, "the fetch was cancelled")
     ) {

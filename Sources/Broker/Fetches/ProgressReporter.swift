@@ -2,21 +2,21 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The desk of `fetch/progress`, for the clients that asked for it. It owns what they were told last.
+/// Sends `fetch/progress` to the clients that have requested it. Owns the last reported progress of each fetch.
 final class ProgressReporter {
     private let transfers: any TransferPort
     private let clients: ClientRegistry
     private let bodies: BodyDesk
     private unowned let fetches: FetchRouter
-    private let way: WayBack<ProgressReporter>
-    private var told: [FetchID: TransferProgress] = [:]
+    private let reference: DeskReference<ProgressReporter>
+    private var lastSent: [FetchID: TransferProgress] = [:]
 
-    init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ way: WayBack<ProgressReporter>) {
+    init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ reference: DeskReference<ProgressReporter>) {
         (transfers, clients, self.bodies) = (fetches.ports.transfers, fetches.clients, bodies)
-        (self.fetches, self.way) = (fetches, way)
+        (self.fetches, self.reference) = (fetches, reference)
     }
 
-    /// At most so often, and only when there is news.
+    /// The interval at which the progress of a fetch is reported. Unchanged progress is not reported.
     private static let progressInterval = Duration.milliseconds(250)
 
     func report(on fetch: RunningFetch) {
@@ -26,13 +26,15 @@ final class ProgressReporter {
 
     private func askForProgress(of id: FetchID, for owner: RunningFetch.Owner) {
         guard isUnderWay(id, of: owner.connection) else {
-            told[id] = nil
+            lastSent[id] = nil
             return
         }
-        way.eventually(after: Self.progressInterval) { desk in
+        reference.eventually(after: Self.progressInterval) { desk in
             if let transfer = desk.fetches[id]?.transfer ?? desk.bodies.transfer(of: id, owner.connection) {
-                let tell: @Sendable (TransferProgress) -> Void = desk.way.callback { $0.tell($1, of: id, to: owner) }
-                desk.transfers.progress(of: transfer) { progress in progress.map(tell) }
+                let send: @Sendable (TransferProgress) -> Void = desk.reference.callback {
+                    $0.send($1, of: id, to: owner)
+                }
+                desk.transfers.progress(of: transfer) { progress in progress.map(send) }
             }
             desk.askForProgress(of: id, for: owner)
         }
@@ -42,11 +44,11 @@ final class ProgressReporter {
         fetches[id] != nil || bodies.transfer(of: id, connection) != nil
     }
 
-    private func tell(_ progress: TransferProgress, of id: FetchID, to owner: RunningFetch.Owner) {
+    private func send(_ progress: TransferProgress, of id: FetchID, to owner: RunningFetch.Owner) {
         guard let connection = clients[owner.connection], isUnderWay(id, of: owner.connection),
-            told[id] != progress
+            lastSent[id] != progress
         else { return }
-        told[id] = progress
+        lastSent[id] = progress
         connection.notify(
             .fetchProgress,
             [

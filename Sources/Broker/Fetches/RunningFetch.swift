@@ -1,67 +1,69 @@
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// One fetch that has not been answered yet. Belongs to the broker's actor.
+/// An unanswered fetch. Used on the broker's actor only.
 final class RunningFetch {
-    /// Who gets the reply: nobody while a fetch is parked between its two halves.
+    /// The client that gets the reply, and its request.
     struct Owner {
         let connection: ConnectionID
-        /// `nil` for a fetch in steps: its call was answered at once.
-        let call: CallID?
+        /// `nil` for `fetch/start`, whose call was answered at once.
+        let call: Call<FetchRun>?
         let requestID: RequestID
     }
 
     let id: FetchID
+    /// `nil` while the fetch is parked.
     var owner: Owner?
     let params: FetchRunParams
-    /// How its client is asked.
+    /// How challenges are delivered to the client.
     let delivery: ChallengeDelivery
     let origin: Origin
     let since: Duration
-    /// Who has started it, or has come back with its second half.
+    /// The client that started the fetch or, after parking, resumed it.
     var client: AuditEvent.Client?
-    /// The program that has started it, as `Subject.text` has it.
+    /// The program that started the fetch, as `Subject.text`.
     var program: ExactText = ""
-    /// While one is under way.
+    /// The transfer in progress, if any.
     var transfer: TransferID?
-    /// Ends a wait for another fetch, or a look-up, that has lasted too long.
+    /// The deadline of a wait for another fetch or a lookup.
     var waitTimer: DeadlineTimer?
-    /// The name of its question, while one is pending.
+    /// The ID of the pending question, if any.
     var question: String?
-    /// The last login that somebody supplied for it, until it is known what became of it.
+    /// The last answer with a credential, until its outcome is known.
     var openAnswer: OpenAnswer?
-    /// Spent waiting for answers.
+    /// The total time spent waiting for answers to challenges and consent prompts.
     var challengeTime = Duration.zero
-    /// Only of a fetch in steps.
+    /// Set only for a fetch begun with `fetch/start`.
     var steps: FetchSteps?
-    /// Of a request whose body comes through a socket.
+    /// The source of a request body that is attached through a socket (`fetch/attach`).
     var source: BodySourceID?
-    /// What of its request came in messages, and is kept.
-    var heldBytes: Int
-    /// That it counts for its client; between two halves for the program alone.
-    var holding: FetchHolding?
-    /// Of the response that is being looked at.
+    /// The number of stored bytes of request data that were received in messages.
+    var chargedBytes: Int
+    /// The quota usage of this fetch. While the fetch is parked, it is charged to the program, not to a connection.
+    var usage: FetchUsage?
+    /// The open body of the response that is being processed.
     var openBody: OpenBody?
 
-    /// Of what happens for it.
+    /// The cause of events in this fetch, for the audit log.
     var cause: Cause { Cause(client: client, fetchID: "\(id)") }
 
     init(id: FetchID, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration) {
         self.id = id
         self.params = params
-        heldBytes = params.heldBytes
+        chargedBytes = params.chargedBytes
         self.delivery = delivery
         self.origin = origin
         self.since = since
     }
 
-    /// `connection` has it: its reply comes there, and it counts there.
+    /// Assigns the fetch to `connection`, which gets the reply and is charged for the fetch.
     func belong(to connection: ClientConnection) {
         connection.fetches.insert(id)
-        holding = FetchHolding(in: connection.holdings, bytes: heldBytes)
+        usage = FetchUsage(in: connection.quotas, bytes: chargedBytes)
     }
 
+    /// Ends the assignment to `connection`, and releases the quota.
     func leave(_ connection: ClientConnection) {
-        if connection.fetches.remove(id) != nil { holding = nil }
+        if connection.fetches.remove(id) != nil { usage = nil }
     }
 }

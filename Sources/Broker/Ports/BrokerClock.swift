@@ -1,20 +1,21 @@
-/// Time, as the broker sees it: real in the daemon, false in tests. Used on the broker's executor only.
+/// The broker's clock: the system clock in the daemon, a simulated clock in tests. Used on the broker's executor only.
 public protocol BrokerClock: Sendable {
-    /// Since any one start. Never goes back, and goes on while the machine sleeps.
+    /// The time since an arbitrary start. Monotonic; includes the time during which the machine was suspended.
     var now: Duration { get }
 
-    /// How long the machine has slept since that start.
+    /// The total time during which the machine was suspended since that start.
     var suspended: Duration { get }
 
-    /// Of the clock on the wall, since 1970. It may jump: for telling people when something was, and for nothing else.
+    /// The wall-clock time since 1970, which may jump. Used only where an absolute time is needed, for example in audit
+    /// records and for expiry.
     var sinceEpoch: Duration { get }
 
-    /// Runs `action` once on the broker's executor when `duration` has passed, never before this returns.
+    /// Runs `action` once on the broker's executor after `duration`, and never before this method returns.
     func schedule(after duration: Duration, _ action: @escaping @Sendable () -> Void) -> any ScheduledAction
 }
 
-/// Something that a clock will do.
+/// An action that a clock runs later.
 public protocol ScheduledAction: AnyObject, Sendable {
-    /// It is not done any more. Not needed where it was done.
+    /// Cancels the action. No effect once it has run.
     func cancel()
 }

@@ -1,20 +1,20 @@
-/// The one thread on which the broker lives, together with its clients' sockets. Kept alive by whoever made it for as long as
+/// The event loop on whose thread the broker and the sockets of its clients run. Its creator must retain it as long as
 /// the broker is in use.
 public protocol BrokerLoop: SerialExecutor {
-    /// Runs `call` on the thread, soon, and in the order of the calls. From every thread.
-    /// - Returns: `false` when the loop has ended.
+    /// Runs `call` on the loop's thread, after all calls posted before. May be called on any thread.
+    /// - Returns: `false` if the loop has ended; then `call` is never run.
     @discardableResult
     func post(_ call: @escaping @Sendable () -> Void) -> Bool
 
-    /// How long its turns have taken so far.
+    /// Statistics of the loop's turns.
     var turnTimes: TurnTimes { get }
 }
 
-/// How often a turn of a loop has taken how long. What one client waits for another is in here.
+/// A histogram of the durations of a loop's turns. A long turn delays every client.
 public struct TurnTimes: Sendable {
-    /// In milliseconds; the last class, which has no bound, follows.
+    /// The upper bounds of the buckets in milliseconds; one more bucket without a bound follows.
     public var bounds: [Int]
-    /// One more than there are bounds.
+    /// The number of turns in each bucket; one element more than `bounds`.
     public var counts: [Int]
     public var longest: Duration
 

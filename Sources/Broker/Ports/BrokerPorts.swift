@@ -1,15 +1,16 @@
 internal import WatchwordCore
 
-/// Everything outside that the broker uses.
+/// The interfaces through which the broker uses its adapters.
 struct BrokerPorts: Sendable {
     let loop: any BrokerLoop
     let transfers: any TransferPort
-    /// `nil` where there is none: the session cache is all there is then.
+    /// `nil` without a keyring. Then credentials are stored only in the session cache.
     let keyring: (any KeyringPort)?
     let netrc: (any NetrcPort)?
+    let commands: (any CommandPort)?
     let trust: (any TrustPort)?
     let grants: (any GrantPort)?
-    /// `nil` where no audit log is kept.
+    /// `nil` without an audit log.
     let audit: (any AuditPort)?
     let clock: any BrokerClock
 }

@@ -1,83 +1,85 @@
 public import WatchwordProtocol
 
-/// Names one connection for as long as the broker runs; never used again.
+/// The identifier of a connection, which is not reused while the broker runs.
 public struct ConnectionID: Hashable, Sendable {
     public let value: Int
 
     public init(value: Int) { self.value = value }
 }
 
-/// Through which of the broker's sockets a client came.
-public enum Entrance: Sendable {
+/// The broker's socket to which a client has connected.
+public enum SocketKind: Sendable {
     case main
-    /// `restricted.sock`, for containers and other machines: whoever is there fetches and answers its own challenges, and gets
-    /// nothing of what is stored.
+    /// `restricted.sock`, for containers and other machines. Its clients can fetch and answer their own challenges, but
+    /// have no access to stored credentials.
     case restricted
 }
 
-/// Who is at the other end of a connection, as the kernel said when it was accepted.
+/// The process at the other end of a connection, as the kernel reported it when the connection was accepted.
 public struct PeerIdentity: Sendable {
     public var pid: Int32
     public var uid: UInt32
-    /// The program file, where the kernel tells.
+    /// The path of the executable; `nil` if the kernel does not report it.
     public var executable: String?
-    /// On whose behalf it speaks.
+    /// The subject for consent and grants.
     public var subject: Subject
-    /// Reads anew who it is: a process can run another program than the one that connected.
-    public var subjectNow: @Sendable () -> Subject
-    /// The program file that it runs now; `nil` where the kernel does not tell, or where the process is another one.
+    /// Returns the peer's current subject, which changes if the process calls exec.
+    public var currentSubject: @Sendable () -> Subject
+    /// Returns the path of the current executable; `nil` if the kernel does not report it or the process has ended.
     public var executableNow: @Sendable () -> String?
-    /// Whether that is the file of this path here, and not in a mount namespace of the process's own. Only for paths that the
-    /// configuration names: a client could name one that nobody can look at without waiting.
+    /// Returns whether the peer runs the file that has this path in the broker's mount namespace. Must be called only
+    /// with paths from the configuration: a path chosen by a client could be on a file system that does not respond.
     public var runsFile: @Sendable (String) -> Bool
-    public var entrance = Entrance.main
+    public var entrance = SocketKind.main
 
     public init(pid: Int32, uid: UInt32, executable: String? = nil, subject: Subject = .unknown) {
         self.pid = pid
         self.uid = uid
         self.executable = executable
         self.subject = subject
-        subjectNow = { subject }
+        currentSubject = { subject }
         executableNow = { executable }
         runsFile = { $0 == executable }
     }
 }
 
-/// The outgoing side of one connection, as far as the broker knows it.
+/// The outgoing side of a connection.
 ///
-/// Called on the broker's executor only. Neither call blocks or fails: a link that can no longer send drops the bytes,
-/// and says `connectionClosed` in its own time.
+/// Used on the broker's executor only. No method blocks or fails: a link that can no longer send drops the bytes, and
+/// the service receives `connectionClosed` later.
 public protocol ClientLink: Sendable {
-    /// Queues `bytes`. A peer that does not read is the link's to limit.
+    /// Queues `bytes`. The link disconnects a peer whose queue exceeds a limit.
     func send(_ bytes: [UInt8])
 
-    /// What was sent, and is not in the hands of the kernel.
+    /// The number of queued bytes that the kernel has not accepted yet.
     var waitingBytes: Int { get }
 
-    /// Closes the connection when everything sent before has been written.
+    /// Closes the connection after all queued bytes are sent.
     func close()
 
-    /// Closes the connection at once; what waits to be sent is dropped.
+    /// Closes the connection at once, and drops all queued bytes.
     func abandon()
 
-    /// Reads no more, sends `bytes` behind everything else, and gives the socket away; the connection ends for the service.
-    /// - Parameter taker: gets a descriptor that is its own; never called when the connection ends first.
-    func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void)
+    /// Stops reading, sends `bytes` after all queued bytes, and passes the socket to `taker`. The service then receives
+    /// `connectionClosed`.
+    /// - Parameter taker: takes ownership of the descriptor; not called if the connection ends first.
+    func detach(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void)
 }
 
-/// What a socket server tells the broker. Every call comes on the broker's executor, in the order in which things
-/// happened; `connectionClosed` is the last for its connection, and always comes.
+/// Receives the events of a socket server. All calls are made on the broker's executor, in the order of the events.
+/// `connectionClosed` is always the last call for its connection.
 public protocol ConnectionService: Sendable {
     func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID
 
-    /// `bytes` are lent for the length of the call.
+    /// - Parameter bytes: valid during the call only.
     func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID)
 
-    /// So much of what was sent waits for the peer to read it; said after every time that something was sent, and again until
-    /// it is nothing.
+    /// Reports the number of queued bytes that the kernel has not accepted, because the peer has not read enough: after
+    /// each send, then at intervals until the number is 0.
     func leftUnread(_ count: Int, _ connection: ConnectionID)
 
-    /// The peer has shut down its writing side and may still read: what it asked for is still answered.
+    /// Reports that the peer has shut down its writing side. The peer may still read, so its open calls are still
+    /// answered.
     func inputEnded(_ connection: ConnectionID)
 
     func connectionClosed(_ connection: ConnectionID)

@@ -2,14 +2,14 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// A login that somebody supplied in an answer, and of which it is not known yet what the server makes of it.
+/// An answer with a credential that the server has neither accepted nor refused yet.
 struct OpenAnswer {
-    /// How it ended.
+    /// The outcome of an answer.
     enum Outcome: String {
         case accepted, refused
-        /// The fetch has ended without a word of the server about it.
+        /// The fetch has ended before a verdict of the server.
         case abandoned
-        /// Another question has taken its place: the answer could not be used, or was one of several rounds.
+        /// Another question followed, because the credential could not be used or the login has several rounds.
         case superseded
     }
 
@@ -19,7 +19,8 @@ struct OpenAnswer {
     let by: String
     let connection: ConnectionID
 
-    /// `nil` for what the server says nothing about.
+    /// Returns `nil` for answers on which a server gives no verdict: trust decisions, and all answers without a
+    /// credential.
     init?(_ question: PendingQuestion, _ challenge: Challenge, _ answer: ChallengeAnswer) {
         guard case .credential(let credential) = answer, let connection = question.place.connection else { return nil }
         if case .trust = credential { return nil }
@@ -32,17 +33,18 @@ struct OpenAnswer {
     func isAbout(_ verdict: LoginVerdict) -> Bool { isProxy == (verdict.space.proxyType != nil) }
 }
 
-/// Telling how questions ended: whoever answered, and the other agents.
+/// Notifies respondents of the outcome of their answers, and the other agents of the end of a question.
 extension ClientRegistry {
-    /// The server, or the proxy, has looked at a login.
-    func judge(_ verdict: LoginVerdict, of fetch: RunningFetch) {
+    /// Notifies the respondent of the verdict of a server or proxy on the login that it supplied.
+    func notify(_ verdict: LoginVerdict, of fetch: RunningFetch) {
         guard let answer = fetch.openAnswer, answer.isAbout(verdict) else { return }
-        tellOutcome(verdict.isAccepted ? .accepted : .refused, user: verdict.user, of: fetch)
+        // guard: the-outcome-is-the-servers
+        notifyOutcome(verdict.isAccepted ? .accepted : .refused, user: verdict.user, of: fetch)
     }
 
-    /// Tells whoever gave the last answer of this fetch what became of it, unless it knows.
-    func tellOutcome(_ outcome: OpenAnswer.Outcome, user: ExactText? = nil, of fetch: RunningFetch) {
-        guard let answer = fetch.openAnswer else { return }
+    /// Sends the outcome of the last answer in this fetch to its respondent, once.
+    func notifyOutcome(_ outcome: OpenAnswer.Outcome, user: ExactText? = nil, of fetch: RunningFetch) {
+        guard let answer = fetch.openAnswer else { return }  // guard: answer-outcome-notification
         fetch.openAnswer = nil
         self[answer.connection]?.notify(
             .authResolved,
@@ -52,8 +54,8 @@ extension ClientRegistry {
             ])
     }
 
-    /// Other agents can close their windows about the same question.
-    /// - Parameter action: `nil` where nobody has answered.
+    /// Notifies the other agents that a question at an agent is closed, so that they can close their prompts for it.
+    /// - Parameter action: `nil` if the question was not answered.
     func announceResolution(of question: PendingQuestion, action: String?, by name: String) {
         guard case .agent(let answerer) = question.place else { return }
         let params: JSON = [

@@ -1,7 +1,7 @@
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The fetches between their two halves, by the token that names the second one.
+/// The parked fetches, by resume token.
 struct ParkedFetches {
     private var fetches: [String: ParkedFetch] = [:]
 
@@ -11,21 +11,24 @@ struct ParkedFetches {
 
     func count(at connection: ConnectionID) -> Int { all.count { $0.scope.connection == connection } }
 
-    /// The program of a process that has left a fetch here.
+    /// Returns the program of a process that has a parked fetch.
+    // guard: held-while-parked
     func program(of pid: Int32) -> ClientProgram? { all.first { $0.scope.peer.pid == pid }?.scope.program }
 
     func checkRoom(for connection: ClientConnection) throws(FetchFailure) {
-        guard fetches.count < Limits.parkedFetches else {
+        guard fetches.count < Limits.parkedFetches else {  // guard: parked-fetches
             throw FetchFailure(
-                .busy, "More than \(Limits.parkedFetches) fetches wait for an answer. Answer some first.")
+                .busy, "too many parked fetches (limit \(Limits.parkedFetches)); answer one first")
         }
+        // guard: parked-of-program
         guard all.count(where: { $0.scope.peer.pid == connection.peer.pid }) < Limits.parkedFetchesOfProgram else {
-            let text = "\(Limits.parkedFetchesOfProgram) fetches of this program wait for an answer. Answer some first."
+            let text =
+                "too many parked fetches of this program (limit \(Limits.parkedFetchesOfProgram)); answer one first"
             throw FetchFailure(.busy, text)
         }
     }
 
-    /// Returns the token.
+    /// Parks a fetch, and returns its resume token.
     mutating func add(_ params: AuthChallengeParams, _ scope: TokenScope) -> String {
         let token = RandomText.make128Bits()
         fetches[token] = ParkedFetch(params: params, scope: scope)
@@ -35,17 +38,17 @@ struct ParkedFetches {
     mutating func remove(_ token: String) -> ParkedFetch? { fetches.removeValue(forKey: token) }
 }
 
-/// A fetch between its two halves.
+/// A fetch whose challenge was delivered as the result of the call, until the fetch is resumed.
 struct ParkedFetch {
     let params: AuthChallengeParams
-    /// Where its first half was.
+    /// The scope of the client that started the fetch.
     let scope: TokenScope
 
-    /// Whether this is the peer that may come back: any program of the user that has the token, but for those that are kept
-    /// apart.
+    /// Whether `other` may resume the fetch: any program of the same user on the same kind of socket. Confined programs
+    /// may resume only their own fetches, and only the same program may resume a fetch of a sandboxed one.
     func isFor(_ other: ClientConnection) -> Bool {
         guard scope.isSameEntrance(as: other) else { return false }
-        guard other.isConfined || scope.peer.subject.isSandboxed else { return true }
+        guard other.isConfined || scope.peer.subject.isSandboxed else { return true }  // guard: sandbox-second-halves
         return scope.isOfProgram(of: other)
     }
 }

@@ -2,22 +2,22 @@ internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Something that a client or an agent is asked for a fetch, until it is answered. A fetch has at most one.
+/// An unanswered question about a fetch, to a client or an agent. A fetch has at most one.
 struct PendingQuestion {
     enum Content {
         case challenge(Challenge)
-        /// Whether the program may use a stored credential.
+        /// A request for consent to the use of a stored credential.
         case consent(ConsentRequest)
         case consultation(Consultation)
-        /// For the body of the request, once more.
+        /// A request to supply the request body again.
         case body
     }
 
-    /// Where it is now.
+    /// The respondent of a question.
     enum Place: Equatable {
         case client(ConnectionID)
         case agent(ConnectionID)
-        /// With a client that is to come back with this token.
+        /// The challenge was delivered as a result, and any client with this token can resume the fetch.
         case parked(token: String)
 
         var connection: ConnectionID? {
@@ -35,11 +35,12 @@ struct PendingQuestion {
     let content: Content
     let since: Duration
     var place: Place
-    /// The request that carries it; `nil` before its delivery, and for a challenge.
+    /// The number of the request that delivered the question; `nil` before delivery and for challenges.
     var request: Int?
-    /// Runs from its delivery; before that, for as long as it may wait for one.
+    /// The deadline for the answer; before delivery, the deadline for waiting in the queue.
     var deadline: DeadlineTimer?
-    /// Agents that have had it, and have no answer.
+    /// The agents from which the question has moved on, because they answered `default`, gave no answer, or have
+    /// unregistered.
     var passedOn: Set<ConnectionID> = []
 
     var challenge: Challenge? { if case .challenge(let challenge) = content { challenge } else { nil } }
@@ -48,16 +49,17 @@ struct PendingQuestion {
 
     var isForAgent: Bool { if case .agent = place { true } else { false } }
 
-    /// Whether `connection` has it as the client that is subscribed, not as the handler of one fetch.
+    /// Whether the respondent is the subscribed client rather than the handler of the fetch.
+    // guard: handler-outlives-subscription
     var isForSubscriber: Bool { if case .client = place { challenge?.isForHandler != true } else { false } }
 
-    /// How a challenge comes to where it is now.
+    /// Returns how a challenge is delivered to its respondent.
     func delivery(of challenge: Challenge, in fetch: RunningFetch) -> ChallengeDelivery {
         guard case .client = place else { return .request }
         return challenge.isForHandler ? fetch.params.handler?.delivery ?? .request : fetch.delivery
     }
 
-    func tellCancelled(_ reason: WithdrawalReason, _ connection: ClientConnection) {
+    func notifyCancelled(_ reason: WithdrawalReason, _ connection: ClientConnection) {
         let params: JSON = [
             "challengeId": .string(id), "fetchId": .string("\(fetch)"), "reason": .string(reason.rawValue),
         ]
@@ -66,38 +68,38 @@ struct PendingQuestion {
 }
 
 extension ConnectionID {
-    /// The same name, as the core knows it.
+    /// The identifier of this connection in WatchwordCore.
     var tag: ClientTag { ClientTag(value: value) }
 }
 
-/// Why a question is taken back from somebody.
+/// The reason why a question is withdrawn from a respondent.
 enum WithdrawalReason: String {
     case cancelled, deadline
 }
 
-/// What one connection is asked.
+/// The open questions to one connection.
 final class AskedClient {
     var challenges = PendingChallenges()
-    /// Questions for it that wait until it takes more.
+    /// Questions that wait because `maxPending` questions are delivered and unanswered.
     var queue = QuestionQueue()
-    /// Other questions that it has not answered, by the number of their request.
+    /// The IDs of the other unanswered questions (consent, consultations, bodies), by the number of their request.
     var requests: [Int: String] = [:]
 }
 
-/// Why a respondent has no answer to a question.
+/// The reason why a question has no answer from a respondent.
 enum NoAnswer: String {
-    /// It said `default`: as though it had not been asked.
+    /// The respondent answered `default`. The broker continues as if the respondent had not been asked.
     case declined
     case deadline
-    /// It has ended its connection, or its writing side.
+    /// The respondent has closed its connection, or its writing side.
     case disconnected
-    /// It takes no more questions (`auth/unsubscribe`, `agent/unregister`).
+    /// The respondent accepts no more questions (`auth/unsubscribe`, `agent/unregister`).
     case unregistered
-    /// It replied with an error.
+    /// The respondent replied with an error.
     case failed
-    /// The fetch of the question has ended first.
+    /// The fetch has ended before the answer.
     case cancelled
 
-    /// Whether it never answered. Then nothing that is stored is sent (security rule X1).
+    /// Whether the respondent has not answered. Then no credential may be sent as a consequence (SECURITY-RULES X1).
     var isSilence: Bool { self != .declined }
 }

@@ -3,8 +3,8 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The desk that knows what people have said to prompts, and whether a program may cause another one. It decides and records;
-/// the desk of questions acts.
+/// Decides whether a program may cause another prompt, from the user's answers to earlier prompts. `QuestionDesk`
+/// carries out the decisions.
 final class PromptDesk {
     private let context: DeskContext
     private let audit: AuditRecorder
@@ -12,66 +12,68 @@ final class PromptDesk {
 
     init(_ context: DeskContext, _ audit: AuditRecorder) { (self.context, self.audit) = (context, audit) }
 
-    /// Whether a person wants to be asked nothing for this program.
+    /// Whether the user has stopped all prompts for this program.
     func isStopped(_ program: ExactText) -> Bool { rules.stopped.contains(program) }
 
+    /// Whether the user has just cancelled the same challenge for another fetch.
     func isJustCancelled(_ challenge: Challenge, for program: ExactText) -> Bool {
         rules.cancels.covers(challenge, of: program, now: context.now)
     }
 
-    /// How long the program has to wait before it may ask; `nil` where it may.
+    /// Returns the time until the program may cause a prompt for this challenge; `nil` if it may do so now.
     func wait(of program: ExactText, before challenge: Challenge) -> Duration? {
         rules.challenges.wait(of: program, at: PromptLimiter.Site(challenge.protectionSpace), now: context.now)
     }
 
-    /// Whether consent may be asked for; without a question no stored credential is used.
+    /// Whether the user may be asked for consent. If not, the stored credential is not used.
     func mayConfirm(_ request: ConsentRequest, for program: ExactText) -> Bool {
-        if rules.stopped.contains(program) {
-            noteUnasked(program)
+        if rules.stopped.contains(program) {  // guard: stopped-programs-get-no-consent
+            recordUnasked(program)
             return false
         }
         return rules.consents.wait(of: program, at: PromptLimiter.Site(request.space), now: context.now) == nil
     }
 
-    /// The person was not asked, as it is to be.
-    func noteUnasked(_ program: ExactText) { rules.stopped.noteUnasked(program) }
+    /// Counts a prompt that was not shown because prompts for this program are stopped.
+    func recordUnasked(_ program: ExactText) { rules.stopped.recordUnasked(program) }
 
-    /// A person has answered at an agent.
-    func note(_ answer: ChallengeAnswer, to challenge: Challenge, of program: ExactText) {
+    /// Records the user's answer to a challenge at an agent.
+    func record(_ answer: ChallengeAnswer, to challenge: Challenge, of program: ExactText) {
         let site = PromptLimiter.Site(challenge.protectionSpace)
         switch answer {
         case .cancel:
-            rules.challenges.noteRefusal(of: program, at: site, now: context.now)
-            rules.cancels.note(challenge, now: context.now)
-        case .credential: rules.challenges.noteAnswer(to: program, at: site)
+            rules.challenges.recordRefusal(of: program, at: site, now: context.now)
+            rules.cancels.record(challenge, now: context.now)
+        case .credential: rules.challenges.recordAnswer(to: program, at: site)
         case .proceed, .useDefault, .reject: break
         }
     }
 
-    func note(_ consent: Consent, to request: ConsentRequest, of program: ExactText) {
+    /// Records the user's answer to a consent prompt.
+    func record(_ consent: Consent, to request: ConsentRequest, of program: ExactText) {
         let site = PromptLimiter.Site(request.space)
         if consent == .no {
-            rules.consents.noteRefusal(of: program, at: site, now: context.now)
+            rules.consents.recordRefusal(of: program, at: site, now: context.now)
         } else {
-            rules.consents.noteAnswer(to: program, at: site)
+            rules.consents.recordAnswer(to: program, at: site)
         }
     }
 
-    /// `stopAsking` in the answer of an agent.
+    /// Stops all prompts for a program, after an answer with `stopAsking`.
     func stop(_ program: ExactText, _ cause: Cause) {
         let dropped = rules.stopped.stop(program, now: context.now)
-        context.log.notice("the questions of a program are stopped", metadata: ["program": "\(program)"])
+        context.log.notice("prompts for a program are stopped", metadata: ["program": "\(program)"])
         audit.record(.promptsStopped, cause) { $0.subject = program.string }
         if let dropped { recordResumption(of: [dropped], .broker) }
     }
 
-    /// `prompt/list`.
-    var list: JSON { ["stopped": .array(rules.stopped.listing(now: context.now).map(\.json))] }
+    /// The result of `prompt/list`.
+    var list: [StoppedProgram] { rules.stopped.listing(now: context.now) }
 
-    /// `prompt/resume`. Returns the programs about which people are asked again.
+    /// `prompt/resume`: allows prompts for stopped programs again, and returns these programs.
     func resume(_ subject: ExactText?, _ cause: Cause) -> [ExactText] {
         let programs = rules.resume(subject)
-        context.log.notice("the questions of programs are put again", metadata: ["programs": "\(programs.count)"])
+        context.log.notice("prompts are resumed", metadata: ["programs": "\(programs.count)"])
         recordResumption(of: programs, cause)
         return programs
     }

@@ -3,9 +3,9 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Replies to what was asked, and `auth/respond`.
+/// Handles replies to questions, and `auth/respond`.
 extension QuestionDesk {
-    /// The reply to a request of ours.
+    /// Handles the reply of a client to a request of the broker.
     func receive(_ reply: ConnectionMachine.Reply, to request: Int, from connection: ClientConnection) {
         let asked = asked(connection.id)
         if let id = asked.requests.removeValue(forKey: request) { return receive(reply, id, from: connection) }
@@ -15,7 +15,8 @@ extension QuestionDesk {
         switch reply {
         case .result(let json):
             do throws(InvalidParams) {
-                // Only a person who is asked for all programs can say which of them is to be asked about no more.
+                // Only agents can stop the prompts of a program, because agents show prompts for all programs.
+                // guard: stopping-is-for-agents
                 let answer = isForAgent(id) ? try AgentAnswer(json) : AgentAnswer(try ChallengeAnswer(json))
                 accept(answer, to: id, from: connection)
             } catch {
@@ -23,24 +24,27 @@ extension QuestionDesk {
             }
         case .error(let error):
             receive(error, id, from: connection)
-        // Security rule P13. An agent's would be a cancel of all programs that ask the same.
+        // A malformed reply is a cancel (SECURITY-RULES P13), but not from an agent: a cancel of an agent applies to
+        // all programs with the same challenge.
         case .broken where !isForAgent(id):
             accept(AgentAnswer(.cancel), to: id, from: connection)
         case .broken:
+            // guard: a-malformed-reply-is-no-cancel
             receive(RPCError(.invalidRequest, "malformed reply"), id, from: connection)
         }
     }
 
     private func isForAgent(_ id: String) -> Bool { self[id]?.isForAgent ?? false }
 
-    /// Rule 26: an answer that is not understood sends nothing, and the client of the fetch is told why.
+    /// Fails the fetch after an invalid answer. No credential is sent (SEMANTICS rule 26).
     private func refuse(_ id: String, _ problem: InvalidParams) {
         guard let question = close(id) else { return }
-        let text = "The answer to the challenge was not understood, and nothing was sent: \(problem.detail)."
+        let text = "invalid answer to the challenge, nothing was sent: \(problem.detail)"
         fetches.report { $0.abort([question.fetch], FetchFailure(.invalidAnswer, text), $1) }
     }
 
-    /// An error reply: "no such method" means that nobody handles challenges there. Any other is no answer.
+    /// Handles an error reply. `cancelled` cancels the challenge, and `methodNotFound` counts as the answer `default`,
+    /// because the client does not handle challenges. Any other error counts as no answer.
     private func receive(_ error: RPCError, _ id: String, from connection: ClientConnection) {
         switch error.code {
         case ErrorKind.cancelled.code: accept(AgentAnswer(.cancel), to: id, from: connection)
@@ -48,24 +52,24 @@ extension QuestionDesk {
         default:
             context.log.warning(
                 "a client failed to answer a challenge", metadata: ["challenge": "\(id)", "code": "\(error.code)"])
-            passOn(id, because: .failed)
+            advanceQuestion(id, because: .failed)  // guard: silence-is-no-default
         }
     }
 
-    /// `auth/respond`.
-    func respond(_ params: AuthRespondParams, of connection: ClientConnection) -> JSON {
+    /// `auth/respond`: handles the answer to a challenge that is open at this client.
+    func respond(_ params: AuthRespond, of connection: ClientConnection) -> AuthRespondResult {
         let (id, asked) = (params.challengeID, asked(connection.id))
-        guard asked.challenges.isOpen(id) else { return asked.challenges.verdict(onLateAnswer: id).json }
+        guard asked.challenges.isOpen(id) else { return asked.challenges.verdict(onLateAnswer: id) }
         guard let answer = params.answer else {
-            return AuthRespondResult.invalid(problem: params.problem ?? "not an answer").json
+            return .invalid(problem: params.problem ?? "not an answer")
         }
         guard !answer.stopsAsking || isForAgent(id) else {
-            return AuthRespondResult.invalid(problem: "answer.stopAsking is for agents").json
+            return .invalid(problem: "answer.stopAsking is for agents")
         }
-        guard let pending = asked.challenges.settle(id) else { return AuthRespondResult.gone.json }
+        guard let pending = asked.challenges.settle(id) else { return .gone }
         if let request = pending.request { connection.withdraw(request: request) }
         accept(answer, to: id, from: connection)
-        return AuthRespondResult.accepted.json
+        return .accepted
     }
 
     private func accept(_ given: AgentAnswer, to id: String, from connection: ClientConnection) {
@@ -73,21 +77,22 @@ extension QuestionDesk {
         let (answer, program) = (given.answer, fetches[question.fetch]?.program ?? "")
         if given.stopsAsking { stopAsking(for: program, at: connection, answered: id) }
         audit.counters.challengesAnswered += 1
-        if answer == .cancel { question.tellCancelled(.cancelled, connection) }
-        if answer == .useDefault, question.isForAgent { return passOn(id, because: .declined) }
+        if answer == .cancel { question.notifyCancelled(.cancelled, connection) }
+        if answer == .useDefault, question.isForAgent { return advanceQuestion(id, because: .declined) }
         resolve(id, with: answer, by: question.place.word)
         guard question.isForAgent else { return }
-        prompts.note(answer, to: challenge, of: program)
+        prompts.record(answer, to: challenge, of: program)
         switch answer {
         case .cancel: settleTheSame(as: challenge, answer)
-        // Of several schemes that only a client knows the next one is asked about in the same words.
+        // Schemes unknown to the broker are excluded, because the challenge for the next scheme looks the same.
+        // guard: a-rejection-at-an-agent-counts-for-all
         case .reject where challenge.protectionSpace.authenticationMethod != .other:
             settleTheSame(as: challenge, answer)
         case .reject, .credential, .proceed, .useDefault: break
         }
     }
 
-    /// The question is answered.
+    /// Closes a question, and passes its answer to the fetch.
     func resolve(_ id: String, with answer: ChallengeAnswer, by name: String) {
         guard let question = close(id), let challenge = question.challenge else { return }
         clients.announceResolution(of: question, action: answer.action, by: name)
@@ -97,9 +102,10 @@ extension QuestionDesk {
         fetches.report { $0.answered(answer, for: fetch.id, $1) }
     }
 
-    // MARK: What an answer says of other questions
+    // MARK: Effects on other questions
 
-    /// A no at an agent counts for all for whom agents are asked the same, whether or not they share a login.
+    /// Applies a cancel or rejection to all open questions at agents about the same challenge, whether or not their
+    /// fetches share credentials.
     private func settleTheSame(as challenge: Challenge, _ answer: ChallengeAnswer) {
         let subject = RecentCancels.Subject(challenge)
         let same = all { $0.isForAgent && $0.challenge.map(RecentCancels.Subject.init) == subject }
@@ -109,12 +115,13 @@ extension QuestionDesk {
         }
     }
 
-    /// The questions of this program are put to no agent from now on; those that are open are taken back.
+    /// Stops agent prompts for a program, and withdraws its open prompts.
     /// - Parameters:
-    ///   - agent: at which a person has said so.
-    ///   - answered: the question that this was said to.
+    ///   - agent: the agent whose answer contained `stopAsking`.
+    ///   - answered: the ID of the question that was answered, which is not withdrawn.
     func stopAsking(for program: ExactText, at agent: ClientConnection, answered: String) {
         prompts.stop(program, agent.cause)
+        // guard: stopping-takes-open-questions-back
         let open = all { $0.id != answered && $0.isForAgent && fetches[$0.fetch]?.program == program }
         for question in open {
             guard self[question.id] != nil, let fetch = fetches[question.fetch] else { continue }
@@ -124,7 +131,7 @@ extension QuestionDesk {
                 clients.announceResolution(of: question, action: nil, by: "agent")
                 leaveUnasked(challenge, of: fetch)
             } else {
-                prompts.noteUnasked(program)
+                prompts.recordUnasked(program)
                 settleConsent(question.id, nil, by: "nobody")
             }
         }

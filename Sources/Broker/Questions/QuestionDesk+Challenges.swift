@@ -3,9 +3,10 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Putting challenges: to the client of a fetch, to agents, and back.
+/// Delivers challenges to clients and agents, and withdraws them.
 extension QuestionDesk {
-    /// Rule 15: the subscribed client first, then the agents, in their order.
+    /// Delivers a challenge to the respondent that the fetch table has chosen: its client first, then the agents in
+    /// their order (SEMANTICS rule 15).
     func ask(_ challenge: Challenge, _ respondent: Respondent, for fetch: RunningFetch) {
         switch respondent {
         case .handler, .client: askClient(challenge, for: fetch)
@@ -16,6 +17,7 @@ extension QuestionDesk {
     private func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let connection = clients.owner(of: fetch),
             challenge.isForHandler
+                // guard: handler-of-who-cannot-answer
                 ? !connection.hasInputEnded : fetch.delivery == .result || connection.isSubscribed
         else { return fetches.report { $0.notAsked(fetch.id, because: .unsubscribed, $1) } }
         guard mayAsk(for: fetch) else { return }
@@ -26,9 +28,12 @@ extension QuestionDesk {
         guard let agent = clients.agent(for: challenge, after: []) else {
             return fetches.report { $0.notAsked(fetch.id, because: .noAgent, $1) }
         }
+        // guard: stopped-programs-are-not-asked-about
         guard !prompts.isStopped(fetch.program) else { return leaveUnasked(challenge, of: fetch) }
         guard !prompts.isJustCancelled(challenge, for: fetch.program) else {
-            context.log.info("cancelled as another fetch was a moment ago", metadata: ["fetch": "\(fetch.id)"])
+            context.log.info(
+                "challenge cancelled: the user has just cancelled the same challenge",
+                metadata: ["fetch": "\(fetch.id)"])
             audit.recordDenial(.challengeCancelled, fetch.cause, origin: fetch.origin)
             return fetches.report { $0.answered(.cancel, for: fetch.id, $1) }
         }
@@ -37,10 +42,10 @@ extension QuestionDesk {
     }
 
     private func open(_ challenge: Challenge, for fetch: RunningFetch, at place: PendingQuestion.Place) -> String {
-        clients.tellOutcome(.superseded, of: fetch)
+        clients.notifyOutcome(.superseded, of: fetch)
         audit.counters.challengesAsked += 1
         context.log.info(
-            "challenge",
+            "challenge opened",
             metadata: [
                 "fetch": "\(fetch.id)", "method": "\(challenge.protectionSpace.authenticationMethod.rawValue)",
                 "failures": "\(challenge.previousFailureCount)",
@@ -71,40 +76,44 @@ extension QuestionDesk {
         }
     }
 
-    // MARK: Whether to ask
+    // MARK: Limits
 
-    /// Whether one more question may wait for an answer on behalf of this fetch. If not, the fetch ends.
+    /// Returns whether the client of this fetch may have another open challenge. If not, the fetch fails with `busy`.
     private func mayAsk(for fetch: RunningFetch) -> Bool {
         guard let connection = clients.owner(of: fetch) else { return true }
         let open = connection.fetches.count { id in fetches[id].flatMap(question)?.challenge != nil }
-        guard open >= Limits.openChallenges else { return true }
-        let text = "\(open) questions of this connection wait for an answer. Answer some first."
+        guard open >= Limits.openChallenges else { return true }  // guard: open-challenges
+        let text = "too many open challenges on this connection (limit \(Limits.openChallenges)); answer one first"
         fetches.cancel(fetch, FetchFailure(.busy, text))
         return false
     }
 
-    /// Whether an agent may be asked again for this program. The fetch fails otherwise.
+    /// Returns whether this program may cause another prompt at an agent. If not, the fetch fails with `busy`.
     func mayPrompt(about challenge: Challenge, for fetch: RunningFetch) -> Bool {
         guard let wait = prompts.wait(of: fetch.program, before: challenge) else { return true }
         let seconds = Int(wait.components.seconds) + 1
-        context.log.notice("a program asks too often", metadata: ["fetch": "\(fetch.id)", "seconds": "\(seconds)"])
+        context.log.notice("prompts are rate-limited", metadata: ["fetch": "\(fetch.id)", "seconds": "\(seconds)"])
         audit.recordDenial(.busy, fetch.cause, origin: fetch.origin)
         let text =
-            "the last questions of this program were cancelled; it may ask about \(fetch.origin.text) again in \(seconds) s"
+            "earlier prompts of this program were cancelled; it may cause another one for \(fetch.origin.text) in \(seconds) s"
         fetches.cancel(fetch, FetchFailure(.busy, text))
         return false
     }
 
-    /// The fetch continues as though there were no agent.
+    /// Continues the fetch as if there were no agent, because prompts for its program are stopped.
     func leaveUnasked(_ challenge: Challenge, of fetch: RunningFetch) {
-        prompts.noteUnasked(fetch.program)
+        prompts.recordUnasked(fetch.program)
         audit.recordSilence(Unanswered.NoRespondent.stopped.rawValue, after: challenge, for: fetch)
         fetches.report { $0.notAsked(fetch.id, because: .stopped, $1) }
     }
 
-    // MARK: Taking challenges back
+    // MARK: Withdrawal
 
-    func passOn(_ challenge: Challenge, _ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer) {
+    /// Continues after a respondent gave no answer: asks the next agent, if there is one; otherwise continues the fetch
+    /// without an answer. A parked fetch fails with `challengeTimedOut`.
+    func advanceQuestion(
+        _ challenge: Challenge, _ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer
+    ) {
         if reason.isSilence {
             takeBack(question, because: .deadline)
             recordSilence(challenge, question, fetch, reason)
@@ -113,7 +122,7 @@ extension QuestionDesk {
         case .parked:
             _ = close(question.id)
             return fetches.cancel(
-                fetch, FetchFailure(.challengeTimedOut, "Nobody came back with the answer to the challenge in time."))
+                fetch, FetchFailure(.challengeTimedOut, "timed out waiting for an answer to the challenge"))
         case .agent(let id):
             if let next = clients.agent(for: challenge, after: question.passedOn.union([id])) {
                 return move(question, to: next)
@@ -127,17 +136,19 @@ extension QuestionDesk {
         fetches.report { $0.unanswered(fetch.id, $1) }
     }
 
+    /// Withdraws a queued or delivered challenge from its respondent.
     func takeBack(_ question: PendingQuestion, because reason: WithdrawalReason) {
         guard let id = question.place.connection, let connection = clients[id] else { return }
         let respondent = asked(id)
         respondent.queue.remove(question.id)
-        // After its deadline a question counts as answered; with its fetch it is gone.
+        // After its deadline, a question counts as answered, so a late `auth/respond` gets `answered` rather than
+        // `gone`.
         let pending =
             reason == .deadline
             ? respondent.challenges.settle(question.id) : respondent.challenges.withdraw(question.id)
         guard let pending else { return }
         if let request = pending.request { connection.withdraw(request: request) }
-        if reason == .cancelled || pending.request == nil { question.tellCancelled(reason, connection) }
+        if reason == .cancelled || pending.request == nil { question.notifyCancelled(reason, connection) }
     }
 
     func recordSilence(_ challenge: Challenge, _ question: PendingQuestion, _ fetch: RunningFetch, _ reason: NoAnswer) {

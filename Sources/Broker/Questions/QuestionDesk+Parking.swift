@@ -3,9 +3,9 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Who wants to be asked, and challenges that are the result of a fetch, whose second half brings the answer.
+/// Parks fetches whose challenge is delivered as the result of the call, and manages subscriptions.
 extension QuestionDesk {
-    /// The first half of the fetch ends here; the second one names the token.
+    /// Parks the fetch: its call is answered with the challenge and a resume token.
     func park(_ fetch: RunningFetch, _ params: AuthChallengeParams, of connection: ClientConnection) {
         guard let owner = fetch.owner, let challenge = self[params.challengeID]?.challenge else { return }
         do throws(FetchFailure) { try parked.checkRoom(for: connection) } catch { return fetches.cancel(fetch, error) }
@@ -14,68 +14,67 @@ extension QuestionDesk {
         audit.recordQuestion(challenge, for: fetch, to: connection, at: "client")
         fetch.owner = nil
         connection.fetches.remove(fetch.id)
-        fetch.holding = FetchHolding(in: connection.program.holdings, bytes: fetch.heldBytes)
+        // guard: parked-for-program
+        fetch.usage = FetchUsage(in: connection.program.quotas, bytes: fetch.chargedBytes)
         guard let call = owner.call else { return }
-        connection.complete(
-            call, .success(["state": "authRequired", "challenge": params.json, "resume": .string(token)]))
+        connection.complete(call, .success(.authRequired(params, resume: token)))
     }
 
-    /// The second half: whoever brings it gets the result.
-    func resume(_ call: CallID, _ params: FetchResumeParams, from connection: ClientConnection) throws {
-        guard let entry = parked[params.resume], entry.isFor(connection),
+    /// `fetch/run` with a resume token: continues a parked fetch with `answer`. The resuming client gets the reply.
+    func resume(
+        _ token: String, with answer: ChallengeAnswer, _ call: Call<FetchRun>, from connection: ClientConnection
+    ) throws {
+        guard let entry = parked[token], entry.isFor(connection),
             let question = self[entry.params.challengeID], let fetch = fetches[question.fetch]
         else {
             throw RPCError(
                 .unknownResume,
-                "Nothing waits for this resume token: it was used before, or its deadline has passed. Start the fetch anew."
+                "unknown resume token: it was already used or has expired; start the fetch again"
             )
         }
-        unpark(params.resume)
+        unpark(token)
         fetch.owner = RunningFetch.Owner(
-            connection: connection.id, call: call, requestID: connection.requestID(of: call))
+            connection: connection.id, call: call, requestID: connection.requestID(of: call.id))
         fetch.client = connection.auditClient
         fetch.belong(to: connection)
         audit.counters.challengesAnswered += 1
-        resolve(question.id, with: params.answer, by: "client")
+        resolve(question.id, with: answer, by: "client")
     }
 
     func unpark(_ token: String) {
-        if let entry = parked.remove(token) { noteRoom(at: entry.scope.connection) }
+        if let entry = parked.remove(token) { scheduleDelivery(at: entry.scope.connection) }
     }
 
-    // MARK: Who wants to be asked
+    // MARK: Subscriptions
 
-    func subscribe(_ params: AuthSubscribeParams, _ connection: ClientConnection) -> JSON {
+    func subscribe(_ params: AuthSubscribe, _ connection: ClientConnection) {
         connection.profile.subscription = params.subscription(after: connection.profile.subscription?.delivery)
-        noteRoom(at: connection.id)
-        return [:]
+        scheduleDelivery(at: connection.id)
     }
 
-    /// Fetches that were started before go on without asking here.
-    func unsubscribe(_ connection: ClientConnection) -> JSON {
+    /// `auth/unsubscribe`: running fetches continue without answers from this client.
+    func unsubscribe(_ connection: ClientConnection) {
         connection.profile.subscription = nil
         leave(connection, because: .unregistered, where: \.isForSubscriber)
-        return [:]
     }
 
-    /// What an agent was asked is asked elsewhere.
-    func unregisterAgent(_ connection: ClientConnection) throws -> JSON {
+    /// `agent/unregister`: open questions move to the next agent.
+    func unregisterAgent(_ connection: ClientConnection) throws {
         guard let agent = connection.profile.agent else {
-            throw RPCError(.invalidRequest, "this connection is no agent")
+            throw RPCError(.invalidRequest, "this connection is not an agent")
         }
         connection.profile.agent = nil
         context.log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
         leave(connection, because: .unregistered, where: \.isForAgent)
-        return [:]
     }
 
-    /// `auth/listPending`: what this connection was asked, and what waits for the second half of a fetch of this user; where
-    /// programs are kept apart, of this program.
-    func listPending(_ connection: ClientConnection) -> JSON {
+    /// `auth/listPending`: returns the open challenges of this connection, and the challenges of parked fetches that
+    /// the client may resume. If the session cache is not shared, only parked fetches of the same program are listed.
+    func listPending(_ connection: ClientConnection) -> [AuthChallengeParams] {
         let isApart = context.options.sharing != .user
+        // guard: pending-of-others
         let own = parked.all.filter { $0.isFor(connection) && (!isApart || $0.scope.isOfProgram(of: connection)) }
         let halves = own.map(\.params)
-        let all = asked(connection.id).challenges.all + halves.sorted { $0.challengeID < $1.challengeID }
-        return ["challenges": .array(all.map(\.json))]
+        return asked(connection.id).challenges.all + halves.sorted { $0.challengeID < $1.challengeID }
     }
 }

@@ -1,20 +1,21 @@
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Delivering questions, to asked that take only so many at once (`maxPending`).
+/// Queues questions for clients and agents that limit the number of open questions (`maxPending`).
 extension QuestionDesk {
-    /// Delivers an open question, or queues it behind those that the respondent has.
+    /// Delivers an open question, or queues it if the respondent has no room.
     func put(_ id: String, to connection: ClientConnection) {
         guard let question = self[id] else { return }
         let queue = asked(connection.id).queue
         let isRoom = queue.admits(delivered: deliveredCount(at: connection.id), limit: connection.maxPending)
         guard !isRoom else { return deliver(question, to: connection) }
         asked(connection.id).queue.append(id)
-        // What waits for the client itself is the client's own affair.
-        if question.isForAgent { fetches.report { $0.queued(question.fetch, $1) } }
-        // In its queue a question waits for others, for no longer than its fetch may.
+        // A wait in the queue of the fetch's own client is not reported, because the client has set the limit of that
+        // queue.
+        if question.isForAgent { fetches.report { $0.queued(question.fetch, $1) } }  // guard: a-queue-is-a-wait
+        // At an agent, a question waits for the questions of other fetches, so the time limit of its fetch applies.
         let end = question.isForAgent ? fetches.table.deadline(of: question.fetch) : nil
-        let limit = end.map { max(.zero, $0 - context.now) } ?? Limits.turnWait
+        let limit = end.map { max(.zero, $0 - context.now) } ?? Limits.leaseWait
         setDeadline(limit, of: id, isQueued: question.isForAgent)
     }
 
@@ -25,12 +26,15 @@ extension QuestionDesk {
         }
     }
 
-    /// The questions of a program whose earlier one was cancelled meanwhile are not put one after the other.
+    /// Returns whether a queued question may still be delivered: meanwhile, the user may have cancelled or stopped
+    /// prompts of the same program. If not, the question is closed.
     private func mayStillAsk(_ question: PendingQuestion) -> Bool {
         guard question.isForAgent, let fetch = fetches[question.fetch] else { return true }
         switch question.content {
+        // guard: queued-challenges-are-checked-again
         case .challenge(let challenge): return mayPrompt(about: challenge, for: fetch)
         case .consent(let request):
+            // guard: queued-consents-are-checked-again
             guard !prompts.mayConfirm(request, for: fetch.program) else { return true }
             settleConsent(question.id, nil, by: "nobody")
             return false
@@ -38,8 +42,9 @@ extension QuestionDesk {
         }
     }
 
-    /// Its time counts from now.
+    /// Delivers a question, and starts its deadline.
     private func deliver(_ question: PendingQuestion, to connection: ClientConnection) {
+        // guard: a-delivered-question-waits-no-longer
         if question.isForAgent { fetches.change { $0.delivered(question.fetch, fetches.environment) } }
         setDeadline(context.options.challengeDeadline, of: question.id)
         guard let fetch = fetches[question.fetch] else { return }
@@ -58,7 +63,7 @@ extension QuestionDesk {
 }
 
 extension ClientConnection {
-    /// How many questions it takes at once; `nil` without a limit.
+    /// The number of questions that the client accepts at once; `nil` without a limit.
     fileprivate var maxPending: Int? {
         [profile.subscription?.maxPending, profile.agent?.maxPending].compactMap(\.self).min()
     }

@@ -3,8 +3,8 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// Requests that are answered by a reply alone: for consent, to agents; for a yes or no and for a body, to the client of the
-/// fetch.
+/// Handles questions that are answered only by a reply: consent prompts, which go to agents, and consultations and
+/// requests for the body, which go to the client of the fetch.
 extension QuestionDesk {
     // MARK: Consent
 
@@ -13,7 +13,7 @@ extension QuestionDesk {
         let agent = clients.confirmer(for: fetch, after: [])
         if agent == nil {
             context.log.notice(
-                "nobody can be asked for consent: no agent answers auth/confirm", metadata: ["fetch": "\(fetch.id)"])
+                "cannot ask for consent: no agent supports auth/confirm", metadata: ["fetch": "\(fetch.id)"])
         }
         guard let agent, prompts.mayConfirm(request, for: fetch.program) else {
             audit.recordConsent(nil, request, fetch, by: "nobody", nil)
@@ -33,7 +33,7 @@ extension QuestionDesk {
         audit.recordConsentAsked(request, fetch, agent)
     }
 
-    /// The next agent gets it, with time of its own.
+    /// Passes a consent prompt to the next agent, with a new deadline.
     func passOnConsent(_ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer) {
         let passed = question.place.connection.map { question.passedOn.union([$0]) } ?? question.passedOn
         guard let next = clients.confirmer(for: fetch, after: passed) else {
@@ -42,14 +42,16 @@ extension QuestionDesk {
         move(question, to: next)
     }
 
-    /// The first answer counts.
+    /// Closes a consent prompt, and passes the answer to the fetch. No effect if the prompt is already closed.
+    /// - Parameter consent: `nil` for no answer.
     func settleConsent(_ id: String, _ consent: Consent?, by name: String) {
         guard let question = close(id), case .consent(let request) = question.content,
             let fetch = fetches[question.fetch]
         else { return }
         audit.recordConsent(consent, request, fetch, by: name, clients.agent(of: question))
-        if let consent { prompts.note(consent, to: request, of: fetch.program) }
-        context.log.info("consent", metadata: ["fetch": "\(fetch.id)", "answer": "\(consent?.rawValue ?? "none")"])
+        if let consent { prompts.record(consent, to: request, of: fetch.program) }
+        context.log.info(
+            "consent prompt closed", metadata: ["fetch": "\(fetch.id)", "answer": "\(consent?.rawValue ?? "none")"])
         fetches.report { $0.confirmed(consent, for: fetch.id, $1) }
     }
 
@@ -84,7 +86,7 @@ extension QuestionDesk {
         ask(connection, .fetchNeedBody, [:], .body, for: fetch, context.options.challengeDeadline)
     }
 
-    /// At once, however much the client is asked already: it answers by itself.
+    /// Sends a question at once, regardless of `maxPending`, because the client answers it without a prompt.
     private func ask(
         _ connection: ClientConnection, _ method: BrokerMethodName, _ params: JSON,
         _ content: PendingQuestion.Content, for fetch: RunningFetch, _ limit: Duration
@@ -96,14 +98,16 @@ extension QuestionDesk {
         setDeadline(limit, of: id)
     }
 
-    /// The first answer counts. `nil` stands for silence, and for a malformed answer.
+    /// Closes a consultation, and passes the answer to the fetch. No effect if the consultation is already closed.
+    /// - Parameter answer: `nil` for no answer or a malformed one.
     func settle(_ id: String, answer: Bool?) {
         guard let question = close(id) else { return }
         fetches.report { $0.consulted(answer, for: question.fetch, $1) }
     }
 
-    /// The first answer counts. Silence, and what is not understood, gives no body.
-    func give(_ body: NeededBody?, _ id: String) {
+    /// Closes a request for the body, and passes the body to the fetch. No effect if the request is already closed.
+    /// - Parameter body: `nil` for no answer or a malformed one.
+    func give(_ body: ResentBody?, _ id: String) {
         guard let question = close(id), let fetch = fetches[question.fetch] else { return }
         guard let body, let connection = clients.owner(of: fetch) else {
             return fetches.report { $0.given(nil, for: fetch.id, $1) }
@@ -124,14 +128,14 @@ extension QuestionDesk {
         case .consent: receiveConsent(reply, question, from: connection)
         case .consultation(let consultation): settle(id, answer: answer(reply, to: consultation, question.fetch))
         case .body:
-            if case .result(let json) = reply, let body = try? NeededBody(json) { return give(body, id) }
-            context.log.warning("a client has given no body", metadata: ["fetch": "\(question.fetch)"])
+            if case .result(let json) = reply, let body = try? ResentBody(json) { return give(body, id) }
+            context.log.warning("a client did not resend the request body", metadata: ["fetch": "\(question.fetch)"])
             give(nil, id)
         case .challenge: break
         }
     }
 
-    /// What is not understood is no consent; whoever cannot answer leaves it to the next.
+    /// Handles the reply to a consent prompt. After an error or a malformed reply, the next agent is asked.
     private func receiveConsent(
         _ reply: ConnectionMachine.Reply, _ question: PendingQuestion, from connection: ClientConnection
     ) {
@@ -141,8 +145,8 @@ extension QuestionDesk {
             return settleConsent(question.id, answer.consent, by: "agent")
         }
         context.log.warning(
-            "an agent has not answered whether a program may use something", metadata: ["confirm": "\(question.id)"])
-        passOn(question.id, because: .failed)
+            "an agent failed to answer a consent prompt", metadata: ["confirm": "\(question.id)"])
+        advanceQuestion(question.id, because: .failed)
     }
 
     private func answer(_ reply: ConnectionMachine.Reply, to consultation: Consultation, _ id: FetchID) -> Bool? {
@@ -151,13 +155,12 @@ extension QuestionDesk {
             let member = if case .approveRedirect = consultation { "approve" } else { "answer" }
             if let reply = try? ConsultationReply(json, member) { return reply.answer }
         case .error(let error) where error.code == ErrorKind.methodNotFound.code:
-            // Rule 3: not implemented means yes, but for what a connection asks.
+            // SEMANTICS rule 3: an unsupported method means yes, except for certificates and redirects.
             return !consultation.needsAnswer
         case .error, .broken:
             break
         }
-        context.log.warning(
-            "malformed answer of a client; nothing that is stored is used", metadata: ["fetch": "\(id)"])
+        context.log.warning("no valid answer from a client to a consultation", metadata: ["fetch": "\(id)"])
         return nil
     }
 }

@@ -2,9 +2,9 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The desk of everything that the broker asks: challenges, consent, consultations and bodies of requests. It owns the one table
-/// of pending questions, each with its deadline, and what each connection is asked. It reports every answer, or that there is
-/// none, to the fetch table; whoever takes a question out of the table decides what comes of it.
+/// Manages all questions of the broker: challenges, consent prompts, consultations and requests for the body. Owns the
+/// table of pending questions with their deadlines, and the open questions to each connection. Each answer, or its
+/// absence, is reported to the fetch table. The caller that removes a question from the table handles its outcome.
 final class QuestionDesk {
     let context: DeskContext
     let audit: AuditRecorder
@@ -12,20 +12,20 @@ final class QuestionDesk {
     let bodies: BodyDesk
     let prompts: PromptDesk
     unowned let fetches: FetchRouter
-    let way: WayBack<QuestionDesk>
+    let reference: DeskReference<QuestionDesk>
     private var pending: [String: PendingQuestion] = [:]
     private var asked: [ConnectionID: AskedClient] = [:]
     var parked = ParkedFetches()
 
-    init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ way: WayBack<QuestionDesk>) {
+    init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ reference: DeskReference<QuestionDesk>) {
         (context, audit, clients) = (fetches.context, fetches.audit, fetches.clients)
-        (self.bodies, self.fetches, self.way) = (bodies, fetches, way)
+        (self.bodies, self.fetches, self.reference) = (bodies, fetches, reference)
         prompts = PromptDesk(context, audit)
     }
 
     subscript(id: String) -> PendingQuestion? { pending[id] }
 
-    /// In the order of their fetches.
+    /// Returns the questions that match, in the order of their fetches.
     func all(where isMeant: (PendingQuestion) -> Bool) -> [PendingQuestion] {
         pending.values.filter(isMeant).sorted { $0.fetch.number < $1.fetch.number }
     }
@@ -39,7 +39,7 @@ final class QuestionDesk {
         return new
     }
 
-    // MARK: The table
+    // MARK: Pending questions
 
     func open(
         _ content: PendingQuestion.Content, _ id: String, for fetch: RunningFetch, at place: PendingQuestion.Place
@@ -50,16 +50,16 @@ final class QuestionDesk {
 
     func setPlace(_ place: PendingQuestion.Place, of id: String) { pending[id]?.place = place }
 
-    /// The question went out as this request; the reply will be to it.
+    /// Records the request that delivers a question; its reply is the answer.
     func setRequest(_ number: Int, of id: String, at connection: ClientConnection) {
         pending[id]?.request = number
         asked(connection.id).requests[number] = id
     }
 
-    /// - Parameter isQueued: at an agent, behind those of others.
+    /// - Parameter isQueued: whether the question waits in the queue of an agent.
     func setDeadline(_ limit: Duration, of id: String, isQueued: Bool = false) {
         pending[id]?.deadline?.cancel()
-        pending[id]?.deadline = way.after(limit) { $0.deadlineHasCome(of: id, isQueued: isQueued) }
+        pending[id]?.deadline = reference.after(limit) { $0.deadlineHasCome(of: id, isQueued: isQueued) }
     }
 
     private func deadlineHasCome(of id: String, isQueued: Bool) {
@@ -73,11 +73,11 @@ final class QuestionDesk {
             audit.counters.challengesTimedOut += 1
             context.log.info("challenge timed out", metadata: ["challenge": "\(id)"])
         }
-        passOn(id, because: .deadline)
+        advanceQuestion(id, because: .deadline)  // guard: challenge-deadline
     }
 
-    /// Takes the question off the table, and away from whoever has it. The first caller gets it; for every other one there is
-    /// none.
+    /// Removes a question from the table, and withdraws it from its respondent.
+    /// - Returns: the question for the first caller; `nil` if the question is already closed.
     func close(_ id: String) -> PendingQuestion? {
         guard let question = pending.removeValue(forKey: id) else { return nil }
         question.deadline?.cancel()
@@ -96,16 +96,16 @@ final class QuestionDesk {
         if let number = question.request, respondent.requests.removeValue(forKey: number) != nil {
             clients[id]?.withdraw(request: number)
         }
-        noteRoom(at: id)
+        scheduleDelivery(at: id)
     }
 
-    /// A question left this connection: there may be room for the next one, once everything else is done.
-    func noteRoom(at id: ConnectionID) {
+    /// Delivers queued questions in a later turn, because this connection may have room for them.
+    func scheduleDelivery(at id: ConnectionID) {
         guard let respondent = asked[id], !respondent.queue.waiting.isEmpty else { return }
-        way.post { $0.deliverQueued(to: id) }
+        reference.post { $0.deliverQueued(to: id) }
     }
 
-    /// The agent that has it has no answer, and gets it no more.
+    /// Moves a question to `agent`, because its agent has not answered.
     func move(_ question: PendingQuestion, to agent: ClientConnection) {
         var question = question
         recall(question)
@@ -115,45 +115,48 @@ final class QuestionDesk {
         put(question.id, to: agent)
     }
 
-    // MARK: Without an answer
+    // MARK: Unanswered questions
 
-    /// Whoever has the question has no answer: the next one gets it, or the fetch continues without.
-    func passOn(_ id: String, because reason: NoAnswer) {
+    /// Passes an unanswered question to the next respondent, or continues the fetch without an answer.
+    func advanceQuestion(_ id: String, because reason: NoAnswer) {
         guard let question = pending[id], let fetch = fetches[question.fetch] else { return }
         switch question.content {
-        case .challenge(let challenge): passOn(challenge, question, of: fetch, because: reason)
+        case .challenge(let challenge): advanceQuestion(challenge, question, of: fetch, because: reason)
         case .consent: passOnConsent(question, of: fetch, because: reason)
         case .consultation: settle(id, answer: nil)
         case .body: give(nil, id)
         }
     }
 
-    /// The fetch is over: nobody's answer is wanted any longer.
+    /// Withdraws the question of a fetch that is being cancelled.
     func withdraw(of fetch: RunningFetch) {
         guard let question = question(of: fetch) else { return }
         if let challenge = question.challenge {
             takeBack(question, because: .cancelled)
             recordSilence(challenge, question, fetch, .cancelled)
-            for id in question.passedOn { clients[id].map { question.tellCancelled(.cancelled, $0) } }
+            for id in question.passedOn { clients[id].map { question.notifyCancelled(.cancelled, $0) } }
         }
         _ = close(question.id)
     }
 
-    /// The connection has said its last word, or is no agent or subscriber any longer: others are asked, or nobody.
+    /// Passes the questions at a connection that has ended, or has stopped being an agent or subscriber, to other
+    /// respondents, or leaves them unanswered.
     func leave(
         _ connection: ClientConnection, because reason: NoAnswer,
         where isMeant: (PendingQuestion) -> Bool = { _ in true }
     ) {
         guard let respondent = asked[connection.id] else { return }
+        // guard: queued-questions-move-on
         let waiting = respondent.challenges.all.map(\.challengeID) + respondent.queue.waiting
         for id in waiting + respondent.requests.sorted(by: { $0.key < $1.key }).map(\.value) {
             guard let question = pending[id], isMeant(question) else { continue }
-            passOn(id, because: reason)
+            advanceQuestion(id, because: reason)
         }
-        noteRoom(at: connection.id)
+        scheduleDelivery(at: connection.id)
     }
 
-    /// The connection has ended, and with it its fetches.
+    /// Removes a closed connection, whose fetches have already ended. Questions that it had as an agent move to the
+    /// next agent.
     func forget(_ connection: ClientConnection) {
         leave(connection, because: .disconnected, where: \.isForAgent)
         asked[connection.id] = nil

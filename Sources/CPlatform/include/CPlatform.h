@@ -10,55 +10,63 @@
 /// Overwrites `length` bytes at `block` in a way that the compiler may not remove.
 void watchword_wipe(void *block, size_t length);
 
-/// How much of the stack `watchword_clear_stack` overwrites, in bytes: deeper than libcurl, OpenSSL and the broker's own calls go.
+/// The part of the stack that `watchword_clear_stack` overwrites, in bytes: more than libcurl, OpenSSL and the broker's calls
+/// use.
 enum { WATCHWORD_CLEARED_STACK = 64 << 10 };
 
-/// Overwrites the part of the calling thread's stack that functions have used which have returned since: spilled registers and
-/// local buffers may hold parts of a secret. Clears the vector registers as well. To be called where the stack is shallow.
+/// Overwrites the unused part of the calling thread's stack, where earlier calls may have left parts of a secret in spilled
+/// registers and local buffers. Clears the vector registers as well. Call this where the stack is shallow.
 void watchword_clear_stack(void);
 
-/// Who is at the other end of a connected Unix socket (SO_PEERCRED, unix(7)). Returns 0, or an error number.
+/// Gets the process and the user at the other end of a connected Unix socket (SO_PEERCRED, unix(7)). Returns 0 or errno.
 int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid);
 
-/// Returns 0, or an error number.
+/// Starts a program in a process group of its own, with this process's environment, no blocked signals, no input and no error
+/// output. The program inherits no descriptor but `output`. Returns 0 or errno.
+/// - arguments: the name of the program and its arguments, ended by NULL.
+/// - pid: receives the process ID. The caller waits for the process.
+/// - output: receives the reading end of a pipe(7) for the standard output. The caller closes it.
+int watchword_start_command(const char *path, char *const arguments[], int32_t *pid, int *output);
+
+/// Sets close-on-exec. Returns 0 or errno.
 int watchword_set_close_on_exec(int descriptor);
 
 /// Whether `descriptor` is a listening Unix stream socket.
 int watchword_is_listening_unix_socket(int descriptor);
 
-/// Makes the process unreadable for others of its user: not dumpable (so no ptrace, no /proc/PID/mem, no core), no core
-/// file, no new privileges, no account of a crash. Returns 0, or an error number.
+/// Protects the memory of the process from other processes of its user: not dumpable (so no ptrace, no /proc/PID/mem), no core
+/// files, no new privileges, no crash report. Returns 0 or errno.
 int watchword_harden_process(void);
 
-/// Lets the process end by a crash as by any signal: Swift's runtime would write down what is in registers and behind them.
+/// Restores the default action of the signals of a crash, because the handlers of Swift's runtime print registers and memory.
 void watchword_keep_crashes_silent(void);
 
-/// Lets the process lock as much memory (mlock(2)) as its user may: the soft limit becomes the hard one.
+/// Raises the soft limit for locked memory (mlock(2)) to the hard limit.
 void watchword_raise_locked_memory_limit(void);
 
 /// Blocks SIGINT, SIGQUIT, SIGTERM and SIGHUP in this thread, and returns a descriptor that becomes readable when one of them
-/// comes (signalfd(2)), or -1.
+/// is pending (signalfd(2)), or -1.
 int watchword_interrupt_descriptor(void);
 
-/// The signal that has come, or 0.
+/// Reads a pending signal from the descriptor. Returns its number, or 0.
 int watchword_read_interrupt(int descriptor);
 
-/// The lowest descriptor from `from` on that is free; -1 where there is none.
+/// Returns the lowest free descriptor that is not below `from`; -1 if there is none.
 int watchword_lowest_free_descriptor(int from);
 
-/// Forbids this process, with all its threads and all that they start, what a broker never does (seccomp(2)): to run programs, to
-/// look into other processes or trace them, to load code into the kernel, to mount and the like. Such a call fails with EPERM; one
-/// by way of another architecture's calls ends the process. Returns 0, or an error number.
+/// Denies system calls that a broker never uses, for all threads of this process and their children (seccomp(2)): to execute
+/// programs, to inspect or trace other processes, to load code into the kernel, to mount and the like. Such a call fails with
+/// EPERM; a call through another architecture's ABI kills the process. Returns 0 or errno.
 int watchword_filter_system_calls(void);
 
-/// POSIX_SPAWN_SETSID, which Swift does not see: the new process starts a session of its own.
+/// POSIX_SPAWN_SETSID, which Swift does not import: the new process starts a new session.
 enum { WATCHWORD_SPAWN_NEW_SESSION = 0x80 };
 
-/// Closes every descriptor from `first` on. Returns 0, or an error number.
+/// Closes every descriptor from `first` on. Returns 0 or errno.
 int watchword_close_from(unsigned first);
 
-/// How many places a character takes on a terminal, by the tables of the C library for UTF-8, whatever the user's language.
-/// For a program with one thread.
+/// Returns the number of columns of a character on a terminal, from the C library's tables for C.UTF-8, whatever the user's
+/// locale. For single-threaded programs.
 int watchword_terminal_width(uint32_t character);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/// Protocol/openrpc.json, as it was when the program was built.
+/// Returns the contents that Protocol/openrpc.json had at build time, and stores their length in bytes in `length`.
 const unsigned char *watchword_openrpc_document(size_t *length);
 
 #endif

@@ -9,10 +9,11 @@
 extern "C" {
 #endif
 
-/// The longest text that is parsed.
+/// The size limit for a text, in bytes.
 enum { WATCHWORD_TOML_BYTES = 1 << 20 };
 
-/// Parts of one dotted key, and arrays and inline tables inside each other: the parser calls itself for each.
+/// The limit for the number of parts of a dotted key and for the depth of arrays and inline tables: the parser recurses for
+/// each.
 enum { WATCHWORD_TOML_DEPTH = 16 };
 
 typedef enum watchword_toml_kind {
@@ -20,25 +21,25 @@ typedef enum watchword_toml_kind {
     WATCHWORD_TOML_INTEGER,
     WATCHWORD_TOML_BOOLEAN,
     WATCHWORD_TOML_REAL,
-    /// An array of strings and nothing else; an empty one too.
+    /// An array that contains only strings, or is empty.
     WATCHWORD_TOML_STRINGS,
     WATCHWORD_TOML_TABLE,
     /// Dates, times, and arrays of anything but strings.
     WATCHWORD_TOML_OTHER,
 } watchword_toml_kind;
 
-/// UTF-8, which may hold NUL bytes, and where it stands in the text. Lines and columns count from 1.
+/// A string in UTF-8, which may contain NUL bytes, and its position in the file. Lines and columns count from 1.
 typedef struct watchword_toml_text {
     const char *bytes;
     size_t length;
     uint32_t line, column;
 } watchword_toml_text;
 
-/// One key and its value. Which of the values counts, `kind` says.
+/// A key and its value. `kind` says which of the value members is valid.
 typedef struct watchword_toml_entry {
-    /// The whole path with dots in between, and the place of the key's last part. A part that is not a bare key is in quotation marks.
+    /// The dotted path, and the position of the key's last part. A part that is not a bare key is in quotation marks.
     watchword_toml_text path;
-    /// Parts of the path.
+    /// The number of parts of the path.
     size_t depth;
     watchword_toml_kind kind;
     int64_t integer;
@@ -50,17 +51,17 @@ typedef struct watchword_toml_entry {
 } watchword_toml_entry;
 
 typedef struct watchword_toml_document {
-    /// In the order of the text.
+    /// The entries in the order of the text.
     const watchword_toml_entry *entries;
     size_t entry_count;
-    /// Why the text is not TOML, and where; then there are no entries. `bytes` is NULL when there is no error.
+    /// The syntax error and its position; `bytes` is NULL if the text is valid. After an error the list of entries is empty.
     watchword_toml_text error;
 } watchword_toml_document;
 
-/// Parses TOML 1.0. Every result, also one with an error, goes to `watchword_toml_free`.
+/// Parses TOML 1.0. The caller frees the result, even one with an error, with `watchword_toml_free`.
 const watchword_toml_document *watchword_toml_parse(const char *bytes, size_t length);
 
-/// Frees a document and all that it points to.
+/// Frees a document and everything it points to.
 void watchword_toml_free(const watchword_toml_document *document);
 
 #ifdef __cplusplus

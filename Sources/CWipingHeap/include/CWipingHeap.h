@@ -1,5 +1,5 @@
-// Makes every library of the program wipe what it frees: see heap.c. A program that links this target has it.
+// Linking this target makes all code of a program wipe the memory that it frees; see heap.c.
 #pragma once
 
-/// Whether blocks of this program are wiped when they are freed: false where something else stands in for malloc(3).
+/// Whether freed memory of this program is wiped: false if another library replaces malloc(3).
 int watchword_heap_wipes(void);

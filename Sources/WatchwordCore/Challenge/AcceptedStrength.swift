@@ -1,18 +1,19 @@
 internal import WatchwordProtocol
 
-/// What servers and proxies have accepted since the broker started, so that a weaker scheme gets nothing that is stored (RFC 7616
-/// section 5.6 and rule D19).
+/// The strongest schemes that servers and proxies have accepted since the broker started. A weaker challenge gets no
+/// stored credential (RFC 7616 section 5.6 and SECURITY-RULES D19).
 ///
-/// It outlives what the session keeps, and holds no credential. Bounded: what is forgotten about a realm counts against all
-/// realms of its server, and the server that was noted first is dropped first.
+/// This record outlives the entries of the session cache and contains no credential. Bounded: the strength of a dropped
+/// realm applies to all realms of its server, and the server that was recorded first is dropped first.
 struct AcceptedStrength: Sendable {
-    /// The spaces that a stored credential is for, as far as the strength is concerned.
+    /// The realms whose accepted strength counts for a stored credential.
     enum Reach: Sendable {
-        /// The realm of the challenge.
+        /// Only the realm of the challenge.
         case realm
-        /// All realms of the server: a stored credential that names none.
+        /// All realms of the server, for a stored credential without a realm.
         case server
 
+        // guard: downgrade-across-realms
         init(_ pattern: SpacePattern) { self = pattern.realm == nil ? .server : .realm }
     }
 
@@ -20,7 +21,8 @@ struct AcceptedStrength: Sendable {
         let path: ExactText
         let strength: Int
 
-        /// The length of the directory that the place is in; `nil` where `path` is elsewhere.
+        /// Returns the length in bytes of the directory that contains `self.path`; `nil` if `path` is not in or below
+        /// that directory.
         func depth(above path: ExactText) -> Int? {
             let directory = URLComponentText.directory(of: self.path)
             return path.hasPrefix(directory) ? directory.utf8.count : nil
@@ -30,19 +32,20 @@ struct AcceptedStrength: Sendable {
     private struct Realm: Sendable {
         let name: ExactText?
         var strongest = 0
-        /// Of the schemes that take a user and a password.
+        /// The strength of the strongest accepted scheme that uses a password.
         var strongestOfPasswords = 0
         var places: [Place] = []
 
-        mutating func note(_ challenge: AnswerableChallenge, at path: ExactText) {
+        mutating func record(_ challenge: AnswerableChallenge, at path: ExactText) {
             let strength = challenge.provenStrength
             strongest = max(strongest, strength)
             if challenge.takesPassword { strongestOfPasswords = max(strongestOfPasswords, strength) }
-            // A server that has accepted a stronger scheme at this very path is not believed when it wants the weaker one back.
+            // Weaker schemes at this path are dropped, so that a return to one of them counts as a downgrade.
             places.removeAll { $0.path == path && $0.strength <= strength }
             places.append(Place(path: path, strength: strength))
             guard places.count > AcceptedStrength.placesOfRealm else { return }
-            // The weakest goes first: what is forgotten leads to a question and not to a password in the clear.
+            // The path with the weakest scheme is dropped first: that can cause an extra prompt, but never a password
+            // in the clear.
             let weakest = places.map(\.strength).min()
             places.remove(at: places.firstIndex { $0.strength == weakest } ?? 0)
         }
@@ -50,14 +53,15 @@ struct AcceptedStrength: Sendable {
 
     private struct Site: Sendable {
         var realms: [Realm] = []
-        /// The strongest that was accepted in a realm which is forgotten.
+        /// The strength of the strongest scheme accepted in any dropped realm.
         var floor = 0
 
-        mutating func note(_ challenge: AnswerableChallenge, at path: ExactText) {
+        mutating func record(_ challenge: AnswerableChallenge, at path: ExactText) {
             let index = realms.firstIndex { $0.name == challenge.realm }
             var realm = index.map { realms.remove(at: $0) } ?? Realm(name: challenge.realm, strongest: floor)
-            realm.note(challenge, at: path)
+            realm.record(challenge, at: path)
             realms.append(realm)
+            // guard: downgrade-forgotten-realms
             if realms.count > AcceptedStrength.realmsOfServer { floor = max(floor, realms.removeFirst().strongest) }
         }
     }
@@ -69,17 +73,19 @@ struct AcceptedStrength: Sendable {
     private var sites: [Challenger: Site] = [:]
     private var order: [Challenger] = []
 
-    /// The challenger has accepted an answer to `challenge` for `path`, which is `/` for a proxy.
-    mutating func note(_ challenge: AnswerableChallenge, at challenger: Challenger, path: ExactText) {
+    /// Records that the challenger has accepted an answer to `challenge`.
+    /// - Parameter path: the path of the request; `/` for a proxy.
+    mutating func record(_ challenge: AnswerableChallenge, at challenger: Challenger, path: ExactText) {
         if sites[challenger] == nil { order.append(challenger) }
-        sites[challenger, default: Site()].note(challenge, at: path)
+        sites[challenger, default: Site()].record(challenge, at: path)
         if order.count > Self.capacity { sites[order.removeFirst()] = nil }
     }
 
-    /// Whether the challenger has done better before: then what is stored is not for this challenge, but somebody may answer it.
+    /// Whether the challenger has accepted a stronger scheme before. If so, stored credentials are not used, but a
+    /// respondent may answer.
     ///
-    /// Where this scheme was accepted at the very path, or in a directory below all those where a stronger one was, it is the
-    /// scheme of that place: servers use one realm's name for places with different schemes.
+    /// A weaker scheme is not a downgrade if it was accepted at exactly this path, or in a deeper directory than every
+    /// stronger scheme: some servers use different schemes within one realm.
     func isDowngrade(
         _ challenge: AnswerableChallenge, at challenger: Challenger, path: ExactText, reach: Reach
     ) -> Bool {
@@ -90,8 +96,9 @@ struct AcceptedStrength: Sendable {
         let required = others.reduce(max(own?.strongest ?? 0, reach == .server || own == nil ? site.floor : 0)) {
             max($0, $1.strongestOfPasswords)
         }
-        guard strength < required else { return false }
+        guard strength < required else { return false }  // guard: downgrade
         guard let own else { return true }
+        // guard: downgrade-not-at-the-same-path
         if own.places.contains(where: { $0.path == path && $0.strength <= strength }) { return false }
         let weak = own.places.filter { $0.strength <= strength }.compactMap { $0.depth(above: path) }.max()
         let strong = (others + [own]).flatMap(\.places).filter { $0.strength > strength }
@@ -101,12 +108,12 @@ struct AcceptedStrength: Sendable {
 }
 
 extension AnswerableChallenge {
-    /// A token is strong once there is one.
+    /// The strength of an accepted answer. An accepted token ranks higher than a Bearer challenge.
     fileprivate var provenStrength: Int {
         if case .bearer = self { Self.strengthOfToken } else { strength }
     }
 
-    /// Whether a user and a password answer it.
+    /// Whether a user and a password can answer the challenge.
     var takesPassword: Bool {
         switch self {
         case .basic, .digest, .ntlm, .socks: true

@@ -2,10 +2,11 @@ internal import WatchwordProtocol
 
 /// The Basic scheme (RFC 7617).
 enum BasicScheme {
-    /// Section 2: the first colon ends the user name, so a name that holds one cannot be sent.
+    /// Whether the user name can be sent: the first colon ends it (RFC 7617 section 2), so it must not contain one.
+    // guard: basic-colon
     static func canCarry(_ credential: LoginCredential) -> Bool { !credential.user.utf8.contains(UInt8(ascii: ":")) }
 
-    /// The value of the `Authorization` field.
+    /// Returns the value of the `Authorization` or `Proxy-Authorization` field.
     static func authorization(for credential: LoginCredential) -> Secret {
         let plain = Secret(joining: [.text("\(credential.user):"), .secret(credential.secret)])
         let prefix = Array("Basic ".utf8)

@@ -1,16 +1,17 @@
 internal import WatchwordProtocol
 
-/// Reads one field: `challenge = auth-scheme [ 1*SP ( token68 / #auth-param ) ]`, in a list (RFC 9110 sections 5.6 and 11.3).
+/// Parses one field: a list of `challenge = auth-scheme [ 1*SP ( token68 / #auth-param ) ]` (RFC 9110 sections 5.6.1
+/// and 11.3).
 ///
-/// The grammar is ambiguous only until the next token has been read: followed by `=` it is a parameter, else a scheme. A
-/// challenge that is not made like this is left out, and the next one is looked for behind it: what stands in quotation marks
-/// is never taken for one, and behind a quotation mark that is not closed nothing is read.
+/// Commas separate both parameters and challenges: a token followed by `=` is the name of a parameter, any other token
+/// is a scheme. A malformed challenge is skipped up to the next one. Quoted text is never taken for a challenge, and
+/// everything after an unclosed quotation mark is ignored.
 struct ChallengeFieldParser {
     private let bytes: [UInt8]
     private var position = 0
-    /// Of the challenge that is being read.
+    /// Whether the current challenge has an unquoted realm.
     private var hasUnquotedRealm = false
-    /// The schemes of those that were left out; empty where one has no name.
+    /// The schemes of the skipped challenges; empty where the scheme is malformed.
     private(set) var malformed: [String] = []
     private static let quote = UInt8(ascii: "\"")
 
@@ -34,7 +35,7 @@ struct ChallengeFieldParser {
         return challenges
     }
 
-    /// Reads a field that is `#auth-param` and nothing else (RFC 7615 section 3). `nil` when it is malformed.
+    /// Parses a field that consists of `#auth-param` (RFC 9110 section 11.6.3). Returns `nil` if it is malformed.
     mutating func parseParameterList() -> [SchemeChallenge.Parameter]? {
         var parameters: [SchemeChallenge.Parameter] = []
         skipListSeparators()
@@ -53,7 +54,7 @@ struct ChallengeFieldParser {
         if token68 != nil {
             end = position
         } else {
-            // The list of parameters may begin with empty elements (RFC 9110 section 5.6.1.2).
+            // The parameter list may begin with empty elements (RFC 9110 section 5.6.1.2).
             skipListSeparators()
             guard let parsedEnd = parseParameters(into: &parameters, end: end) else { return nil }
             end = parsedEnd
@@ -66,7 +67,7 @@ struct ChallengeFieldParser {
             hasDuplicateParameters: Set(names).count != names.count, hasUnquotedRealm: hasUnquotedRealm)
     }
 
-    /// Reads parameters as long as there are some, and returns where the last one ended; `nil` when one is malformed.
+    /// Parses all parameters that follow and returns where the last one ended; `nil` if one is malformed.
     private mutating func parseParameters(into parameters: inout [SchemeChallenge.Parameter], end: Int) -> Int? {
         var end = end
         while let name = parseParameterName()?.asciiLowercased {
@@ -83,8 +84,8 @@ struct ChallengeFieldParser {
         return end
     }
 
-    /// A token; for a realm, which is to stand in quotation marks and does not always, also what is none: up to the next
-    /// comma, or in apostrophes up to the second one.
+    /// Parses an unquoted value, which must be a token. Some servers do not quote the realm, as they should: an
+    /// unquoted realm may be any text up to the next comma, or between two apostrophes.
     private mutating func parseBareValue(of name: String) -> String? {
         guard name == "realm" else { return parseToken() }
         hasUnquotedRealm = true
@@ -100,21 +101,21 @@ struct ChallengeFieldParser {
         }
         position = bytes[start...].firstIndex(of: UInt8(ascii: ",")) ?? bytes.count
         while position > start, bytes[position - 1] == 0x20 || bytes[position - 1] == 0x09 { position -= 1 }
-        // With these the comma between two parameters may be what is missing.
+        // A quotation mark or `=` suggests that the comma before the next parameter is missing.
         let isPlain = !bytes[start..<position].contains { $0 == Self.quote || $0 == UInt8(ascii: "=") }
         return isPlain ? text(start..<position) : nil
     }
 
-    /// Whether nothing more belongs to the challenge that was read: the field ends, or a scheme follows.
+    /// Whether the challenge ends here: the field ends, or a comma and a scheme follow.
     private func atEndOrChallenge() -> Bool {
         guard position < bytes.count else { return true }
-        guard bytes[position] == UInt8(ascii: ",") else { return false }
+        guard bytes[position] == UInt8(ascii: ",") else { return false }  // guard: challenge-malformed
         var rest = self
         rest.skipListSeparators()
-        return rest.position >= bytes.count || rest.isAtScheme
+        return rest.position >= bytes.count || rest.isAtScheme  // guard: malformed-challenge-voids-itself
     }
 
-    /// Whether a token follows that is no parameter's name.
+    /// Whether a token follows that is not the name of a parameter.
     private var isAtScheme: Bool {
         var rest = self
         guard rest.parseToken() != nil else { return false }
@@ -122,11 +123,11 @@ struct ChallengeFieldParser {
         return rest.bytes[safe: rest.position] != UInt8(ascii: "=")
     }
 
-    /// Behind a malformed challenge: to the comma before the next scheme, else to the end.
+    /// Skips a malformed challenge, up to the next scheme after a comma, or else to the end of the field.
     private mutating func skipToNextChallenge() {
         while let byte = bytes[safe: position] {
             if byte == Self.quote {
-                guard parseQuotedString() != nil else {
+                guard parseQuotedString() != nil else {  // guard: malformed-challenge-in-quotes
                     position = bytes.count
                     return
                 }
@@ -139,7 +140,8 @@ struct ChallengeFieldParser {
         }
     }
 
-    /// A token followed by `=`, which is consumed with the white space around it; else nothing is consumed.
+    /// Consumes a token and the `=` after it, with the white space around the `=`; otherwise consumes nothing and
+    /// returns `nil`.
     private mutating func parseParameterName() -> String? {
         let start = position
         if let name = parseToken() {
@@ -160,8 +162,8 @@ struct ChallengeFieldParser {
         return position > start ? text(start..<position) : nil
     }
 
-    /// `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="` up to the end of the challenge; else nothing is
-    /// consumed.
+    /// Consumes `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="` if a comma or the end of the field
+    /// follows; otherwise consumes nothing and returns `nil`.
     private mutating func parseToken68() -> String? {
         let start = position
         while let byte = bytes[safe: position], byte.isToken68Character { position += 1 }
@@ -177,7 +179,7 @@ struct ChallengeFieldParser {
         return nil
     }
 
-    /// RFC 9110 section 5.6.4: `\x` stands for `x`. `nil` when the closing quotation mark is missing.
+    /// Parses a quoted string (RFC 9110 section 5.6.4). Returns `nil` if the closing quotation mark is missing.
     private mutating func parseQuotedString() -> String? {
         position += 1
         var content: [UInt8] = []

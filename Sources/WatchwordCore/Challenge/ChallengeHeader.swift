@@ -1,17 +1,18 @@
 public import WatchwordProtocol
 
-/// One challenge as it stands in a `WWW-Authenticate` field (RFC 9110 section 11.3): a scheme with parameters, or with one
-/// token68.
+/// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field (RFC 9110 section 11.3): a scheme with
+/// parameters, or with one token68.
 public struct SchemeChallenge: Sendable, Equatable {
     public var scheme: String
-    /// Names in small letters, values unquoted, in order.
+    /// The parameters in order, with lower-case names and unquoted values.
     public var parameters: [Parameter]
     public var token68: String?
-    /// As the server wrote it.
+    /// The text as the server sent it.
     public var raw: String
-    /// RFC 9110 section 11.2 allows each name once. A challenge that breaks it is shown, and never answered.
+    /// Set if a parameter occurs twice, against RFC 9110 section 11.2. Such a challenge is reported to the client, but
+    /// never answered.
     public var hasDuplicateParameters: Bool
-    /// The realm stood without quotation marks, which RFC 9110 section 11.5 requires.
+    /// Set if the realm is not quoted, against RFC 9110 section 11.5.
     public var hasUnquotedRealm = false
 
     public struct Parameter: Sendable, Equatable {
@@ -24,14 +25,15 @@ public struct SchemeChallenge: Sendable, Equatable {
         }
     }
 
-    /// The value of the parameter `name`, which is in small letters.
+    /// Returns the value of a parameter.
+    /// - Parameter name: in lower case.
     public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     public var realm: ExactText? { self["realm"].map { ExactText($0) } }
 
     public var authenticationMethod: AuthenticationMethod { AuthenticationMethod(scheme: scheme) }
 
-    /// What is old or sloppy about it (semantics rule 27).
+    /// The deviations from current standards (SEMANTICS rule 27).
     public var weaknesses: [Offer.Weakness] {
         var found: [Offer.Weakness] = []
         if authenticationMethod == .httpBasic && realm == nil { found.append(.noRealm) }
@@ -41,24 +43,24 @@ public struct SchemeChallenge: Sendable, Equatable {
     }
 }
 
-/// The fields of a response that challenge.
+/// The challenge fields of a response.
 public enum ChallengeHeader {
-    /// All challenges of all `fields` in order; malformed ones are left out.
+    /// Parses all challenges of all `fields`, in order; malformed ones are skipped.
     public static func parse(fields: [String]) -> [SchemeChallenge] { read(fields).challenges }
 
-    /// The same, and beside them the schemes of the malformed ones; empty where one has no name.
+    /// Parses all challenges, and returns the schemes of the malformed ones too; empty where the scheme is malformed.
     static func read(_ fields: [String]) -> (challenges: [SchemeChallenge], malformed: [String]) {
         var challenges: [SchemeChallenge] = []
         var malformed: [String] = []
         var bytes = 0
         for field in fields {
             bytes += field.utf8.count
-            guard bytes <= Limits.challengeHeaderBytes else { break }
+            guard bytes <= Limits.challengeHeaderBytes else { break }  // guard: challenge-bytes
             var parser = ChallengeFieldParser(field)
             challenges += parser.parse()
             malformed += parser.malformed
         }
-        let most = Limits.challengesPerResponse
+        let most = Limits.challengesPerResponse  // guard: challenge-count
         return (Array(challenges.prefix(most)), Array(malformed.prefix(most)))
     }
 }

@@ -1,6 +1,7 @@
 internal import WatchwordProtocol
 
-/// Who challenges. What a server was told is nothing to a proxy of the same name, and the other way round (semantics rule 19).
+/// The server or proxy that sends a challenge. A server and a proxy at the same address are different challengers
+/// (SEMANTICS rule 19).
 enum Challenger: Sendable, Hashable {
     case server(Origin)
     case proxy(ProxyEndpoint)
@@ -43,7 +44,7 @@ enum Challenger: Sendable, Hashable {
         }
     }
 
-    /// For people.
+    /// The form in messages.
     var text: String {
         switch self {
         case .server(let origin): origin.text
@@ -60,19 +61,11 @@ enum Challenger: Sendable, Hashable {
 }
 
 extension ProtectionSpace {
-    /// That of a Basic challenge without a realm; in SOCKS there are none.
+    /// Whether this is the space of a Basic challenge without a realm. SOCKS has no realms and does not count.
     var lacksRealm: Bool { authenticationMethod == .httpBasic && realm == nil && proxyType != .socks }
 }
 
-enum Loopback {
-    /// Never leaves the machine (RFC 6761 section 6.3, RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3).
-    static func isLoopback(_ host: ExactText) -> Bool {
-        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
-            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
-    }
-}
-
 extension Origin {
-    /// Never leaves the machine.
+    /// Whether connections to this origin stay on this machine.
     var isLoopback: Bool { Loopback.isLoopback(host) }
 }

@@ -1,32 +1,33 @@
-/// One login by NTLM at one server or proxy, as one transfer sees it: a type 1 message, a challenge, a type 3 message.
+/// The state of one NTLM login at one server or proxy in one transfer: type 1 message, challenge (type 2), type 3
+/// message.
 ///
-/// libcurl makes the messages, and begins again as often as it is asked to. This decides when to stop it: one answer of a person
-/// is one attempt.
+/// libcurl makes the messages, and would restart the login without a limit. This type decides when to stop libcurl, so
+/// that one answer to a prompt causes only one attempt.
 public struct NTLMAttempt: Sendable, Equatable {
     private enum Stage: Equatable {
-        /// Nothing was sent: the transfer uses a connection that was there before, which is logged in.
+        /// No message was sent so far. A transfer on a connection that is already authenticated stays in this state.
         case unsent
-        /// The type 1 message goes out; no response has come.
+        /// The type 1 message is being sent; no response has begun.
         case begun
-        /// A response came, without a challenge so far.
+        /// A response has begun, without a challenge so far.
         case pending
-        /// A response holds a challenge, which libcurl answers when it has read that response.
+        /// A response contains a challenge; libcurl answers it after that response.
         case challenged
-        /// Another response came since then: what the server says to the type 3 message.
+        /// Another response has begun, with the verdict on the type 3 message.
         case answered
-        /// The server has refused the type 3 message; libcurl hands over that response.
+        /// The server has refused the type 3 message; libcurl returns that response.
         case refused
         case ended(End)
     }
 
-    /// Why libcurl has to be stopped.
+    /// The reason to stop libcurl.
     public enum End: Sendable, Equatable {
         /// The challenge must not be answered.
         case unusable(NTLMChallenge.Problem)
-        /// The type 3 message was refused, by another challenge.
+        /// The server refused the type 3 message, and sent another challenge.
         case refused
-        /// The login would have to begin again before a type 3 message was judged: the connection ended, or the server ignores
-        /// what it was sent.
+        /// The login would have to start again before a type 3 message got a verdict: the connection ended, or the
+        /// server ignores the messages.
         case notContinued
     }
 
@@ -34,16 +35,17 @@ public struct NTLMAttempt: Sendable, Equatable {
 
     public init() {}
 
-    /// Why libcurl has to be stopped; `nil` while it may go on.
+    /// The reason to stop libcurl; `nil` while it may continue.
     public var end: End? {
         if case .ended(let end) = stage { end } else { nil }
     }
 
-    /// The same at the end of the transfer: a challenge that libcurl has not answered, or nobody has judged the answer to.
+    /// The value of `end` once the transfer has ended. `notContinued` if the challenge was not answered, or if no
+    /// response followed the answer.
     public var endOfTransfer: End? { stage == .challenged ? .notContinued : end }
 
-    /// libcurl wants to open a connection. On a new one it begins with a type 1 message.
-    /// - Returns: whether it may.
+    /// Called before libcurl opens a connection, on which it would start with a type 1 message.
+    /// - Returns: whether libcurl may open the connection.
     public mutating func connect() -> Bool {
         switch stage {
         case .unsent, .begun: stage = .begun
@@ -53,7 +55,7 @@ public struct NTLMAttempt: Sendable, Equatable {
         return end == nil
     }
 
-    /// A response begins, from the server or a proxy on the way.
+    /// Called when a response of the server or of the proxy begins.
     public mutating func beginResponse() {
         switch stage {
         case .begun: stage = .pending
@@ -62,19 +64,20 @@ public struct NTLMAttempt: Sendable, Equatable {
         }
     }
 
-    /// A response holds `field`. What libcurl does about it, it does at the end of the header section.
-    /// - Parameter isChallenge: the status of the response is the one with which the target asks for a login.
+    /// Called for each NTLM element of a response. libcurl acts on them at the end of the header section.
+    /// - Parameter isChallenge: whether the status is the one with which the target asks for a login: 401 or, for a
+    ///   proxy, 407.
     public mutating func receive(_ field: NTLMField, isChallenge: Bool) {
         switch (field, stage) {
         case (_, .ended): break
         case (.unusable(let problem), _): stage = .ended(.unusable(problem))
-        case (.challenge, .answered), (.challenge, .refused): stage = .ended(.refused)
+        case (.challenge, .answered), (.challenge, .refused): stage = .ended(.refused)  // guard: ntlm-one-answer
         case (.challenge, _): stage = .challenged
         case (.bare, _) where !isChallenge: break
-        // The login of a connection from before is over, and begins again on it.
+        // The earlier login of the connection has become invalid; libcurl starts again on it.
         case (.bare, .unsent): stage = .begun
         case (.bare, .begun), (.bare, .pending): stage = .ended(.notContinued)
-        // Behind a challenge in the same response it makes libcurl hand that over.
+        // After a challenge in the same response, libcurl returns that response.
         case (.bare, .challenged): break
         case (.bare, .answered): stage = .refused
         case (.bare, .refused): stage = .ended(.refused)

@@ -1,27 +1,27 @@
 internal import WatchwordProtocol
 
-/// The parts of a server's NTLM challenge, the type 2 message, that decide which response libcurl makes
-/// (MS-NLMP section 2.2.1.2; libcurl 7.88.1, lib/vauth/ntlm.c).
+/// The parts of an NTLM challenge (type 2 message) that decide which response libcurl makes (MS-NLMP section 2.2.1.2;
+/// libcurl 7.88.1, lib/vauth/ntlm.c).
 ///
-/// Without target information libcurl sends an LM and an NTLMv1 response, which rainbow tables reverse. The message is therefore
-/// read before libcurl answers it, at least as strictly as libcurl reads it.
+/// Without target information libcurl sends an LM and an NTLMv1 response, which can be reversed with rainbow tables.
+/// The message is therefore checked before libcurl answers it, at least as strictly as libcurl parses it.
 public struct NTLMChallenge: Sendable, Equatable {
-    /// The target information (AV_PAIR list) as it stands in the message.
+    /// The target information (AV_PAIR list) of the message.
     public let targetInformation: [UInt8]
 
-    /// Why a message must not be answered.
+    /// The reason why a message must not be answered.
     public enum Problem: Error, Sendable, Equatable, CaseIterable {
-        /// Not base64, not a type 2 message, cut off, or with lengths that contradict each other.
+        /// The message is not base64, not of type 2, truncated, or its lengths are inconsistent.
         case malformed
         /// Larger than `Limits.ntlmChallengeBytes`.
         case tooLong
-        /// The flag for extended session security is missing.
+        /// The flag for extended session security is not set.
         case noExtendedSecurity
-        /// The flag for target information or the list itself is missing.
+        /// The flag for target information is not set, or the list is empty.
         case noTargetInformation
     }
 
-    /// Reads the base64 text that follows `NTLM` in a header field.
+    /// Parses the base64 text after `NTLM` in a header field.
     /// - Throws: the first `Problem` of the message.
     public init(base64 text: UnsafeRawBufferPointer) throws(Problem) {
         guard text.count <= Base64.encodedCount(Limits.ntlmChallengeBytes) else { throw .tooLong }
@@ -29,19 +29,19 @@ public struct NTLMChallenge: Sendable, Equatable {
         try self.init(bytes)
     }
 
-    /// Reads the message itself.
+    /// Parses the decoded message.
     /// - Throws: the first `Problem` of the message.
     public init(_ message: [UInt8]) throws(Problem) {
         guard message.count <= Limits.ntlmChallengeBytes else { throw .tooLong }
         guard message.starts(with: Array("NTLMSSP\0".utf8) + [2, 0, 0, 0]) else { throw .malformed }
-        // The flags stand behind the fields of the target's name, the target information behind eight reserved bytes.
+        // The flags follow the fields of the target name, the target information follows eight reserved bytes.
         guard let flags = message.number(at: 20, bytes: 4), message.count >= 32 else { throw .malformed }
-        guard flags & Self.extendedSecurity != 0 else { throw .noExtendedSecurity }
+        guard flags & Self.extendedSecurity != 0 else { throw .noExtendedSecurity }  // guard: ntlm-extended-security
         guard flags & Self.targetInformation != 0 else { throw .noTargetInformation }
         guard let length = message.number(at: 40, bytes: 2), let start = message.number(at: 44, bytes: 4) else {
             throw .malformed
         }
-        guard length > 0 else { throw .noTargetInformation }
+        guard length > 0 else { throw .noTargetInformation }  // guard: ntlm-target-information
         guard start >= 48, start + length <= message.count else { throw .malformed }
         targetInformation = Array(message[start..<(start + length)])
         guard Self.isWellFormed(targetInformation) else { throw .malformed }
@@ -64,7 +64,7 @@ public struct NTLMChallenge: Sendable, Equatable {
 }
 
 extension [UInt8] {
-    /// The little-endian number at `index`; `nil` beyond the end.
+    /// Returns the little-endian number at `index`; `nil` beyond the end.
     fileprivate func number(at index: Int, bytes count: Int) -> Int? {
         guard index + count <= self.count else { return nil }
         return self[index..<(index + count)].reversed().reduce(0) { $0 << 8 | Int($1) }

@@ -1,19 +1,18 @@
-/// The NTLM elements of one header line, found in the way in which libcurl 7.88.1 finds them (`Curl_http_input_auth`).
+/// An NTLM element of a header line, found as libcurl 7.88.1 finds it (`Curl_http_input_auth`).
 ///
-/// libcurl ignores quotes, and takes everything behind `NTLM` up to the end of the line for the message. A reader that followed
-/// RFC 9110 would miss elements that libcurl answers.
+/// libcurl ignores quotes, and treats everything between `NTLM` and the end of the line as the message. A parser that
+/// follows RFC 9110 would miss elements that libcurl answers.
 public enum NTLMField: Equatable, Sendable {
-    /// `NTLM` alone: the login is to begin, or was refused.
+    /// `NTLM` alone: the server asks for a login, or has refused one.
     case bare
     /// A type 2 message that may be answered.
     case challenge
     /// A message that must not be answered.
     case unusable(NTLMChallenge.Problem)
 
-    /// The elements of `line`, in order.
-    /// - Parameters:
-    ///   - line: as libcurl hands it over, with or without its line end.
-    ///   - name: of the field, with the colon.
+    /// Returns the elements of `line`, in order.
+    /// - Parameter line: the line from libcurl, with or without its line end.
+    /// - Parameter name: the name of the field, with the colon.
     public static func elements(of line: UnsafeRawBufferPointer, named name: StaticString) -> [NTLMField] {
         let prefix = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         guard line.startsIgnoringASCIICase(with: prefix) else { return [] }
@@ -34,7 +33,7 @@ public enum NTLMField: Equatable, Sendable {
         guard let separator = value.first else { return .bare }
         guard separator.isBlank || separator == UInt8(ascii: ",") else { return nil }
         value = value.drop(while: \.isBlank)
-        // In a list of schemes: libcurl takes the rest of the list for a message that it cannot read, and does nothing.
+        // A list of schemes: libcurl treats the rest of the list as an unreadable message, and ignores it.
         if value.first == UInt8(ascii: ",") { return nil }
         while let last = value.last, last.isBlank { value = value.dropLast() }
         if value.isEmpty { return .bare }

@@ -1,22 +1,23 @@
 internal import WatchwordProtocol
 
-/// One challenge that the broker can answer, with all that answering it takes.
+/// A challenge that can be answered, with the parameters needed for that.
 enum AnswerableChallenge: Sendable, Equatable {
-    /// Old servers and proxies leave out the realm, which RFC 7617 section 2 requires: then it is a space of its own.
+    /// RFC 7617 section 2 requires a realm, but old servers and proxies omit it; such a challenge has a protection
+    /// space of its own.
     case basic(realm: ExactText?)
     indirect case digest(DigestChallenge)
-    /// RFC 6750; the token that was sent may have been right, and not good for this.
+    /// RFC 6750. `isInsufficient`: the token that was sent may be valid, but not for this scope.
     case bearer(realm: ExactText?, scope: BearerScope? = nil, isInsufficient: Bool = false)
-    /// MS-NLMP over HTTP; the rounds are the adapter's.
+    /// NTLM (MS-NLMP) over HTTP; the transfer adapter performs the rounds.
     case ntlm
-    /// RFC 4559, with Kerberos only; the rounds are the adapter's.
+    /// RFC 4559, with Kerberos only; the transfer adapter performs the rounds.
     case negotiate
-    /// A scheme that only the client knows how to answer.
+    /// A scheme that the broker does not implement: a respondent supplies the value of the header field.
     indirect case other(SchemeChallenge)
-    /// User and password of RFC 1929: no header asks for them, but a proxy that does not go on.
+    /// User and password for SOCKS (RFC 1929), after a proxy refused a connection without them.
     case socks
 
-    /// `nil` for a challenge that the broker must not answer; `refusal` says why.
+    /// Returns `nil` for a challenge that the broker must not answer; `refusal` returns the reason.
     init?(
         _ challenge: SchemeChallenge, at challenger: Challenger, isReadable: Bool = false, _ rules: SchemeRules
     ) {
@@ -42,14 +43,14 @@ enum AnswerableChallenge: Sendable, Equatable {
         }
     }
 
-    /// Why a challenge must not be answered; `nil` where it may be.
+    /// Returns the reason why a challenge must not be answered; `nil` if it may be answered.
     static func refusal(
         of challenge: SchemeChallenge, at challenger: Challenger, isReadable: Bool, _ rules: SchemeRules
     ) -> Unanswered.Reason? {
         let method = challenge.authenticationMethod
-        if challenge.hasDuplicateParameters { return .malformed }
+        if challenge.hasDuplicateParameters { return .malformed }  // guard: challenge-duplicate-parameters
         if let reason = rules.refusal(of: method, at: challenger) { return reason }
-        if !rules.allowsWeak, let weakness = challenge.weaknesses.first {
+        if !rules.allowsWeak, let weakness = challenge.weaknesses.first {  // guard: weak-forbidden
             return switch weakness {
             case .noRealm: .noRealm
             case .noQop: .noQop
@@ -58,8 +59,8 @@ enum AnswerableChallenge: Sendable, Equatable {
         }
         return switch method {
         case .httpDigest: DigestChallenge.refusal(of: challenge)
-        // RFC 6750 section 5.3: whoever reads a token can use it.
-        case .bearer: isReadable ? .needsTLS : nil
+        // Anyone who reads a token can use it (RFC 6750 section 5.3).
+        case .bearer: isReadable ? .needsTLS : nil  // guard: bearer-in-the-clear
         case .httpBasic, .ntlm, .negotiate, .other: nil
         case .clientCertificate, .serverTrust: .malformed
         }
@@ -86,13 +87,15 @@ enum AnswerableChallenge: Sendable, Equatable {
         }
     }
 
-    /// RFC 9110 section 11.4: the most secure scheme counts, not the server's order. NTLM comes after Basic: what it sends can
-    /// be relayed, and guessed offline by whoever has seen it. Bearer is asked for after these, because few people can type a
-    /// token, and tried before Digest where there is one. Digest of RFC 2069 comes after every other Digest, but hides the
-    /// password, which Basic does not; Basic without a realm, whose password nothing keeps to one place, comes last.
+    /// The rank of the scheme: the most secure one is used, whatever the server's order (RFC 9110 section 11.4). NTLM
+    /// ranks below Basic, because its messages can be relayed and attacked offline. Bearer ranks below both, because
+    /// few people can type a token; an existing token ranks above Digest (`strengthOfToken`). Digest of RFC 2069 ranks
+    /// below every other Digest, but above Basic, because it hides the password. Basic without a realm comes last,
+    /// because no realm limits where its password is sent.
     var strength: Int {
         switch self {
         case .negotiate: 10
+        // guard: digest-legacy-rank
         case .digest(let challenge): challenge.protection == .legacy ? 5 : 6 + challenge.algorithm.strength
         case .basic(realm: .some), .socks: 4
         case .ntlm: 3
@@ -102,17 +105,17 @@ enum AnswerableChallenge: Sendable, Equatable {
         }
     }
 
-    /// That of a token that is at hand: above every Digest, below tickets.
+    /// The strength of an existing token: above every Digest, below Kerberos tickets.
     static let strengthOfToken = 9
 
-    /// The connection is logged in, not the request.
+    /// Whether the scheme authenticates the connection rather than the request.
     var isHandshake: Bool { self == .ntlm || self == .negotiate }
 
     func protectionSpace(at challenger: Challenger) -> ProtectionSpace {
         challenger.space(realm: realm, authenticationMethod)
     }
 
-    /// What a token has to be good for.
+    /// The scope that a token needs.
     var scope: BearerScope? {
         if case .bearer(_, let scope, _) = self { scope } else { nil }
     }
@@ -121,7 +124,7 @@ enum AnswerableChallenge: Sendable, Equatable {
         if case .digest(let challenge) = self { challenge } else { nil }
     }
 
-    /// The name of the scheme, in small letters.
+    /// The name of the scheme in lower case.
     var scheme: String {
         switch self {
         case .basic, .socks: "basic"
@@ -133,7 +136,7 @@ enum AnswerableChallenge: Sendable, Equatable {
         }
     }
 
-    /// Why an answer cannot be sent; `nil` where it can.
+    /// Returns why the credential cannot be sent; `nil` if it can.
     func problem(with credential: LoginCredential, at challenger: Challenger) -> Challenge.AnswerProblem? {
         switch (self, credential.form) {
         case (.basic, .password):
@@ -141,7 +144,7 @@ enum AnswerableChallenge: Sendable, Equatable {
         case (.digest(let challenge), .password):
             challenge.charset.bytes(of: credential) != nil ? nil : .credentialNotUsable
         case (.socks, .password):
-            // RFC 1929 section 2: one byte for the length of each.
+            // Each length is one byte (RFC 1929 section 2).
             credential.user.utf8.count <= 255 && credential.secret.count <= 255 ? nil : .credentialNotUsable
         case (.ntlm, .password), (.negotiate, .tickets): nil
         case (.bearer(_, let scope, _), .token): scope.map(credential.serves) ?? true ? nil : .credentialNotUsable
@@ -156,32 +159,32 @@ enum AnswerableChallenge: Sendable, Equatable {
     }
 }
 
-/// What a response that challenges offers.
+/// The offers of a response with challenges.
 struct OfferList: Sendable, Equatable {
     let challenger: Challenger
-    /// For the client: everything, in the server's order.
+    /// All challenges in the server's order, for the client.
     let offers: [Offer]
-    /// The best first; the server's order among equals.
+    /// The best first: by strength or in the configured order, then without weaknesses, then in the server's order.
     let answerable: [AnswerableChallenge]
-    /// Every scheme in the server's order, those of malformed fields last.
+    /// Every scheme in the server's order; schemes of malformed challenges come last.
     let verdicts: [Verdict]
 
-    /// What can be done about one challenge.
+    /// Whether the challenge of one scheme can be answered.
     struct Verdict: Sendable, Equatable {
         let scheme: String
-        /// `nil` where the challenge can be answered.
+        /// `nil` if the challenge can be answered.
         var refusal: Unanswered.Reason?
         var isNegotiate = false
     }
 
-    /// - Parameters:
-    ///   - allowed: schemes that the fetch may use; `nil` for all.
-    ///   - malformed: the schemes of fields that could not be read.
-    ///   - isReadable: whether everybody on the way can read what is sent.
-    ///   - keepsConnection: whether what logs in a connection logs in the one to the challenger (RFC 4559 section 6).
+    /// - Parameter malformed: the schemes of malformed challenges.
+    /// - Parameter allowed: the schemes that the fetch may use; `nil` for all.
+    /// - Parameter allowsHandshake: whether a connection-level login on this connection would reach this challenger and
+    ///   no other (RFC 4559 section 6).
+    /// - Parameter isReadable: whether others on the network can read the connection.
     init(
         _ challenges: [SchemeChallenge], malformed: [String] = [], by challenger: Challenger,
-        allowed: [AuthenticationMethod]?, keepsConnection: Bool = true, isReadable: Bool = false, _ rules: SchemeRules
+        allowed: [AuthenticationMethod]?, allowsHandshake: Bool = true, isReadable: Bool = false, _ rules: SchemeRules
     ) {
         self.challenger = challenger
         var verdicts: [Verdict] = []
@@ -189,7 +192,7 @@ struct OfferList: Sendable, Equatable {
         var answerable: [(challenge: AnswerableChallenge, isWeak: Bool)] = []
         for challenge in challenges {
             var answer = AnswerableChallenge(challenge, at: challenger, isReadable: isReadable, rules)
-            if answer?.isHandshake == true && !keepsConnection { answer = nil }
+            if answer?.isHandshake == true && !allowsHandshake { answer = nil }
             let isOurs = answer.map { $0.authenticationMethod != .other } ?? false
             offers.append(Offer(challenge, supported: isOurs))
             let isAllowed = allowed?.contains(challenge.authenticationMethod) ?? true
@@ -209,7 +212,7 @@ struct OfferList: Sendable, Equatable {
         self.answerable = ranks.sorted(by: <).map { answerable[$0.2].challenge }
     }
 
-    /// Of a proxy that does not go on without user and password (RFC 1928 section 3).
+    /// The offer of a SOCKS proxy that requires user and password (RFC 1928 section 3).
     init(socks proxy: ProxyEndpoint) {
         challenger = .proxy(proxy)
         offers = []
@@ -219,10 +222,11 @@ struct OfferList: Sendable, Equatable {
 }
 
 extension AnswerableChallenge {
-    /// The lowest is tried first. Where it can be read on the way, Basic outranks nothing, whatever the order says.
+    /// Returns the sort key, lowest first. With a configured order, Basic without a realm, and any Basic on a readable
+    /// connection, ranks after all configured schemes.
     fileprivate func rank(_ order: [AuthenticationMethod]?, _ isReadable: Bool) -> Int {
         guard let order else { return -strength }
-        if self == .basic(realm: nil) { return order.count }
+        if self == .basic(realm: nil) { return order.count }  // guard: weak-basic-last
         if authenticationMethod == .httpBasic && isReadable { return order.count }
         return order.firstIndex(of: authenticationMethod) ?? order.count
     }
@@ -241,6 +245,6 @@ extension Offer {
 }
 
 extension LoginCredential {
-    /// Whether a token may be good for `wanted`, as far as is known.
+    /// Whether a token may be valid for `wanted`, as far as known.
     fileprivate func serves(_ wanted: BearerScope) -> Bool { scope?.covers(wanted) ?? true }
 }

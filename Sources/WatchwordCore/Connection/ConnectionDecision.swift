@@ -1,18 +1,18 @@
 internal import WatchwordProtocol
 
-/// One of the decisions that are remembered about connections, as people manage it by hand.
+/// A remembered trust exception or client certificate, as `credential/list` lists it.
 struct ConnectionDecision: Sendable {
     enum Subject: Sendable {
         case trust(TrustedKey, isPermanent: Bool)
         case certificate(CertificateCredential, Origin)
     }
 
-    /// Names it for as long as the broker runs.
+    /// Identifies the decision while the broker runs.
     let number: Int
-    /// In whose part it is; `nil` for that of all.
+    /// The partition; `nil` for the shared one.
     let owner: Partition?
     let what: Subject
-    /// `nil` where that is not known.
+    /// `nil` if unknown.
     var lastUse: Duration?
 
     var id: CredentialID {
@@ -33,8 +33,8 @@ struct ConnectionDecision: Sendable {
         if case .trust(_, isPermanent: true) = what { true } else { false }
     }
 
-    /// Whether a connection rests on it.
-    func isBehind(_ marks: ConnectionMarks) -> Bool {
+    /// Whether a connection with the authentication state `marks` depends on this decision.
+    func isBehind(_ marks: ConnectionAuthentication) -> Bool {
         switch what {
         case .trust(let key, _): marks.origin == key.origin && marks.trust?.spkiSha256 == key.spkiSha256
         case .certificate(let certificate, let origin):
@@ -55,7 +55,7 @@ struct ConnectionDecision: Sendable {
 }
 
 extension CredentialChange {
-    /// Of what is remembered about the connections to a server.
+    /// A change of a remembered trust exception or client certificate of a server.
     init(_ kind: Kind, _ space: ProtectionSpace) { self.init(kind, SpacePattern(space), user: nil, source: .session) }
 }
 
@@ -69,7 +69,8 @@ extension SpacePattern {
 extension CertificateCredential {
     private static let longestShownSource = 4096
 
-    /// The path, or the URI without what unlocks the token; `nil` for PEM, which may hold the key, and for what is too long.
+    /// The path, or the PKCS #11 URI without its PIN attributes. `nil` for PEM, which may contain the key, and for
+    /// anything too long.
     var shownSource: String? {
         certificate.withUnsafeBytes { bytes in
             guard bytes.count <= Self.longestShownSource else { return nil }
@@ -78,11 +79,11 @@ extension CertificateCredential {
         }
     }
 
-    /// RFC 7512 section 2.4: `pin-value` and `pin-source` stand among the query attributes.
+    /// Removes `pin-value` and `pin-source`, which are query attributes (RFC 7512 section 2.4).
     private static func uriWithoutPIN(_ bytes: UnsafeRawBufferPointer) -> String? {
         let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
         let attributes = bytes[mark...].dropFirst().split(separator: UInt8(ascii: "&")).filter {
-            !$0.starts(with: "pin-".utf8)
+            !$0.starts(with: "pin-".utf8)  // guard: inventory-without-pin
         }
         let separator = attributes.isEmpty ? [] : [UInt8(ascii: "?")]
         return String(

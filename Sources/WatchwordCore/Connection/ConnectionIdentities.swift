@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
-/// What makes a connection somebody's. Two fetches share connections only if all of it is the same.
-struct ConnectionMarks: Sendable, Equatable {
+/// The authentication state of a connection. Fetches share a connection only if their states are equal.
+struct ConnectionAuthentication: Sendable, Equatable {
     struct Login: Sendable, Equatable {
         var challenger: Challenger
         var method: AuthenticationMethod
@@ -9,37 +9,39 @@ struct ConnectionMarks: Sendable, Equatable {
 
         static func == (left: Login, right: Login) -> Bool {
             left.challenger == right.challenger && left.method == right.method
-                && left.credential.isSame(as: right.credential)
+                && left.credential.isSame(as: right.credential)  // guard: identity-credential
         }
     }
 
-    /// A tunnel stays authorised for as long as it lasts.
+    /// The login at the proxy: a tunnel stays authenticated until it is closed.
     var tunnel: Login?
-    /// The login that NTLM or Negotiate has made.
+    /// The connection-level login (NTLM or Negotiate).
     var handshake: Login?
     var trust: TrustDecision?
     var certificate: CertificateCredential?
-    /// Made so that a server which asks for a certificate ends the handshake.
+    /// Whether the TLS handshake is aborted if the server requests a client certificate.
     var refusesCertificateRequest = false
-    /// Where the trust or the certificate is for.
+    /// The origin that the trust exception or the client certificate is for.
     var origin: Origin?
 
-    static func == (left: ConnectionMarks, right: ConnectionMarks) -> Bool {
+    static func == (left: ConnectionAuthentication, right: ConnectionAuthentication) -> Bool {
+        // guard: identity-handshake
         left.tunnel == right.tunnel && left.handshake == right.handshake && left.trust == right.trust
             && left.refusesCertificateRequest == right.refusesCertificateRequest && left.origin == right.origin
             && (left.certificate == nil) == (right.certificate == nil)
             && (left.certificate.map { certificate in right.certificate.map(certificate.isSame) ?? false } ?? true)
     }
 
-    var isEmpty: Bool { self == ConnectionMarks() }
+    var isEmpty: Bool { self == ConnectionAuthentication() }
 
-    /// A password or a passphrase that is not to be remembered. It would stay as long as the connections do.
+    /// Whether the state contains a password or passphrase that must not be remembered, but would stay in memory as
+    /// long as the connections.
     var holdsTransientSecret: Bool {
         logins.contains { $0.persistence == .none }
             || certificate.map { $0.persistence == .none && $0.passphrase != nil } ?? false
     }
 
-    /// A password, or a passphrase.
+    /// Whether the state contains a password or a passphrase.
     var holdsSecret: Bool { !logins.isEmpty || certificate?.passphrase != nil }
 
     private var logins: [LoginCredential] {
@@ -47,22 +49,23 @@ struct ConnectionMarks: Sendable, Equatable {
     }
 }
 
-/// The numbers under which the adapter keeps connections apart. Bounded: the identity unused for longest is forgotten.
+/// Assigns identity numbers; transfers with different numbers do not share connections. Bounded: the least recently
+/// used identity is dropped.
 struct ConnectionIdentities: Sendable {
     private struct Entry: Sendable {
-        let marks: ConnectionMarks
+        let marks: ConnectionAuthentication
         let number: Int
         var lastUse: Duration
     }
 
-    /// The one used last at the end.
+    /// Ordered by last use, most recent last.
     private var entries: [Entry] = []
     private var lastNumber = 0
     private(set) var forgotten: [ConnectionIdentity] = []
 
     var count: Int { entries.count }
 
-    mutating func identity(for marks: ConnectionMarks, now: Duration) -> ConnectionIdentity {
+    mutating func identity(for marks: ConnectionAuthentication, now: Duration) -> ConnectionIdentity {
         guard !marks.isEmpty else { return .none }
         if let index = entries.firstIndex(where: { $0.marks == marks }) {
             entries.append(entries.remove(at: index))
@@ -70,21 +73,22 @@ struct ConnectionIdentities: Sendable {
         } else {
             lastNumber += 1
             entries.append(Entry(marks: marks, number: lastNumber, lastUse: now))
-            if entries.count > Limits.connectionIdentities { drop(at: 0) }
+            if entries.count > Limits.connectionIdentities { drop(at: 0) }  // guard: identity-cap
         }
         return .number(lastUsed)
     }
 
     private var lastUsed: Int { entries[entries.count - 1].number }
 
-    /// Nobody gets the connections of those that are meant any more.
-    mutating func forget(where isMeant: (ConnectionMarks) -> Bool) {
+    /// Drops the matching identities, so that no later fetch gets their connections.
+    mutating func forget(where isMeant: (ConnectionAuthentication) -> Bool) {
         for index in entries.indices.reversed() where isMeant(entries[index].marks) { drop(at: index) }
     }
 
-    /// Forgets the identities that hold a secret and were not used for `Limits.secretIdentityIdle`.
+    /// Drops the identities that contain a secret and were not used for `Limits.secretIdentityIdle`.
     mutating func expire(now: Duration) {
         for index in entries.indices.reversed()
+        // guard: memory-of-an-idle-login
         where entries[index].marks.holdsSecret && now - entries[index].lastUse >= Limits.secretIdentityIdle {
             drop(at: index)
         }

@@ -1,54 +1,48 @@
 public import JSONText
 public import WatchwordProtocol
 
-/// JSON-RPC 2.0 on one connection, both ways: bytes in, events out; results in, bytes out. It knows no method.
+/// The JSON-RPC 2.0 protocol of one connection: turns received bytes into events, and results and requests into bytes
+/// to send. Independent of the methods and of I/O.
 ///
-/// A connection is open until its framing breaks; then it is `closed`, and all further bytes are ignored. Each call is
-/// answered exactly once, each request to the peer is settled at most once.
+/// After a framing error the connection is closed, and further bytes are ignored. Each call is answered exactly once;
+/// each request to the peer is settled at most once.
 public struct ConnectionMachine: ~Copyable {
-    /// Names a call of the peer until it is answered. The peer's own ids are not unique: many calls may have the id `null`.
+    /// Identifies an unanswered call of the peer. The peer's request id does not identify it: several calls may have
+    /// the id `null`.
     public struct CallID: Hashable, Sendable {
         let value: Int
     }
 
     public enum Event: Sendable, Equatable {
-        /// To be answered with `complete`.
+        /// A request, to be answered with `complete`.
         case call(CallID, method: String, params: JSON?)
         case notification(method: String, params: JSON?)
-        /// The peer no longer wants this call; it still has to be completed.
+        /// The peer has cancelled this call; it still has to be completed.
         case cancel(CallID)
-        /// The peer's answer to a request of ours.
+        /// The peer's reply to a request of the broker.
         case reply(request: Int, Reply)
         case send([UInt8])
-        /// Close once everything has been sent.
+        /// Close the connection once everything has been sent.
         case close
     }
 
     public enum Reply: Sendable, Equatable {
         case result(JSON)
         case error(RPCError)
-        /// Neither or both of result and error.
+        /// A malformed or incomplete reply; see `IncomingMessage.malformedReply` and `IncomingMessage.empty`.
         case broken
-    }
-
-    private struct OpenCall {
-        let id: RequestID
-        let slot: BatchCollector.Slot?
     }
 
     private var decoder: FrameDecoder
     private var isClosed = false
-    private var calls: [CallID: OpenCall] = [:]
-    private var callsByID: [RequestID: CallID] = [:]
-    private var lastCall = 0
+    private var calls = OpenCalls()
     private var batches = BatchCollector()
-    private var openRequests: Set<Int> = []
-    private var lastRequest = 0
-    /// Replies that answered nothing: late, repeated, or made up.
+    private var requests = OpenRequests()
+    /// The number of replies that match no open request: late, repeated or invalid ones.
     public private(set) var ignoredReplies = 0
-    /// Since the last one that was a request, or an answer to one.
-    private var senselessMessages = 0
-    /// Messages that are complete, whatever they are.
+    /// The number of invalid messages since the last request or expected reply.
+    private var invalidMessages = 0
+    /// The number of complete messages received, valid or not.
     public private(set) var messageCount = 0
 
     public init(maxMessageBytes: Int = Limits.messageBytes) {
@@ -57,17 +51,17 @@ public struct ConnectionMachine: ~Copyable {
 
     public var openCallCount: Int { calls.count }
 
-    /// Bytes of the peer that are no whole message yet.
+    /// The number of buffered bytes that are not yet a complete message.
     public var unreadCount: Int { decoder.bufferedCount }
 
-    /// How much has come of a message that is not complete; `nil` between two messages.
+    /// The size in bytes of the partial message; `nil` between two messages.
     public var unfinishedCount: Int? { isClosed ? nil : decoder.unfinishedCount }
 
-    /// Of replies that wait for others of their batch.
-    public var heldReplyBytes: Int { batches.heldBytes }
+    /// The size in bytes of the replies in incomplete batches.
+    public var pendingReplyBytes: Int { batches.chargedBytes }
 
-    /// The peer's own id of a call; `null` once it was answered.
-    public func requestID(of call: CallID) -> RequestID { calls[call]?.id ?? .null }
+    /// Returns the request id that the peer gave a call; `null` after the call was answered.
+    public func requestID(of call: CallID) -> RequestID { calls.requestID(of: call) ?? .null }
 
     // MARK: From the peer
 
@@ -77,17 +71,17 @@ public struct ConnectionMachine: ~Copyable {
         do throws(FramingFailure) {
             try decoder.feed(bytes) { messages.append(Self.parse($0)) }
         } catch {
-            return messages.flatMap { handle($0) } + breakOff("\(error)")
+            return messages.flatMap { handle($0) } + abortConnection("\(error)")
         }
         messageCount += messages.count
-        // One message to a read is by far the most frequent case.
+        // A fast path: a read rarely contains more than one message.
         return messages.count == 1 ? handle(messages[0]) : messages.flatMap { handle($0) }
     }
 
     private static func parse(_ event: FrameDecoder.Event) -> Result<JSON, RPCError> {
         guard case .message(let text) = event else {
             return .failure(
-                RPCError(.tooLarge, "A message is larger than \(Limits.messageBytes) bytes. It was skipped."))
+                RPCError(.tooLarge, "message skipped: too large (limit \(Limits.messageBytes) bytes)"))
         }
         do throws(JSONFailure) {
             let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)
@@ -97,13 +91,13 @@ public struct ConnectionMachine: ~Copyable {
         }
     }
 
-    /// The peer has done what nobody may: it is told why, and nothing more is read.
-    public mutating func breakOff(_ reason: String) -> [Event] {
+    /// Reports a protocol violation to the peer and closes the connection; unread data is dropped.
+    public mutating func abortConnection(_ reason: String) -> [Event] {
         guard !isClosed else { return [] }
         isClosed = true
-        decoder.dropUnread()
+        decoder.dropUnread()  // guard: messages-dropped
         return [
-            .send(frame(.error(id: .null, RPCError(.protocolViolation, "\(reason). The connection is closed.")))),
+            .send(frame(.error(id: .null, RPCError(.protocolViolation, "\(reason); connection closed")))),
             .close,
         ]
     }
@@ -111,15 +105,15 @@ public struct ConnectionMachine: ~Copyable {
     private mutating func handle(_ message: Result<JSON, RPCError>) -> [Event] {
         guard !isClosed else { return [] }
         return switch message {
-        case .failure(let error): senseless([.send(frame(.error(id: .null, error)))])
+        case .failure(let error): countInvalid([.send(frame(.error(id: .null, error)))])
         case .success(let json): json.elements.map { handleBatch($0) } ?? handle(IncomingMessage(json), slot: nil)
         }
     }
 
     private mutating func handleBatch(_ entries: [JSON]) -> [Event] {
-        guard !entries.isEmpty, entries.count <= Limits.batchEntries else {
-            let problem = entries.isEmpty ? "a batch is empty" : "a batch has more than \(Limits.batchEntries) entries"
-            return senseless([.send(frame(.error(id: .null, RPCError(.invalidRequest, problem))))])
+        guard !entries.isEmpty, entries.count <= Limits.batchEntries else {  // guard: batch-size
+            let problem = entries.isEmpty ? "empty batch" : "batch too large (limit \(Limits.batchEntries) entries)"
+            return countInvalid([.send(frame(.error(id: .null, RPCError(.invalidRequest, problem))))])
         }
         let messages = entries.map { $0.kind == .array ? .nestedBatch : IncomingMessage($0) }
         let expected = messages.filter(\.expectsReply).count
@@ -138,7 +132,7 @@ public struct ConnectionMachine: ~Copyable {
         case .request(let id, let method, let params):
             return open(id, method, params, slot: slot)
         case .notification(BrokerMethodName.cancelRequest.rawValue, let params):
-            guard let id = try? CancelRequestParams(params).id, let call = callsByID[id] else { return [] }
+            guard let id = try? CancelRequestParams(params).id, let call = calls[id] else { return [] }
             return [.cancel(call)]
         case .notification(let method, let params):
             return [.notification(method: method, params: params)]
@@ -146,59 +140,55 @@ public struct ConnectionMachine: ~Copyable {
             return settle(id, .result(result))
         case .error(let id, let error):
             return settle(id, .error(error))
-        case .brokenReply(let id):
+        case .malformedReply(let id):
             return settle(id, .broken)
-        case .empty(.integer(let number), _) where slot == nil && openRequests.contains(number):
+        case .empty(.integer(let number), _) where slot == nil && requests.contains(number):
             return settle(.integer(number), .broken)
-        case .empty(let id, let reason):
-            return senseless(reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot))
-        case .invalid(let id, let reason):
-            return senseless(reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot))
+        case .empty(let id, let reason), .invalid(let id, let reason):
+            return countInvalid(reply(.error(id: id, RPCError(.invalidRequest, reason)), slot: slot))
         }
     }
 
-    /// Some are an accident; who goes on with it would only cost the others time.
-    private mutating func senseless(_ events: [Event]) -> [Event] {
-        senselessMessages += 1
-        guard senselessMessages > Limits.senselessMessages else { return events }
-        let limit = Limits.senselessMessages
-        return events + breakOff("more than \(limit) messages in a row are neither a request nor an answer to one")
+    /// Counts an invalid message, and aborts the connection after too many in a row.
+    private mutating func countInvalid(_ events: [Event]) -> [Event] {
+        invalidMessages += 1
+        guard invalidMessages > Limits.invalidMessages else { return events }  // guard: invalid-messages
+        let limit = Limits.invalidMessages
+        return events
+            + abortConnection("more than \(limit) consecutive messages are neither requests nor replies")
     }
 
     private mutating func open(
         _ id: RequestID, _ method: String, _ params: JSON?, slot: BatchCollector.Slot?
     ) -> [Event] {
-        guard calls.count < Limits.requestsInFlight else {
+        guard calls.count < Limits.requestsInFlight else {  // guard: requests-in-flight
             let text =
-                "More than \(Limits.requestsInFlight) requests are open on this connection. Wait for replies first."
+                "too many open requests on this connection (limit \(Limits.requestsInFlight)); wait for replies"
             return reply(.error(id: id, RPCError(.busy, text)), slot: slot)
         }
-        guard callsByID[id] == nil else {
-            return reply(.error(id: id, RPCError(.invalidRequest, "a request with this id is still open")), slot: slot)
+        guard calls[id] == nil else {  // guard: request-id-twice
+            let text = "duplicate id: a request with this id is pending; use another one"
+            return reply(.error(id: id, RPCError(.invalidRequest, text)), slot: slot)
         }
-        senselessMessages = 0
-        lastCall += 1
-        let call = CallID(value: lastCall)
-        calls[call] = OpenCall(id: id, slot: slot)
-        if id != .null { callsByID[id] = call }
-        return [.call(call, method: method, params: params)]
+        invalidMessages = 0
+        return [.call(calls.open(id, slot), method: method, params: params)]
     }
 
     private mutating func settle(_ id: RequestID, _ reply: Reply) -> [Event] {
-        guard case .integer(let number) = id, openRequests.remove(number) != nil else {
+        guard case .integer(let number) = id, requests.settle(number) else {  // guard: reply-once
             ignoredReplies += 1
-            return senseless([])
+            return countInvalid([])
         }
-        senselessMessages = 0
+        invalidMessages = 0
         return [.reply(request: number, reply)]
     }
 
     // MARK: To the peer
 
-    /// Answers a call. `nil` when there is nothing to send yet (its batch is not complete), or the call was answered before.
+    /// Answers a call. Returns the bytes to send, or `nil` if its batch is incomplete or if the call was answered
+    /// before.
     public mutating func complete(_ call: CallID, _ result: Result<JSON, RPCError>) -> [UInt8]? {
-        guard let open = calls.removeValue(forKey: call) else { return nil }
-        callsByID[open.id] = nil
+        guard let open = calls.close(call) else { return nil }
         let message: OutgoingMessage =
             switch result {
             case .success(let result): .result(id: open.id, result)
@@ -208,16 +198,16 @@ public struct ConnectionMachine: ~Copyable {
         return batches.fill(slot, with: message.json).map { framing.frame(text: $0) }
     }
 
-    /// Sends a request; its reply comes as `Event.reply` with the same number.
+    /// Sends a request; its reply arrives as `Event.reply` with the same number.
     public mutating func request(method: String, params: JSON) -> (number: Int, bytes: [UInt8]) {
-        lastRequest += 1
-        openRequests.insert(lastRequest)
-        return (lastRequest, frame(.request(id: .integer(lastRequest), method: method, params: params)))
+        let number = requests.open()
+        return (number, frame(.request(id: .integer(number), method: method, params: params)))
     }
 
-    /// Takes a request back. A reply that is on its way is ignored. `nil` when it was settled before.
+    /// Cancels a request. Returns the notification to send, or `nil` if the request was settled before. A late reply is
+    /// ignored.
     public mutating func withdraw(request number: Int) -> [UInt8]? {
-        guard openRequests.remove(number) != nil else { return nil }
+        guard requests.settle(number) else { return nil }
         return notification(
             method: BrokerMethodName.cancelRequest.rawValue, params: CancelRequestParams(id: .integer(number)).json)
     }
@@ -239,12 +229,12 @@ public struct ConnectionMachine: ~Copyable {
 }
 
 extension IncomingMessage {
-    fileprivate static let nestedBatch = IncomingMessage.invalid(id: .null, reason: "a batch holds no batches")
+    fileprivate static let nestedBatch = IncomingMessage.invalid(id: .null, reason: "a batch must not contain a batch")
 
     fileprivate var expectsReply: Bool {
         switch self {
         case .request, .empty, .invalid: true
-        case .notification, .result, .error, .brokenReply: false
+        case .notification, .result, .error, .malformedReply: false
         }
     }
 }

@@ -1,11 +1,11 @@
 public import WatchwordProtocol
 
-/// The open questions of one connection, and which ones were answered lately, so that a late answer can be told from one to
-/// a question that never was.
+/// The open challenges of one connection, and the ids of recently answered ones, which distinguish a late answer from
+/// one to an unknown challenge.
 public struct PendingChallenges: Sendable {
     public struct Pending: Sendable, Equatable {
         public var params: AuthChallengeParams
-        /// The JSON-RPC request that carries it; `nil` when it went out as a notification.
+        /// The JSON-RPC request that carries the challenge; `nil` if it was sent as a notification.
         public var request: Int?
     }
 
@@ -28,7 +28,7 @@ public struct PendingChallenges: Sendable {
 
     public func challengeID(ofRequest request: Int) -> String? { byRequest[request] }
 
-    /// Takes a question off the table because it was answered, or its time has run out. `nil` when it was not open.
+    /// Removes a challenge that was answered or timed out. Returns `nil` if it was not open.
     public mutating func settle(_ challengeID: String) -> Pending? {
         guard let pending = remove(challengeID) else { return nil }
         if answered.count >= Self.rememberedAnswers { answered.removeFirst() }
@@ -36,10 +36,10 @@ public struct PendingChallenges: Sendable {
         return pending
     }
 
-    /// Takes a question off the table because its fetch has ended.
+    /// Removes a challenge whose fetch has ended.
     public mutating func withdraw(_ challengeID: String) -> Pending? { remove(challengeID) }
 
-    /// What an answer to a question that is not open is told.
+    /// Returns the result for an answer to a challenge that is not open.
     public func verdict(onLateAnswer challengeID: String) -> AuthRespondResult {
         answered.contains(challengeID) ? .answered : .gone
     }

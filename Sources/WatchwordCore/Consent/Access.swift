@@ -1,53 +1,55 @@
 internal import WatchwordProtocol
 
-/// Whose part of what is remembered something is in; what is in nobody's part is everybody's.
+/// A partition of the session cache and of other remembered state; `nil` means shared by all programs.
 enum Partition: Sendable, Hashable {
-    /// Of one connection, and gone with it.
+    /// One connection; its partition is dropped when it closes.
     case client(ClientTag)
-    /// Of all connections of a program.
+    /// All connections of a program.
     indirect case subject(Subject)
-    /// Only a line: for the questions about programs that are not told from others.
-    case nameless
+    /// A queue key for consent questions about unidentified programs; stores nothing.
+    case unidentified
 }
 
-/// What a client may use of what is kept.
+/// The access of one client to stored credentials.
 struct Access: Sendable, Equatable {
-    /// On whose behalf it speaks; `nil` where everything may be used without a question.
+    /// The program whose consent is checked; `nil` if the client needs no consent.
     let subject: Subject?
-    /// Where what it brings is remembered; `nil` for the part of all.
-    let home: Partition?
-    /// Where it may look, its own part first.
+    /// The partition for credentials that the client supplies; `nil` for the shared one.
+    let partition: Partition?
+    /// The partitions to search, the client's own first.
     let readable: [Partition?]
-    /// Whom a grant is for. Of a program that is not told from others every connection counts by itself.
+    /// The holder of grants. Each connection of an unidentified program is a holder of its own.
     let holder: GrantBook.Holder
 
-    private static let everybodys: [Partition?] = [nil]
+    private static let shared: [Partition?] = [nil]
 
     init(_ subject: Subject?, client: ClientTag, sharing: FetchTable.Sharing) {
-        let isAsked = sharing == .ask || subject?.isSandboxed == true
+        let isAsked = sharing == .ask || subject?.isSandboxed == true  // guard: sandbox-asks-always
         self.subject = isAsked ? subject ?? .unknown : nil
         let isKnown = subject.map { $0.strength != .none } ?? false
         switch (sharing, subject) {
-        case (.client, _): home = .client(client)
-        case (_, let subject?) where subject.isSandboxed: home = isKnown ? .subject(subject) : .client(client)
-        default: home = nil
+        case (.client, _): partition = .client(client)
+        // guard: sandbox-part
+        case (_, let subject?) where subject.isSandboxed: partition = isKnown ? .subject(subject) : .client(client)
+        default: partition = nil
         }
-        readable = home == nil ? Self.everybodys : self.subject == nil ? [home] : [home, nil]
+        readable = partition == nil ? Self.shared : self.subject == nil ? [partition] : [partition, nil]
         holder = isAsked && isKnown ? subject.map { .subject($0) } ?? .client(client) : .client(client)
     }
 
-    /// Where the certificates that it shows are remembered: for nobody else, where somebody has to be asked.
-    var homeOfCertificates: Partition? { line }
-    var readableForCertificates: [Partition?] { subject == nil ? [home] : [line, nil] }
+    /// The partition for the client's TLS certificates. Programs that need consent do not share certificates.
+    var certificatePartition: Partition? { sharingPartition }
+    var readableForCertificates: [Partition?] { subject == nil ? [partition] : [sharingPartition, nil] }
 
-    var isNameless: Bool { if case .client = holder { true } else { false } }
+    var isUnidentified: Bool { if case .client = holder { true } else { false } }
 
-    /// Where what the keyring has is remembered: whoever may use it has it from there.
-    var homeOfKeyring: Partition? { subject?.isSandboxed == true ? nil : home }
+    /// The partition for credentials read from the keyring: the shared one for a sandboxed program, because any other
+    /// program that may use the item can read it from the keyring as well.
+    var keyringPartition: Partition? { subject?.isSandboxed == true ? nil : partition }
 
-    /// With whom it shares questions and their answers; `nil` for everybody.
-    var line: Partition? {
-        guard subject != nil else { return home }
+    /// The partition whose clients share questions and answers; `nil` for all clients.
+    var sharingPartition: Partition? {
+        guard subject != nil else { return partition }
         return switch holder {
         case .client(let tag): .client(tag)
         case .subject(let subject): .subject(subject)

@@ -1,16 +1,16 @@
 public import WatchwordProtocol
 
-/// What people have said to the use of what is kept, by program, protection space and user.
+/// The recorded consents to the use of stored credentials, by program, protection space and user.
 ///
-/// Without I/O. Bounded: the oldest for the session goes first.
+/// Performs no I/O. Bounded: the oldest grant that is not permanent is dropped first.
 public struct GrantBook: Sendable {
-    /// Who has a grant.
+    /// The holder of a grant.
     enum Holder: Sendable, Hashable {
         indirect case subject(Subject)
-        /// A program that is not told from others: this connection of it.
+        /// One connection of an unidentified program.
         case client(ClientTag)
 
-        /// Another file under the same name is another program.
+        /// Whether both are the same program. A different file under the same name is a different program.
         func isSame(as other: Holder) -> Bool {
             switch (self, other) {
             case (.subject(let own), .subject(let other)): own.isSame(as: other)
@@ -20,10 +20,10 @@ public struct GrantBook: Sendable {
         }
     }
 
-    /// What is asked about.
+    /// The use of a credential that consent is about.
     struct Use: Sendable, Hashable {
         var space: ProtectionSpace
-        /// `nil` for what has no user: a token, a certificate, tickets.
+        /// `nil` for credentials without a user: tokens, certificates, Kerberos tickets.
         var user: ExactText?
 
         static func == (left: Use, right: Use) -> Bool {
@@ -37,43 +37,44 @@ public struct GrantBook: Sendable {
     struct Grant: Sendable {
         let number: Int
         let holder: Holder
-        /// As it was when somebody consented.
+        /// The subject at the time of the consent.
         let subject: Subject
         let use: Use
         /// `session`, `always` or `no`.
         let consent: Consent
     }
 
-    /// A question that nobody has answered, or that was answered with no for somebody who is not told from others.
-    private struct Silence: Sendable {
+    /// A period in which the same consent is not asked for again: after a question without an answer, or after the
+    /// answer `no` for an unidentified program. A `nil` holder means all unidentified programs.
+    private struct Cooldown: Sendable {
         let holder: Holder?
         let use: Use
         let end: Duration
     }
 
     private var grants: [Grant] = []
-    private var silences: [Silence] = []
+    private var cooldowns: [Cooldown] = []
     private var lastNumber = 0
-    /// Rises when what was said is taken back.
+    /// A counter that is incremented when grants are revoked or the session ends.
     private(set) var epoch = 0
 
     public init() {}
 
-    /// What is known of this use; `nil` where somebody has to be asked. `no` while it is too early to ask again.
+    /// Returns the recorded consent to this use, `no` during a cooldown, or `nil` if a person has to be asked.
     func consent(to use: Use, of access: Access, now: Duration) -> Consent? {
         let known = grants.last { $0.use == use && $0.holder.isSame(as: access.holder) }
         if let known { return known.consent }
-        let isSilent = silences.contains { silence in
+        let isSilent = cooldowns.contains { silence in
             silence.end > now && silence.use == use
-                && (silence.holder.map { $0.isSame(as: access.holder) } ?? access.isNameless)
+                && (silence.holder.map { $0.isSame(as: access.holder) } ?? access.isUnidentified)
         }
         return isSilent ? .no : nil
     }
 
-    /// Returns whether that changes what is granted for good.
-    mutating func note(_ consent: Consent, to use: Use, of access: Access, now: Duration) -> Bool {
+    /// Records an answer other than `once`. Returns whether the permanent grants changed.
+    mutating func record(_ consent: Consent, to use: Use, of access: Access, now: Duration) -> Bool {
         guard let subject = access.subject, consent != .once else { return false }
-        if consent == .no, access.isNameless { noteSilence(nil, use, now) }
+        if consent == .no, access.isUnidentified { startConsentCooldown(nil, use, now) }
         let before = permanent.count
         grants.removeAll { $0.use == use && $0.holder.isSame(as: access.holder) }
         lastNumber += 1
@@ -83,31 +84,32 @@ public struct GrantBook: Sendable {
         return consent == .always || permanent.count != before
     }
 
-    /// Nobody was there, or nobody has answered in time.
-    mutating func noteUnanswered(_ use: Use, of access: Access, now: Duration) {
-        noteSilence(access.isNameless ? nil : access.holder, use, now)
+    /// Starts a cooldown after a question that had no respondent or was not answered in time.
+    mutating func recordUnanswered(_ use: Use, of access: Access, now: Duration) {
+        startConsentCooldown(access.isUnidentified ? nil : access.holder, use, now)
     }
 
-    private mutating func noteSilence(_ holder: Holder?, _ use: Use, _ now: Duration) {
-        silences.removeAll { $0.end <= now }
-        silences.append(Silence(holder: holder, use: use, end: now + Limits.consentSilence))
-        let surplus = OriginShare.surplus(in: silences, limit: Limits.grants) { Challenger($0.use.space) }
-        if let surplus { silences.remove(at: surplus) }
+    private mutating func startConsentCooldown(_ holder: Holder?, _ use: Use, _ now: Duration) {
+        cooldowns.removeAll { $0.end <= now }
+        // guard: consent-silence
+        cooldowns.append(Cooldown(holder: holder, use: use, end: now + Limits.consentCooldown))
+        let surplus = OriginShare.surplus(in: cooldowns, limit: Limits.grants) { Challenger($0.use.space) }
+        if let surplus { cooldowns.remove(at: surplus) }
     }
 
-    // MARK: By hand
+    // MARK: Listing and revoking
 
-    /// What is known, in the order in which it came.
+    /// All grants, oldest first.
     var listing: [Grant] { grants }
 
-    var permanent: [StandingGrant] {
+    var permanent: [PermanentGrant] {
         grants.filter { $0.consent == .always }.map {
-            StandingGrant(subject: $0.subject, space: $0.use.space, user: $0.use.user)
+            PermanentGrant(subject: $0.subject, space: $0.use.space, user: $0.use.user)
         }
     }
 
-    /// Takes over what was granted for good.
-    mutating func restore(_ standing: [StandingGrant]) {
+    /// Loads the permanent grants of an earlier run.
+    mutating func restore(_ standing: [PermanentGrant]) {
         for grant in standing.suffix(Limits.grants) {
             lastNumber += 1
             grants.append(
@@ -117,35 +119,36 @@ public struct GrantBook: Sendable {
         }
     }
 
-    /// Returns how many were there, and whether that changes what is granted for good.
+    /// Revokes the matching grants and ends all cooldowns. Returns their number and whether a permanent grant was among
+    /// them.
     mutating func revoke(where isMeant: (Grant) -> Bool) -> (count: Int, isPermanent: Bool) {
         let revoked = grants.filter(isMeant)
         grants.removeAll(where: isMeant)
-        silences = []
+        cooldowns = []
         epoch += 1
         return (revoked.count, revoked.contains { $0.consent == .always })
     }
 
-    /// Questions that nobody has answered are put again.
-    mutating func forgetSilences() { silences = [] }
+    /// Ends all cooldowns, so unanswered questions are asked again.
+    mutating func endCooldowns() { cooldowns = [] }
 
-    /// What was for the session ends with it.
+    /// Drops all grants and denials that are not permanent, and ends all cooldowns.
     mutating func endSession() {
         grants.removeAll { $0.consent != .always }
-        silences = []
+        cooldowns = []
         epoch += 1
     }
 
     mutating func forget(_ client: ClientTag) {
-        guard !grants.isEmpty || !silences.isEmpty else { return }
+        guard !grants.isEmpty || !cooldowns.isEmpty else { return }
         let holder = Holder.client(client)
         grants.removeAll { $0.holder == holder }
-        silences.removeAll { $0.holder == holder }
+        cooldowns.removeAll { $0.holder == holder }
     }
 }
 
-/// A grant that lasts until somebody revokes it.
-public struct StandingGrant: Sendable, Hashable {
+/// A grant that lasts until it is revoked.
+public struct PermanentGrant: Sendable, Hashable {
     public var subject: Subject
     public var space: ProtectionSpace
     public var user: ExactText?

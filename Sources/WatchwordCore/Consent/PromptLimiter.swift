@@ -1,11 +1,11 @@
 public import WatchwordProtocol
 
-/// When a program may put a question to a person again whose last ones were cancelled (security rule X5): later after each
-/// cancel, for each program and site, and for a program with many sites at all of them.
+/// Delays the questions of a program after a person has cancelled some (SECURITY-RULES X5). The delay grows with each
+/// cancel and applies per program and site; after several cancels it applies to all sites of the program.
 ///
-/// Times are durations since any one start; they never go back.
+/// All times are durations since one arbitrary start and never decrease.
 public struct PromptLimiter: Sendable {
-    /// Where a login is for, whatever its realm, path and scheme.
+    /// The server or proxy of a login, regardless of realm, path and authentication scheme.
     public struct Site: Sendable, Hashable {
         let scheme: String
         let host: ExactText
@@ -29,7 +29,8 @@ public struct PromptLimiter: Sendable {
         var end = Duration.zero
     }
 
-    /// The sites at which a program may be refused before it has to wait at all of them.
+    /// The number of refusals in a row, over all sites of a program, up to which its questions about other sites are
+    /// not delayed.
     static let freeRefusals = 5
 
     private var records: [Key: Record] = [:]
@@ -38,37 +39,40 @@ public struct PromptLimiter: Sendable {
 
     var count: Int { records.count }
 
-    /// How long after that many refusals in a row nothing is asked.
+    /// Returns the delay after `refusals` refusals in a row.
     static func delay(after refusals: Int) -> Duration {
         guard refusals > 0 else { return .zero }
         return min(Limits.promptDelay * (1 << min(refusals - 1, 16)), Limits.longestPromptDelay)
     }
 
-    /// A person has cancelled a question of this program, or has said no to it.
-    /// - Parameter program: as `Subject.text` has it.
-    public mutating func noteRefusal(of program: ExactText, at site: Site, now: Duration) {
+    /// Records that a person cancelled a question of this program, or answered `no`.
+    /// - Parameter program: the program in the form of `Subject.text`.
+    public mutating func recordRefusal(of program: ExactText, at site: Site, now: Duration) {
         makeRoom(now)
-        note(Key(program: program, site: site), free: 0, now)
-        note(Key(program: program, site: nil), free: Self.freeRefusals, now)
+        record(Key(program: program, site: site), free: 0, now)
+        // guard: all-sites-of-a-program-count-together
+        record(Key(program: program, site: nil), free: Self.freeRefusals, now)
     }
 
-    /// A person has answered: the next refusal is the first one again.
-    public mutating func noteAnswer(to program: ExactText, at site: Site) {
+    /// Records that a person supplied a credential or consented. Resets the counts of refusals for this site and for
+    /// all sites of the program together.
+    public mutating func recordAnswer(to program: ExactText, at site: Site) {
         records[Key(program: program, site: site)] = nil
         records[Key(program: program, site: nil)] = nil
     }
 
-    /// How long this program has to wait before it may ask about this site; `nil` when it may ask now.
+    /// Returns how long this program has to wait before it may ask about this site; `nil` if it may ask now.
     public func wait(of program: ExactText, at site: Site, now: Duration) -> Duration? {
         let ends = [site, nil].compactMap { records[Key(program: program, site: $0)]?.end }
-        guard let end = ends.max(), end > now else { return nil }
+        guard let end = ends.max(), end > now else { return nil }  // guard: cancelled-questions-have-to-wait
         return end - now
     }
 
-    /// Its next question is put at once.
+    /// Drops the delays of a program, so its next question is asked at once.
+    // guard: delayed-by-bytes
     public mutating func forget(_ program: ExactText) { records = records.filter { $0.key.program != program } }
 
-    private mutating func note(_ key: Key, free: Int, _ now: Duration) {
+    private mutating func record(_ key: Key, free: Int, _ now: Duration) {
         var record = records[key] ?? Record()
         record.refusals += 1
         record.end = now + Self.delay(after: record.refusals - free)

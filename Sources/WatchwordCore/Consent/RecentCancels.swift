@@ -1,11 +1,11 @@
 public import WatchwordProtocol
 
-/// The questions that a person cancelled at an agent a moment ago: programs that come with the same are cancelled without a
-/// window of their own (semantics rule 20).
+/// The questions that a person recently cancelled at an agent. The same question of another fetch, of any program, is
+/// then cancelled without a prompt (SEMANTICS rule 20).
 ///
-/// Times are durations since any one start; they never go back.
+/// All times are durations since one arbitrary start and never decrease.
 public struct RecentCancels: Sendable {
-    /// What makes two questions the same for the person who answers.
+    /// Identifies a question: two questions with equal subjects are the same.
     public struct Subject: Sendable, Hashable {
         let space: ProtectionSpace
         /// The hash of the certificate that the question is about.
@@ -23,7 +23,7 @@ public struct RecentCancels: Sendable {
 
     private struct Cancel {
         let end: Duration
-        /// The programs that were let ask again since.
+        /// The programs that have been resumed since then, and may ask again.
         var resumed: Set<ExactText> = []
     }
 
@@ -31,19 +31,21 @@ public struct RecentCancels: Sendable {
 
     public init() {}
 
-    public mutating func note(_ challenge: Challenge, now: Duration) {
+    public mutating func record(_ challenge: Challenge, now: Duration) {
         cancels = cancels.filter { $0.value.end > now }
-        // Rather asked once more than kept without a limit.
+        // A full table is emptied, which only causes extra prompts.
         if cancels.count >= Limits.recentCancels { cancels = [:] }
         cancels[Subject(challenge)] = Cancel(end: now + Limits.cancelMemory)
     }
 
-    /// - Parameter program: as `WatchwordProtocol.Subject.text` has it.
+    /// Whether a person recently cancelled the same question, and `program` has not been resumed since then.
+    /// - Parameter program: the program in the form of `WatchwordProtocol.Subject.text`.
     public func covers(_ challenge: Challenge, of program: ExactText, now: Duration) -> Bool {
+        // guard: a-cancel-is-remembered, resuming-one-program-ends-no-cancel-of-others
         cancels[Subject(challenge)].map { now < $0.end && !$0.resumed.contains(program) } ?? false
     }
 
-    /// What was cancelled until now counts for the other programs only.
+    /// Lets `program` ask again; earlier cancels still count for other programs.
     public mutating func resume(_ program: ExactText) {
         for subject in cancels.keys { cancels[subject]?.resumed.insert(program) }
     }

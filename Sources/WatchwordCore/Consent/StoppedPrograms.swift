@@ -1,8 +1,8 @@
 public import WatchwordProtocol
 
-/// The programs for which a person wants to be asked nothing any more: kept until that is taken back, or the broker ends.
+/// The programs whose prompts a person has stopped, until resumed or until the broker exits.
 ///
-/// Programs are named as `Subject.text` has it. Times are durations since any one start; they never go back.
+/// Programs are named by `Subject.text`. All times are durations since one arbitrary start and never decrease.
 public struct StoppedPrograms: Sendable {
     private struct Entry: Sendable {
         let program: ExactText
@@ -10,27 +10,28 @@ public struct StoppedPrograms: Sendable {
         var unasked = 0
     }
 
-    /// The oldest first.
+    /// Oldest first.
     private var entries: [Entry] = []
 
     public init() {}
 
+    // guard: stopped-by-bytes
     public func contains(_ program: ExactText) -> Bool { entries.contains { $0.program == program } }
 
-    /// Returns the program that is asked about again because there is no room for both; `nil` where there is.
+    /// Stops prompts for `program`. Returns the oldest stopped program if it had to be resumed to make room.
     public mutating func stop(_ program: ExactText, now: Duration) -> ExactText? {
         guard !contains(program) else { return nil }
         entries.append(Entry(program: program, since: now))
         return entries.count > Limits.stoppedPrograms ? entries.removeFirst().program : nil
     }
 
-    /// A question of this program was not put.
-    public mutating func noteUnasked(_ program: ExactText) {
+    /// Counts a question of `program` that was suppressed.
+    public mutating func recordUnasked(_ program: ExactText) {
         guard let index = entries.firstIndex(where: { $0.program == program }) else { return }
         entries[index].unasked += 1
     }
 
-    /// Takes it back for one program, or for all where it is `nil`. Returns those for which it was said.
+    /// Resumes prompts for `program`, or for all programs if it is `nil`. Returns the programs that were stopped.
     public mutating func resume(_ program: ExactText?) -> [ExactText] {
         let resumed = entries.filter { program == nil || $0.program == program }
         entries.removeAll { program == nil || $0.program == program }
@@ -42,19 +43,20 @@ public struct StoppedPrograms: Sendable {
     }
 }
 
-/// What people have said at agents about being asked, by program.
+/// The decisions that people have made at agents about prompts, by program.
 public struct PromptRules: Sendable {
-    /// About logins, certificates and trust.
+    /// For logins, certificates and trust.
     public var challenges = PromptLimiter()
-    /// The same for `auth/confirm`: after a no the login may be asked for at once.
+    /// For consent (`auth/confirm`). Counted separately, so that the program may ask for the login at once after
+    /// consent was denied.
     public var consents = PromptLimiter()
     public var cancels = RecentCancels()
     public var stopped = StoppedPrograms()
 
     public init() {}
 
-    /// Takes back that a program, or all where it is `nil`, is asked nothing any more, with the delays and cancels that led to
-    /// that. For other programs these stay. Returns those for which it was said.
+    /// Resumes prompts for `program`, or for all stopped programs if it is `nil`. Drops the delays and cancels of the
+    /// resumed programs only. Returns the programs that were stopped.
     public mutating func resume(_ program: ExactText?) -> [ExactText] {
         let resumed = stopped.resume(program)
         for program in resumed {

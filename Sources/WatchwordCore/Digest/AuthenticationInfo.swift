@@ -1,16 +1,17 @@
 internal import WatchwordProtocol
 
-/// The `Authentication-Info` of a response (RFC 7615 section 3, RFC 7616 section 3.5). It may be absent, and unknown
-/// parameters count for nothing.
+/// The `Authentication-Info` of a response (RFC 9110 section 11.6.3, RFC 7616 section 3.5). Unknown parameters are
+/// ignored.
 struct AuthenticationInfo: Sendable, Equatable {
-    /// The server's proofs that it knows the password. More than one is an error, and then each has to be right.
+    /// The server's proofs that it knows the password (`rspauth`). There should be only one; if there are more, each
+    /// must be correct.
     let proofs: [String]
-    /// What the proof covers; `nil` for what the request's response did.
+    /// The `qop` of the proof; `nil` if it is the same as in the request.
     let qop: String?
     /// The nonce for the next request.
     let nextNonce: String?
 
-    /// A field that is not made as RFC 7615 says is left out whole.
+    /// Parses the fields; a malformed field is ignored as a whole.
     init(fields: [String]) {
         var parameters: [SchemeChallenge.Parameter] = []
         var bytes = 0
@@ -28,28 +29,29 @@ struct AuthenticationInfo: Sendable, Equatable {
     }
 }
 
-/// What was sent last, for what the server says about it.
+/// The last Digest response sent, for checking the server's `Authentication-Info`.
 struct DigestExchange: Sendable, Equatable {
     let response: DigestResponse
     let requestTarget: String
 
-    /// Whether every proof in `info` is right. None at all is right: servers need not give one.
-    /// - Parameter body: `nil` for one that nobody has yet.
+    /// Whether every proof in `info` is correct. Also `true` if there is none: servers need not send one.
+    /// - Parameter body: the body of the response; `nil` if it is not available.
     func isProven(by info: AuthenticationInfo, for credential: LoginCredential, body: [UInt8]?) -> Bool {
         let algorithm = response.challenge.algorithm
         return isProven(by: info, for: credential, bodyHash: body.map { algorithm.hexDigest(of: [.bytes($0)]) })
     }
 
-    /// The same for a body of which only the hash is there.
+    /// Checks the proofs with the hash of the body only.
     func isProven(by info: AuthenticationInfo, for credential: LoginCredential, bodyHash: Secret?) -> Bool {
         guard !info.proofs.isEmpty else { return true }
         let protection = info.qop.map { DigestChallenge.Protection(option: $0) } ?? response.challenge.protection
         guard let protection else { return false }
-        // It covers a body that is still on its way, or that was decoded: as good as no proof.
+        // A proof over a body that is not complete, or that was decoded, cannot be checked and counts as absent.
         guard protection != .authInt || bodyHash != nil else { return true }
         let right = response.proof(
             for: credential, target: requestTarget, protection: protection,
             bodyHash: bodyHash ?? Secret(capacity: 0) { _ in 0 })
+        // guard: rspauth, rspauth-each
         return info.proofs.allSatisfy { Secret(joining: [.text($0.asciiLowercased)]) == right }
     }
 }

@@ -10,7 +10,7 @@ struct DigestAlgorithm: Sendable, Equatable {
     let hash: Hash
     let isSession: Bool
 
-    /// Names compare without regard to case; no name means MD5; `nil` for an algorithm that is not known.
+    /// Parses an algorithm name, ignoring case; `nil` means MD5. Returns `nil` for an unknown algorithm.
     init?(name: String?) {
         let name = (name ?? "MD5").asciiLowercased
         isSession = name.hasSuffix("-sess")
@@ -22,7 +22,7 @@ struct DigestAlgorithm: Sendable, Equatable {
         }
     }
 
-    /// As it is written back to the server.
+    /// The form in an `Authorization` field.
     var name: String {
         let base =
             switch hash {
@@ -35,8 +35,8 @@ struct DigestAlgorithm: Sendable, Equatable {
 
     var strength: Int { hash.rawValue }
 
-    /// The hash of all `parts` in a row, as small hexadecimal digits. It is as good as the password where a password went
-    /// in, hence a secret.
+    /// Returns the hash of the concatenated `parts` in lower-case hexadecimal digits. A hash of a password is as good
+    /// as the password, so the result is a secret.
     func hexDigest(of parts: [Part]) -> Secret {
         let digest = RunningDigest(self)
         for part in parts { part.withUnsafeBytes { digest.update($0) } }
@@ -44,7 +44,7 @@ struct DigestAlgorithm: Sendable, Equatable {
     }
 }
 
-/// A hash of what comes piece by piece.
+/// A hash of data that arrives in pieces.
 final class RunningDigest {
     private let context: OpaquePointer
     private let algorithm: DigestAlgorithm
@@ -67,7 +67,7 @@ final class RunningDigest {
 
     func update(_ bytes: UnsafeRawBufferPointer) { check(EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)) }
 
-    /// In small hexadecimal digits; the last call.
+    /// Returns the hash in lower-case hexadecimal digits; no call may follow.
     func finish() -> Secret {
         Secret(capacity: Self.maxDigestBytes) { digest in
             var count: UInt32 = 0
@@ -76,14 +76,15 @@ final class RunningDigest {
         }.hex
     }
 
-    /// OpenSSL's functions return 1; with a known hash only exhausted memory makes them fail, or a build without MD5.
+    /// OpenSSL's functions return 1 on success. With a known hash they fail only if memory is exhausted, or if OpenSSL
+    /// was built without MD5.
     private func check(_ status: Int32) {
         precondition(status == 1, "OpenSSL cannot compute \(algorithm.name)")
     }
 }
 
 extension Secret {
-    /// Each byte as two small hexadecimal digits.
+    /// Two lower-case hexadecimal digits for each byte.
     fileprivate var hex: Secret {
         let digits = Array("0123456789abcdef".utf8)
         return withUnsafeBytes { bytes in

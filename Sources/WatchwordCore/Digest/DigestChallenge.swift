@@ -1,18 +1,18 @@
 internal import WatchwordProtocol
 
-/// What answering a Digest challenge takes (RFC 7616 section 3.3).
+/// The parameters of a Digest challenge (RFC 7616 section 3.3).
 struct DigestChallenge: Sendable, Equatable {
-    /// What the response covers (section 3.4, `qop`).
+    /// The data that the response covers (RFC 7616 section 3.4, `qop`).
     enum Protection: String, Sendable {
         /// Method and request target.
         case auth
-        /// The body, too.
+        /// Method, request target and body.
         case authInt = "auth-int"
-        /// As `auth`, without a count and a nonce of the client: RFC 2069. Who listens can try passwords against such an
-        /// answer with tables made before, and send it again.
+        /// RFC 2069: like `auth`, but without a nonce count and a client nonce. Such a response can be replayed, and
+        /// attacked with precomputed tables.
         case legacy
 
-        /// `nil` for an option that is not known.
+        /// Returns `nil` for an unknown option.
         init?(option: String) {
             self.init(rawValue: option.asciiLowercased)
             if self == .legacy { return nil }
@@ -23,18 +23,18 @@ struct DigestChallenge: Sendable, Equatable {
     private(set) var nonce: ExactText
     let opaque: String?
     let algorithm: DigestAlgorithm
-    /// Whether the server wrote the algorithm's name: what it left out is left out in the answer too.
+    /// Whether the server named the algorithm; if not, the response does not name it either.
     let namesAlgorithm: Bool
     let protection: Protection
     let charset: DigestCharset
-    /// The user's name travels as a hash (section 3.4.4).
+    /// Whether the user name is sent as a hash (RFC 7616 section 3.4.4).
     let hashesUser: Bool
     /// `nil` for the whole server.
     let domain: DigestDomain?
-    /// The credential of the last attempt was right, and only its nonce too old.
+    /// Whether the server says that only the nonce of the last attempt was too old (`stale`).
     private(set) var isStale: Bool
 
-    /// `nil` when something needed is missing, or nothing offered is known here.
+    /// Returns `nil` if a required parameter is missing, or if the algorithm or every `qop` option is unsupported.
     init?(_ challenge: SchemeChallenge) {
         guard let realm = challenge.realm, let nonce = challenge["nonce"].map({ ExactText($0) }),
             let algorithm = DigestAlgorithm(name: challenge["algorithm"]),
@@ -52,7 +52,7 @@ struct DigestChallenge: Sendable, Equatable {
         self.isStale = challenge["stale"]?.equalsIgnoringASCIICase("true") ?? false
     }
 
-    /// Why a challenge is not answered; `nil` where it is.
+    /// Returns why the broker does not answer the challenge; `nil` if it does.
     static func refusal(of challenge: SchemeChallenge) -> Unanswered.Reason? {
         if DigestChallenge(challenge) != nil { return nil }
         if challenge.realm == nil { return .noRealm }
@@ -60,7 +60,7 @@ struct DigestChallenge: Sendable, Equatable {
         return isOtherwiseKnown && challenge["qop"] == nil ? .noQop : .malformed
     }
 
-    /// The same with the nonce that the server has announced for the next request (section 3.5, `nextnonce`).
+    /// Returns the challenge with the nonce for the next request (RFC 7616 section 3.5, `nextnonce`).
     func followed(by nonce: ExactText) -> DigestChallenge {
         var next = self
         next.nonce = nonce
@@ -68,10 +68,11 @@ struct DigestChallenge: Sendable, Equatable {
         return next
     }
 
-    /// `auth` wherever it is offered: hashing the body keeps nobody from reading it, and servers have to hold it back.
+    /// Returns the option to use: `auth` rather than `auth-int`, which does not hide the body, and makes servers buffer
+    /// it.
     private static func protection(_ qop: String?, _ algorithm: DigestAlgorithm) -> Protection? {
-        // `-sess` needs a nonce of the client, which RFC 2069 has not.
-        guard let qop else { return algorithm.isSession ? nil : .legacy }
+        // `-sess` needs a client nonce, which RFC 2069 does not have.
+        guard let qop else { return algorithm.isSession ? nil : .legacy }  // guard: digest-legacy-session
         let options = qop.split { $0 == "," || $0 == " " || $0 == "\t" }.compactMap { Protection(option: String($0)) }
         return [Protection.auth, .authInt].first { options.contains($0) }
     }

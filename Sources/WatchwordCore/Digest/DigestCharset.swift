@@ -1,22 +1,24 @@
 internal import WatchwordProtocol
 
-/// How user and password become bytes (RFC 7616 section 4).
+/// The encoding of user and password (RFC 7616 section 4).
 ///
-/// A server that says `charset=UTF-8` gets UTF-8. RFC 7616 leaves open what a server that says nothing expects; it is taken
-/// for one of RFC 2617, and gets ISO 8859-1. What that cannot hold goes as UTF-8, which is all that such a server can have
-/// meant; neon and Chromium do the same.
+/// A server that sends `charset=UTF-8` gets UTF-8. RFC 7616 does not say what other servers expect; they are treated as
+/// servers of RFC 2617 and get ISO 8859-1. Text with other characters is sent in UTF-8, the only encoding that such a
+/// server can expect for it; neon and Chromium do the same.
 enum DigestCharset: Sendable {
     case utf8, unstated
 
-    /// Section 3.3: `UTF-8` without regard to case is the only value; any other one is as good as none.
+    /// `UTF-8`, compared without case, is the only valid value (RFC 7616 section 3.3); any other is ignored.
     init(name: String?) { self = name?.equalsIgnoringASCIICase("UTF-8") == true ? .utf8 : .unstated }
 
-    /// Both in one encoding. `nil` when the name cannot be sent: control characters fit in no quoted string (RFC 9110 section
-    /// 5.6.4), and only a server that speaks of a charset knows another way.
+    /// Returns user and password in one encoding, or `nil` if the user name cannot be sent: a quoted string must not
+    /// contain control characters (RFC 9110 section 5.6.4), and `username*` is sent only to servers that send a
+    /// charset.
     func bytes(of credential: LoginCredential) -> (user: [UInt8], password: Secret)? {
         if self == .unstated {
             let scalars = credential.user.string.unicodeScalars
             guard scalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else { return nil }
+            // guard: digest-charset-of-both
             if scalars.allSatisfy({ $0.value <= 0xFF }), let password = Self.latin1(of: credential.secret) {
                 return (scalars.map { UInt8(truncatingIfNeeded: $0.value) }, password)
             }
@@ -24,12 +26,12 @@ enum DigestCharset: Sendable {
         return (Array(credential.user.utf8), credential.secret)
     }
 
-    /// `nil` when the password, which is in UTF-8, has other characters.
+    /// Converts a password from UTF-8. Returns `nil` if it has characters beyond U+00FF.
     static func latin1(of password: Secret) -> Secret? {
         try? Secret(capacity: password.count) { try writeLatin1(of: password, into: $0) }
     }
 
-    /// The characters up to U+00FF are one byte in UTF-8, or two of which the first is C2 or C3.
+    /// In UTF-8, the characters up to U+00FF are one byte, or two of which the first is C2 or C3.
     private static func writeLatin1(of text: Secret, into latin1: UnsafeMutableRawBufferPointer) throws -> Int {
         try text.withUnsafeBytes { bytes in
             var count = 0
@@ -55,7 +57,7 @@ enum DigestCharset: Sendable {
 }
 
 extension String {
-    /// As the value of a parameter with `*` (RFC 5987 section 3.2.1, `ext-value`).
+    /// The value of a parameter with `*` (RFC 8187 section 3.2.1, `ext-value`).
     var asExtendedValue: String {
         var result = "UTF-8''"
         for byte in utf8 {
@@ -71,7 +73,7 @@ extension String {
 }
 
 extension UInt8 {
-    /// `attr-char`: a token's characters without those that mean something in an `ext-value`.
+    /// `attr-char`: the characters of a token, except those with a meaning in an `ext-value`.
     fileprivate var isAttributeCharacter: Bool {
         isTokenCharacter && self != UInt8(ascii: "*") && self != UInt8(ascii: "'") && self != UInt8(ascii: "%")
     }

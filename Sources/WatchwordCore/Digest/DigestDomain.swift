@@ -1,30 +1,31 @@
 internal import WatchwordProtocol
 
-/// Where else the answer to a challenge is good (RFC 7616 section 3.3, `domain`).
+/// The URIs for which the answer to a challenge is valid (RFC 7616 section 3.3, `domain`).
 ///
-/// The list can only make the protection space smaller than the server that sent it: places of other origins are left out,
-/// because a server must not widen its own reach (security rule D16).
+/// The list can only restrict the protection space: URIs of other origins never match, because a server must not extend
+/// its own reach (SECURITY-RULES D16).
 struct DigestDomain: Sendable, Equatable {
     private struct Place: Equatable {
-        /// `nil` for the server that the challenge came from.
+        /// `nil` for the server that sent the challenge.
         let origin: Origin?
-        /// In the canonical form of `FetchURL`.
+        /// The path in the canonical form of `FetchURL`.
         let prefix: ExactText
     }
 
     private let places: [Place]
 
-    /// URIs with spaces between them, each absolute or a path from the root; what is neither is left out. `nil` when there
-    /// are none, which means the whole server.
+    /// Parses URIs separated by spaces, each absolute or an absolute path; others are ignored. Returns `nil` for an
+    /// empty list, which means the whole server.
     init?(_ text: String?) {
         let uris = (text ?? "").split { $0 == " " || $0 == "\t" }
         guard !uris.isEmpty else { return nil }
         places = uris.compactMap { Self.place(String($0)) }
     }
 
-    /// How much of `path` on `origin` one of the places covers, in whole segments; `nil` when it is outside of all. Places with
-    /// a query cover no path.
+    /// Returns the length in bytes of the longest prefix that covers `path` on `origin` in whole segments; `nil` if
+    /// there is none. URIs with a query cover no path.
     func matchLength(of path: ExactText, at origin: Origin) -> Int? {
+        // guard: digest-domain-origin, digest-domain-segments
         places.filter { ($0.origin ?? origin) == origin && LoginCredential.path($0.prefix, covers: path) }
             .map(\.prefix.utf8.count).max()
     }

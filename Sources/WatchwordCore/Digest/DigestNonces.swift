@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
-/// The nonces of all servers, and how often each was used: requests that share one, in whichever fetch, never use a count
-/// twice (RFC 7616 section 3.4). Bounded: the oldest nonce is dropped first.
+/// The use counts of nonces. Requests with the same nonce, in any fetch, never use the same count (RFC 7616 section
+/// 3.4). Bounded as described at `OriginShare`.
 struct DigestNonces: Sendable {
     private struct Key: Hashable {
         let challenger: Challenger
@@ -10,41 +10,44 @@ struct DigestNonces: Sendable {
 
     private struct Use {
         var count = 0
-        /// With a `-sess` algorithm the first nonces of both sides are part of the key of the whole session (RFC 7616
-        /// section 3.4.2), which a new nonce of the server's does not end (section 3.6).
+        /// The client nonce of the session of a `-sess` algorithm. The first nonces of both sides are part of the
+        /// session key (RFC 7616 section 3.4.2); a new server nonce does not end the session (section 3.6).
         let sessionClientNonce: String
         var sessionNonce: ExactText?
     }
 
     private static let capacity = 1024
 
-    /// Kept like the nonces: for every fetch, whatever it lets the broker keep.
+    /// The schemes that servers have accepted. Like the nonces, they are recorded for every fetch, even one without
+    /// storage.
     var accepted = AcceptedStrength()
 
     private var uses: [Key: Use] = [:]
     private var order: [Key] = []
 
-    /// Whether counting can go on. A dropped nonce would start again at one, which a server takes for a replay.
+    /// Whether the count of the nonce is known. The count of a dropped nonce would start again at 1, which a server
+    /// treats as a replay.
     func remembers(_ challenge: DigestChallenge, at challenger: Challenger) -> Bool {
         uses[Key(challenger: challenger, nonce: challenge.nonce)] != nil
     }
 
-    /// The answer for one more request. `clientNonce` is fresh for each.
+    /// Returns the response to `challenge` for the next request.
+    /// - Parameter clientNonce: a new value for each call.
     mutating func nextResponse(to challenge: DigestChallenge, at challenger: Challenger, clientNonce: String)
         -> DigestResponse
     {
         let key = Key(challenger: challenger, nonce: challenge.nonce)
         var use = uses[key] ?? Use(sessionClientNonce: clientNonce)
-        use.count += 1
-        note(use, for: key)
+        use.count += 1  // guard: digest-nonce-count
+        record(use, for: key)
         let isSession = challenge.algorithm.isSession
         return DigestResponse(
             challenge: challenge, nonceCount: use.count,
             clientNonce: isSession ? use.sessionClientNonce : clientNonce, sessionNonce: use.sessionNonce)
     }
 
-    /// The challenge for the next request after one whose answer carried `nextnonce` (RFC 7616 section 3.5). Counting starts
-    /// at one, unless the server has announced the same nonce before.
+    /// Returns the challenge for the request after a response with `nextnonce` (RFC 7616 section 3.5). The count starts
+    /// at 1, unless the server has announced the same nonce before.
     mutating func follow(_ response: DigestResponse, with nonce: ExactText, at challenger: Challenger)
         -> DigestChallenge
     {
@@ -52,12 +55,12 @@ struct DigestNonces: Sendable {
         let key = Key(challenger: challenger, nonce: nonce)
         if uses[key] == nil {
             let sessionNonce = response.sessionNonce ?? response.challenge.nonce
-            note(Use(sessionClientNonce: response.clientNonce, sessionNonce: sessionNonce), for: key)
+            record(Use(sessionClientNonce: response.clientNonce, sessionNonce: sessionNonce), for: key)
         }
         return next
     }
 
-    private mutating func note(_ use: Use, for key: Key) {
+    private mutating func record(_ use: Use, for key: Key) {
         guard uses.updateValue(use, forKey: key) == nil else { return }
         order.append(key)
         if let surplus = OriginShare.surplus(in: order, limit: Self.capacity, of: \.challenger) {

@@ -1,19 +1,19 @@
 internal import WatchwordProtocol
 
-/// What of a request goes into its response.
+/// The parts of a request that its Digest response covers.
 struct DigestRequest {
     let method: String
-    /// As in the request line that the challenger sees, byte for byte (RFC 7616 section 3.4.6).
+    /// The target in the request line that the challenger receives, byte for byte (RFC 7616 section 3.4.6).
     let target: String
     var body: [UInt8] = []
 }
 
-/// Computes one answer to a Digest challenge (RFC 7616 section 3.4), and the proof that the server may give for it.
+/// Computes the response to a Digest challenge (RFC 7616 section 3.4), and the proof that the server must send for it.
 struct DigestResponse: Sendable, Equatable {
     let challenge: DigestChallenge
     let nonceCount: Int
     let clientNonce: String
-    /// The nonce that the session of a `-sess` algorithm began with; `nil` when it is the challenge's.
+    /// The first nonce of the session of a `-sess` algorithm; `nil` if it is that of the challenge.
     var sessionNonce: ExactText?
 
     /// The value of the `Authorization` field.
@@ -32,7 +32,7 @@ struct DigestResponse: Sendable, Equatable {
                 + [rest, .secret(response(for: credential, request)), .text("\"")])
     }
 
-    /// Sections 3.4.1 and 3.4.3, in hexadecimal.
+    /// Returns the `response` value in hexadecimal (RFC 7616 sections 3.4.1 and 3.4.3).
     func response(for credential: LoginCredential, _ request: DigestRequest) -> Secret {
         digest(
             for: credential, protection: challenge.protection,
@@ -40,8 +40,8 @@ struct DigestResponse: Sendable, Equatable {
             bodyHash: challenge.algorithm.hexDigest(of: [.bytes(request.body)]))
     }
 
-    /// `rspauth`, with which a server shows that it knows the password too (section 3.5). `protection` is what the server
-    /// says that it covers.
+    /// Returns `rspauth`, with which a server proves that it knows the password (RFC 7616 section 3.5).
+    /// - Parameter protection: the `qop` that the server names.
     func proof(
         for credential: LoginCredential, target: String, protection: DigestChallenge.Protection, bodyHash: Secret
     ) -> Secret {
@@ -64,7 +64,8 @@ struct DigestResponse: Sendable, Equatable {
         ])
     }
 
-    /// `H(A1)` (section 3.4.2). That of a session is made once, of the nonces that it began with.
+    /// Returns `H(A1)` (RFC 7616 section 3.4.2). With a `-sess` algorithm it depends only on the first nonces of the
+    /// session.
     private func keyHash(for credential: LoginCredential) -> Secret {
         let algorithm = challenge.algorithm
         let (user, password) = bytes(of: credential)
@@ -75,13 +76,13 @@ struct DigestResponse: Sendable, Equatable {
         return algorithm.hexDigest(of: [.secret(plain), .text(":\(sessionNonce ?? challenge.nonce):\(clientNonce)")])
     }
 
-    /// Only a credential that the charset can carry comes here.
+    /// Encodes the credential; callers check first that the charset can represent it.
     private func bytes(of credential: LoginCredential) -> (user: [UInt8], password: Secret) {
         challenge.charset.bytes(of: credential) ?? (Array(credential.user.utf8), credential.secret)
     }
 
-    /// `username` or `username*`, never both (section 3.4). Only a server that speaks of a charset knows the second one;
-    /// others get the bytes that they expect in the quoted string.
+    /// Returns `username` or `username*`, never both (RFC 7616 section 3.4). Only servers that send a charset are
+    /// expected to support `username*`; others get a quoted string in the encoding of `DigestCharset`.
     private func userName(of credential: LoginCredential) -> [Part] {
         let bytes = bytes(of: credential).user
         if challenge.hashesUser {
@@ -95,7 +96,7 @@ struct DigestResponse: Sendable, Equatable {
         return [.text("username="), .bytes(bytes.quoted)]
     }
 
-    /// Eight small hexadecimal digits.
+    /// Eight lower-case hexadecimal digits.
     private var count: String {
         let digits = String(nonceCount, radix: 16)
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
@@ -103,7 +104,7 @@ struct DigestResponse: Sendable, Equatable {
 }
 
 extension Sequence where Element == UInt8 {
-    /// As a quoted string (RFC 9110 section 5.6.4).
+    /// The form of a quoted string (RFC 9110 section 5.6.4).
     fileprivate var quoted: [UInt8] {
         let mark = UInt8(ascii: "\"")
         let escape = UInt8(ascii: "\\")

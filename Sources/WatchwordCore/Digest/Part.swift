@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// A piece of what is hashed, or of a header: text for all to see, or a secret.
+/// A part of a hash input or a header field: public text, or a secret.
 enum Part: Sendable {
     case text(String)
     /// Text in another encoding, or a body.
@@ -25,7 +25,7 @@ enum Part: Sendable {
 }
 
 extension Secret {
-    /// All parts in a row.
+    /// Concatenates the parts.
     init(joining parts: [Part]) {
         self.init(capacity: parts.reduce(0) { $0 + $1.count }) { destination in
             var count = 0

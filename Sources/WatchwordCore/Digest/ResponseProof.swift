@@ -1,17 +1,17 @@
 internal import Synchronization
 public import WatchwordProtocol
 
-/// What the proof of a server, or of a proxy, has to be for one request (RFC 7616 section 3.5): for whoever sees the end of a
-/// response whose body is taken on its way.
+/// The data for checking the proof of a server or proxy (RFC 7616 section 3.5) at the end of a response whose body is
+/// streamed.
 public struct ResponseProof: Sendable, Equatable {
-    /// What the end of a response has shown: written by whoever sees it, read when the body has ended.
+    /// The result of the check: written at the end of the response, read when the body has ended.
     final class Finding: Sendable {
         private let state = Mutex<(isWrong: Bool, nextNonce: String?)>((false, nil))
 
         var isWrong: Bool { state.withLock { $0.isWrong } }
         var nextNonce: String? { state.withLock { $0.nextNonce } }
 
-        func note(isRight: Bool, _ info: AuthenticationInfo) {
+        func record(isRight: Bool, _ info: AuthenticationInfo) {
             state.withLock { $0 = (!isRight, isRight ? info.nextNonce : nil) }
         }
     }
@@ -20,7 +20,7 @@ public struct ResponseProof: Sendable, Equatable {
     let exchange: DigestExchange
     let finding = Finding()
 
-    /// `nil` for a request that says nothing in Digest.
+    /// Returns `nil` if the request has no Digest response.
     init?(_ attempt: Attempt?) {
         guard let attempt, let exchange = attempt.digestExchange else { return nil }
         (self.attempt, self.exchange) = (attempt, exchange)
@@ -28,7 +28,7 @@ public struct ResponseProof: Sendable, Equatable {
 
     var fieldName: String { attempt.space.proxyType == nil ? "Authentication-Info" : "Proxy-Authentication-Info" }
 
-    /// Begins to compare it with one response.
+    /// Starts a check for one response.
     public func makeCheck() -> ProofCheck { ProofCheck(self) }
 
     public static func == (left: ResponseProof, right: ResponseProof) -> Bool {
@@ -36,7 +36,7 @@ public struct ResponseProof: Sendable, Equatable {
     }
 }
 
-/// Hashes a body on its way, and says at its end whether the proof is right.
+/// Hashes a body while it is received, and checks the proof at its end.
 public final class ProofCheck {
     private let proof: ResponseProof
     private let digest: RunningDigest
@@ -48,29 +48,28 @@ public final class ProofCheck {
 
     public func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
 
-    /// Whether every proof of the response is right; once, at its end. None at all is right.
-    /// - Parameters:
-    ///   - fields: of the header section and of the trailer section.
-    ///   - isDecoded: the bytes are not those that the server has hashed.
+    /// Whether every proof of the response is correct, or there is none. Called once, at the end of the response.
+    /// - Parameter fields: the fields of the header section and of the trailer section.
+    /// - Parameter isDecoded: whether the hashed bytes differ from the bytes that the server hashed.
     public func isRight(_ fields: [HeaderField], isDecoded: Bool) -> Bool {
         let info = AuthenticationInfo(fields: fields.values(of: proof.fieldName))
         let hash = digest.finish()
         let isRight = proof.exchange.isProven(
             by: info, for: proof.attempt.credential, bodyHash: isDecoded ? nil : hash)
-        proof.finding.note(isRight: isRight, info)
+        proof.finding.record(isRight: isRight, info)
         return isRight
     }
 }
 
 extension FetchTable {
-    /// The body of a response has ended, whose fetch is over: a wrong proof takes back what was remembered of the login, and a
-    /// nonce that was announced after the body is used next.
-    public mutating func noteEnd(of proofs: [ResponseProof]) -> [Order] {
+    /// Called when the body of a response has ended after its fetch. A wrong proof removes the login from the session
+    /// cache; a nonce announced after the body is used for the next request.
+    public mutating func recordEnd(of proofs: [ResponseProof]) -> [Order] {
         for proof in proofs {
             let attempt = proof.attempt
-            if proof.finding.isWrong {
+            if proof.finding.isWrong {  // guard: rspauth-takes-back
                 let isForgotten = context.session.forget(
-                    attempt.credential, for: attempt.space, owner: attempt.home, at: attempt.challenger)
+                    attempt.credential, for: attempt.space, owner: attempt.partition, at: attempt.challenger)
                 if isForgotten { context.add(.announce(CredentialChange(.forgotten, attempt, in: .session))) }
             } else if let nonce = proof.finding.nextNonce {
                 context.session.follow(proof.exchange.response, with: ExactText(nonce), attempt)

@@ -1,7 +1,6 @@
 public import WatchwordProtocol
 
-/// The addresses to which no connection is made, for whatever purpose: the part of `fetch.deny` that is checked after name
-/// resolution.
+/// The addresses to which the broker never connects: the part of `fetch.deny` that is checked after name resolution.
 public struct AddressRules: Sendable, Equatable {
     private struct Rule: Equatable {
         let address: NetworkAddress
@@ -11,22 +10,23 @@ public struct AddressRules: Sendable, Equatable {
 
     private let rules: [Rule]
 
-    /// Denies nothing.
+    /// Creates rules that deny nothing.
     public init() { rules = [] }
 
-    /// Takes the patterns that stand for an address; `localhost` stands for this machine.
+    /// Creates rules from the patterns for an address or `localhost`. Patterns for other host names are ignored.
     public init(denied patterns: [HostPattern]) {
         rules = patterns.compactMap { pattern in pattern.address.map { Rule(address: $0, port: pattern.port) } }
     }
 
     public var isEmpty: Bool { rules.isEmpty }
 
-    /// Whether a connection to `address` must not be made. One loopback address is as good as another: a rule for one is a rule
-    /// for all of them.
+    /// Whether a connection to `address` is denied. A rule for one address of this machine (loopback or unspecified)
+    /// applies to all of them.
     public func denies(_ address: NetworkAddress, port: Int) -> Bool {
         let reached = address.reached
         return rules.contains { rule in
             guard rule.port == nil || rule.port == port else { return false }
+            // guard: address-loopback
             return reached.contains { $0 == rule.address || $0.isThisMachine && rule.address.isThisMachine }
         }
     }

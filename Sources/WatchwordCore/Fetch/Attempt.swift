@@ -1,73 +1,89 @@
 internal import WatchwordProtocol
 
-/// One try with one credential in one protection space.
+/// An attempt to log in to one protection space with one credential.
 struct Attempt: Sendable, Equatable {
     var challenge: AnswerableChallenge
     var space: ProtectionSpace
-    var credential: LoginCredential
-    var source: CredentialSource
-    /// The item of the keyring that the credential came from, if it was stored for exactly this space.
-    var item: String?
-    /// In whose part of the session it is, or is going to be.
-    var home: Partition?
-    /// Sent before this fetch was challenged.
+    private(set) var candidate: Candidate
+    /// Whether the credential is sent before a challenge in this fetch.
     var isPreemptive = false
-    /// Sent before anybody has said in which realm it is good.
+    /// Whether the attempt is preemptive and the server has not named a realm (`"always"` in SEMANTICS rule 16).
     var isUnasked = false
-    /// How many answers in a row said that only the nonce was too old.
-    var staleAnswers = 0
-    /// What the server's proof will be about, where the last request said it in Digest.
+    /// How often the attempt was repeated without a refusal.
+    private(set) var repeats = Repeats()
+    /// The Digest exchange of the last request, which the server's proof (`rspauth`) has to match; `nil` for any other
+    /// scheme.
     var digestExchange: DigestExchange?
-    /// Of the connection that challenged: what a ticket is bound to.
+    /// The certificate hash of the connection that challenged, to which a Negotiate ticket is bound
+    /// (`tls-server-end-point`, RFC 5929 section 4).
     var serverEndPoint: [UInt8]?
-    /// The server has taken it in this fetch.
+    /// Whether the server has accepted the credential in this fetch.
     var isAccepted = false
-    /// See `Candidate.provenAt`.
-    var provenAt: Duration?
-    /// See `Candidate.mark`.
-    var mark: ForgetLog.Mark?
-    /// See `Candidate.respondent`.
-    var respondent: Respondent?
-    /// How often it was bound to another certificate.
-    var rebindings = 0
-    /// Its use is in the account.
-    var isNoted = false
+    /// Whether the audit log has a record of this use.
+    var isAudited = false
+
+    struct Repeats: Sendable, Equatable {
+        /// The number of consecutive responses with `stale=true`.
+        var staleAnswers = 0
+        /// How often the ticket was bound to another server certificate.
+        var rebindings = 0
+    }
 
     init(_ challenge: AnswerableChallenge, _ space: ProtectionSpace, _ candidate: Candidate) {
         self.challenge = challenge
         self.space = space
-        credential = candidate.credential
-        source = candidate.source
-        item = candidate.item
-        home = candidate.home
-        provenAt = candidate.provenAt
-        mark = candidate.mark
-        respondent = candidate.respondent
+        self.candidate = candidate
+        self.candidate.isAnswer = false
     }
 
-    /// Whether other fetches may send it at the same time (semantics rule 22).
+    var credential: LoginCredential { candidate.credential }
+    var source: CredentialSource { candidate.source }
+    /// The keyring item that the credential came from, if it was stored for exactly this space.
+    var item: String? { candidate.item }
+    /// The partition of the session cache in which the credential is stored, or will be.
+    var partition: Partition? { candidate.partition }
+    var provenAt: Duration? { candidate.provenAt }
+    var mark: ForgetLog.Mark? { candidate.mark }
+    var respondent: Respondent? { candidate.respondent }
+
+    mutating func recordProof(at now: Duration) { candidate.provenAt = now }
+
+    mutating func begin(at mark: ForgetLog.Mark) { candidate.mark = mark }
+
+    /// Binds the ticket to the certificate of another connection.
+    mutating func rebind(to serverEndPoint: [UInt8]?) {
+        repeats.rebindings += 1
+        self.serverEndPoint = serverEndPoint
+    }
+
+    /// Whether the server has accepted the credential within `Limits.acceptanceAge`. Then several fetches may send it
+    /// at the same time (SEMANTICS rule 22).
+    // guard: attempt-aged
     func isProven(now: Duration) -> Bool { provenAt.map { now - $0 < Limits.acceptanceAge } ?? false }
 
     var challenger: Challenger { Challenger(space) }
 
-    /// The same credential once more, when only the nonce was too old (RFC 7616 section 3.3, `stale`). `nil` when that was
-    /// so too often: a server that says it for ever is not believed, nor one that asks for a weaker scheme with it.
+    /// Returns a retry with the same credential if only the nonce was stale (`stale=true`, RFC 7616 section 3.3).
+    /// Returns `nil` after `Limits.staleNonces` stale responses in a row, or if the new challenge is weaker or has the
+    /// same nonce.
     func retry(_ offers: OfferList) -> Attempt? {
-        guard case .digest(let used) = challenge, staleAnswers < Limits.staleNonces else { return nil }
+        // guard: stale-limit
+        guard case .digest(let used) = challenge, repeats.staleAnswers < Limits.staleNonces else { return nil }
         let fresh = offers.answerable.first { offer in
             guard case .digest(let digest) = offer else { return false }
             return digest.isStale && digest.realm == challenge.realm && digest.nonce != used.nonce
-                && offer.strength >= challenge.strength
+                && offer.strength >= challenge.strength  // guard: stale-weaker-algorithm
                 && offer.canCarry(credential, at: challenger)
         }
         guard let fresh else { return nil }
         var retry = self
         retry.challenge = fresh
-        retry.staleAnswers += 1
+        retry.repeats.staleAnswers += 1
         return retry
     }
 
-    /// The next round of a scheme that only the client knows: what the server says now is not what it said before.
+    /// Returns the next challenge of a scheme that only the client implements; `nil` if the server repeats the last
+    /// one.
     func continuation(_ offers: OfferList) -> AnswerableChallenge? {
         guard case .header(_, _) = credential.form, case .other(let used) = challenge else { return nil }
         return offers.answerable.first { offer in
@@ -76,7 +92,7 @@ struct Attempt: Sendable, Equatable {
         }
     }
 
-    /// What the token that was sent is not good for, where that is all that the server finds wrong (RFC 6750 section 3.1).
+    /// Returns the challenge that rejects only the token's scope (`insufficient_scope`, RFC 6750 section 3.1), if any.
     func tooNarrow(_ offers: OfferList) -> AnswerableChallenge? {
         offers.answerable.first { offer in
             guard case .bearer = challenge, case .bearer(let realm, _, true) = offer else { return false }
@@ -84,13 +100,14 @@ struct Attempt: Sendable, Equatable {
         }
     }
 
-    /// The server found fault with the nonce, and has said nothing about the password.
+    /// Whether the server rejected only the nonce (`stale=true`), which does not mean that the password is wrong.
     func isCalledStale(by offers: OfferList) -> Bool {
         offers.answerable.contains { $0.digest?.isStale == true && $0.realm == challenge.realm }
     }
 
-    /// What travels readable is remembered only where somebody has seen that it does (semantics rule 25): a credential that
-    /// came with the fetch was never shown a challenge.
+    /// Whether the credential may be stored. One that was sent unencrypted may be stored only if it is stored already,
+    /// or if a respondent supplied it in answer to a challenge, which contains `receivesCredentialSecurely: false`
+    /// (SEMANTICS rule 25).
     var mayBeRemembered: Bool {
         guard credential.form == .password || credential.form == .token else { return false }
         return space.receivesCredentialSecurely || Loopback.isLoopback(space.host)
@@ -103,14 +120,14 @@ struct Attempt: Sendable, Equatable {
 }
 
 extension Attempt {
-    /// The value of the field that carries it; `nil` where it is no field that does. Notes what the answer's proof will be
-    /// about.
+    /// Returns the value of the `Authorization` or `Proxy-Authorization` field; `nil` for a login that the transfer
+    /// adapter makes (NTLM, Negotiate, SOCKS). Sets `digestExchange`.
     mutating func authorization(
         for request: @autoclosure () -> DigestRequest, _ environment: FetchEnvironment, nonces: inout DigestNonces
     ) -> Secret? {
         digestExchange = nil
         if case .header(let name, _) = credential.form {
-            // As the server spells it: not every one knows that names compare without regard to case.
+            // Uses the spelling of the challenge, since some servers do not ignore the case of scheme names.
             let scheme = if case .other(let asked) = challenge { asked.scheme } else { name.string }
             return Secret(joining: [.text("\(scheme) "), .secret(credential.secret)])
         }
@@ -130,14 +147,14 @@ extension Attempt {
         }
     }
 
-    /// Takes over the nonce that the server has announced for the next request (RFC 7616 section 3.5).
+    /// Adopts the nonce that the server has announced for the next request (`nextnonce`, RFC 7616 section 3.5).
     mutating func follow(_ exchange: DigestExchange, _ info: AuthenticationInfo, nonces: inout DigestNonces) {
         guard let nonce = info.nextNonce else { return }
         challenge = .digest(nonces.follow(exchange.response, with: ExactText(nonce), at: challenger))
     }
 
-    /// For the adapter, where the login belongs to the connection. The domain has a field of its own, or stands before the
-    /// user's name.
+    /// Returns the connection-level login (NTLM, Negotiate) for the transfer adapter; `nil` for other schemes. An NTLM
+    /// domain is the credential's `domain`, or else the part of the user name before a backslash.
     func handshake(_ rules: SchemeRules) -> Handshake? {
         let target: Handshake.Target = space.proxyType == nil ? .origin : .proxy
         switch challenge {
@@ -149,7 +166,7 @@ extension Attempt {
             }
             return Handshake(scheme: .ntlm, target: target, user: user, domain: domain, password: credential.secret)
         case .negotiate:
-            let delegates = target == .origin && challenger.matches(rules.delegationHosts)
+            let delegates = target == .origin && challenger.matches(rules.delegationHosts)  // guard: delegation-hosts
             return Handshake(
                 scheme: .negotiate, target: target, delegates: delegates, serverEndPoint: serverEndPoint)
         default:

@@ -1,26 +1,26 @@
 internal import WatchwordProtocol
 
-/// A credential that may be tried, and where it came from.
+/// A credential that may be tried, and its source.
 struct Candidate: Sendable, Equatable {
     var credential: LoginCredential
     var source: CredentialSource
     /// See `Attempt.item`.
     var item: String?
-    /// See `Attempt.home`.
-    var home: Partition?
-    /// When the server last accepted it; `nil` where that is not known.
+    /// See `Attempt.partition`.
+    var partition: Partition?
+    /// When the server last accepted the credential (monotonic time); `nil` if unknown.
     var provenAt: Duration?
-    /// Somebody has answered with it.
+    /// Whether a respondent's answer selected the credential.
     var isAnswer = false
-    /// Who has brought it, where it did not come from what is stored.
+    /// The respondent whose answer contained the credential; `nil` for any other source.
     var respondent: Respondent?
-    /// When the login with it began, among what was forgotten by hand; `nil` before.
+    /// The state of the forget log when the login with this credential began; `nil` before.
     var mark: ForgetLog.Mark?
 
-    init(credential: LoginCredential, source: CredentialSource, item: String? = nil, home: Partition?) {
+    init(credential: LoginCredential, source: CredentialSource, item: String? = nil, partition: Partition?) {
         self.credential = credential
         self.source = source
         self.item = item
-        self.home = home
+        self.partition = partition
     }
 }

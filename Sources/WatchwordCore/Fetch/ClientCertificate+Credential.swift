@@ -10,7 +10,7 @@ extension ClientCertificate {
 }
 
 extension ClientCertificate.Material {
-    /// Paths and URIs are no secrets; PEM may be.
+    /// Creates material from a path, a PKCS #11 URI or PEM text; only the text can be secret.
     init(_ text: Secret) {
         let (path, uri) = text.withUnsafeBytes { bytes in
             let isPath = bytes.first == UInt8(ascii: "/")

@@ -1,55 +1,61 @@
 internal import WatchwordProtocol
 
-/// Which certificate a server gets that asks for one: semantics rules 11 and 13; security rules C1 to C3.
+/// Decides which client certificate is sent to a server: SEMANTICS rules 11 and 13; SECURITY-RULES C1 to C3.
 struct ClientCertificateResolution: Sendable {
     private(set) var decision = CertificateDecision.undecided
     /// The state of the forget log when the question was asked.
     private var mark: ForgetLog.Mark?
     /// The origin for which the current client certificate was recorded in the audit log, if any.
-    private var notedAt: Origin?
+    private var auditedAt: Origin?
 
     // MARK: Before a connection
 
-    /// A new hop. What somebody decided for this fetch goes with it to the same origin only.
+    /// Prepares a new hop. A decision made for this fetch applies only while the origin stays the same.
     mutating func enter(from previous: Origin?, _ situation: FetchSituation, _ context: FetchContext) {
         let before = previous == situation.chain.origin ? decision : .undecided
         decision = .undecided
         guard situation.chain.isSecure else { return }
-        if before.isOfFetch {
+        if before.appliesToFetchOnly {
             decision = before
         } else if !situation.asksFirst(in: situation.space(.clientCertificate)),
-            let known = remembered(situation, context), isConsented(known.home, situation, context)
+            let known = remembered(situation, context), isConsented(known.partition, situation, context)
         {
             decision = .certificate(known.certificate, .session)
         }
     }
 
-    /// What is remembered may have been forgotten, or locked away, meanwhile.
+    /// Drops a remembered certificate that may no longer be used: it was forgotten or replaced, the broker was locked,
+    /// or consent is missing.
     mutating func refresh(_ situation: FetchSituation, _ context: FetchContext) {
         guard case .certificate(let shown, .session) = decision else { return }
         let known = remembered(situation, context)
-        let isCurrent = known.map { $0.certificate == shown && isConsented($0.home, situation, context) }
-        if isCurrent != true { decision = .undecided }
+        // guard: inventory-another-took-its-place
+        let isCurrent = known.map { $0.certificate == shown && isConsented($0.partition, situation, context) }
+        if isCurrent != true { decision = .undecided }  // guard: forgotten-certificate-under-way
     }
 
-    /// Whether a handshake fails in which the server asks for one, so that somebody can be asked.
+    /// Whether to abort the handshake if the server requests a certificate, so that the fetch can choose or ask for
+    /// one.
     func refusesRequest(_ situation: FetchSituation) -> Bool {
         guard decision == .undecided else { return false }
         if hasOwn(situation) { return true }
         return mayShow(situation) && situation.nextRespondent(after: [], in: situation.space(.clientCertificate)) != nil
     }
 
-    /// Whether the challenge may say that a certificate is remembered: not to a program without consent to use it.
+    /// Whether the challenge may propose the remembered certificate. A program that needs consent is offered only the
+    /// certificates of its own partition.
     func proposes(_ situation: FetchSituation, _ context: FetchContext) -> Bool {
         let access = situation.intent.access
-        return remembered(situation, context).map { access.subject == nil || $0.home == access.homeOfCertificates }
+        return remembered(situation, context).map {
+            access.subject == nil || $0.partition == access.certificatePartition
+        }
             ?? false
     }
 
-    /// Returns the remembered certificate and its partition.
+    /// Returns the remembered certificate that this fetch may send, and its partition.
     func remembered(
         _ situation: FetchSituation, _ context: FetchContext
-    ) -> (certificate: CertificateCredential, home: Partition?)? {
+    ) -> (certificate: CertificateCredential, partition: Partition?)? {
         let space = situation.space(.clientCertificate)
         guard situation.mayUseStorage(for: space, context), mayShow(situation), !hasOwn(situation),
             !situation.consent.isCertificateRefused(at: situation.server)
@@ -63,7 +69,7 @@ struct ClientCertificateResolution: Sendable {
         return nil
     }
 
-    /// A fetch that brings its own is made as nobody else.
+    /// Whether the fetch supplies its own certificate for this origin; no other one is sent then.
     private func hasOwn(_ situation: FetchSituation) -> Bool {
         situation.intent.plan.certificate != nil && situation.chain.origin == situation.intent.plan.url.origin
     }
@@ -72,24 +78,25 @@ struct ClientCertificateResolution: Sendable {
         situation.intent.plan.methods?.contains(.clientCertificate) ?? true
     }
 
-    private func isConsented(_ home: Partition?, _ situation: FetchSituation, _ context: FetchContext) -> Bool {
-        let use = situation.consent.use(ofCertificateIn: home, at: situation.server)
+    private func isConsented(_ partition: Partition?, _ situation: FetchSituation, _ context: FetchContext) -> Bool {
+        let use = situation.consent.use(ofCertificateIn: partition, at: situation.server)
         return situation.consent.isConsented(use, context)
     }
 
     private func confirm(
-        _ home: Partition?, _ question: Question, _ situation: inout FetchSituation, _ context: inout FetchContext
+        _ partition: Partition?, _ question: Question, _ situation: inout FetchSituation, _ context: inout FetchContext
     ) -> Resolution? {
-        let use = situation.consent.use(ofCertificateIn: home, at: situation.server)
+        let use = situation.consent.use(ofCertificateIn: partition, at: situation.server)
         return use.flatMap { situation.confirm($0, of: .session, question, &context) }
     }
 
-    /// As far as the server has said it in this fetch.
+    /// Returns the server's last certificate request in this fetch; an empty one if there was none.
     func request(_ situation: FetchSituation) -> ClientCertificateRequest {
         situation[situation.server].certificateRequest ?? ClientCertificateRequest(distinguishedNames: [])
     }
 
-    /// Whether the certificate is a file or token of the user that this client may not name. PEM text belongs to the client.
+    /// Whether the certificate or its key is a file or token of the user that this client may not name. PEM text is
+    /// always allowed.
     func isForeign(_ plan: FetchPlan) -> Bool {
         guard case .certificate(let own, let source) = decision,
             plan.isRestricted || !plan.mayNameFiles && source != .agent && source != .session
@@ -97,14 +104,15 @@ struct ClientCertificateResolution: Sendable {
         return !([own.certificate] + [own.privateKey].compactMap(\.self)).allSatisfy(\.isPEM)
     }
 
-    /// Records in the audit log that the next request shows the certificate, once for each origin.
-    mutating func noteUse(_ situation: FetchSituation, _ context: inout FetchContext) {
-        guard case .certificate(_, let source) = decision, notedAt != situation.chain.origin else { return }
-        notedAt = situation.chain.origin
-        situation.note(.certificateUsed, situation.space(.clientCertificate), nil, source, nil, &context)
+    /// Records in the audit log that the next request presents the certificate, unless the last such record is of the
+    /// same certificate and origin.
+    mutating func recordUse(_ situation: FetchSituation, _ context: inout FetchContext) {
+        guard case .certificate(_, let source) = decision, auditedAt != situation.chain.origin else { return }
+        auditedAt = situation.chain.origin
+        situation.audit(.certificateUsed, situation.space(.clientCertificate), nil, source, nil, &context)
     }
 
-    // MARK: A question
+    // MARK: Questions
 
     mutating func choose(
         _ question: Question, _ situation: inout FetchSituation, _ context: inout FetchContext
@@ -121,14 +129,14 @@ struct ClientCertificateResolution: Sendable {
         }
         let known = remembered(situation, context)
         if let known, !isAbandoned, !situation.asksFirst(in: space, after: question.declined) {
-            return confirm(known.home, question, &situation, &context)
+            return confirm(known.partition, question, &situation, &context)
                 ?? show(known.certificate, .session, question, &situation, &context)
         }
         guard let respondent = situation.nextRespondent(after: question.declined, in: space) else {
-            return .giveUp(question)
+            return .endUnanswered(question)
         }
-        let key = situation.turnKey(for: space, .find, context)
-        guard situation.turns.take(key, &context) else { return .wait(question, .line(key)) }
+        let key = situation.queueKey(for: space, .find, context)
+        guard situation.leases.take(key, &context) else { return .wait(question, .queue(key)) }
         return .ask(question, respondent, nil)
     }
 
@@ -137,32 +145,32 @@ struct ClientCertificateResolution: Sendable {
         _ context: inout FetchContext
     ) -> Resolution {
         guard case .credential(let credential) = answer else {
-            situation.turns.release(
+            situation.leases.release(
                 answer == .reject ? .rejected(by: respondent) : .proceed, answeredBy: respondent, .connection, &context)
-            return goOnWithout(question, &situation, &context)
+            return continueWithout(question, &situation, &context)
         }
         if credential == .proposed {
             guard let known = remembered(situation, context) else {
                 return .ask(question, respondent, .nothingProposed)
             }
-            return confirm(known.home, question, &situation, &context)
+            return confirm(known.partition, question, &situation, &context)
                 ?? show(known.certificate, .session, question, &situation, &context)
         }
         guard case .certificate(let certificate) = credential else {
             return .ask(question, respondent, .credentialOfWrongType)
         }
         guard !situation[situation.server].hasRefused(certificate) else {
-            situation[situation.server].noteRepeatedAnswer()
+            situation[situation.server].recordRepeatedAnswer()
             return .ask(question, respondent, .credentialAlreadyRefused)
         }
         return show(certificate, respondent.source, question, &situation, &context)
     }
 
-    /// An empty list of certificates (RFC 8446 section 4.4.2): the server decides what becomes of that.
-    mutating func goOnWithout(
+    /// Continues with an empty list of certificates (RFC 8446 section 4.4.2), which the server may accept or refuse.
+    mutating func continueWithout(
         _ question: Question, _ situation: inout FetchSituation, _ context: inout FetchContext
     ) -> Resolution {
-        situation.turns.release(.passed(declined: question.declined), .connection, &context)
+        situation.leases.release(.passed(declined: question.declined), .connection, &context)
         decision = .none
         return .send
     }
@@ -173,36 +181,39 @@ struct ClientCertificateResolution: Sendable {
     ) -> Resolution {
         decision = .certificate(certificate, source)
         mark = question.mark ?? context.forgets.mark
-        notedAt = nil
+        auditedAt = nil
         return .send
     }
 
-    // MARK: What becomes of it
+    // MARK: Outcome
 
-    /// A response has come: what the connection was made with is good.
-    func noteResponse(
+    /// Records that the server has accepted the certificate, and remembers it if its persistence allows. A response
+    /// with status 400 does not count: nginx refuses a certificate in this way.
+    func recordResponse(
         _ response: TransferResponse, _ situation: inout FetchSituation, _ context: inout FetchContext
     ) {
         guard case .certificate(var certificate, let source) = decision, response.status != 400 else { return }
-        certificate.acceptedContent = response.clientCertificate
+        certificate.acceptedContent = response.clientCertificate  // guard: certificate-content-session
         if source != .session || response.clientCertificateRequest != nil {
             situation.chain.hasAuthenticated = true
         }
         let space = situation.space(.clientCertificate)
-        if source != .session { situation.judge(space, nil, isAccepted: true, &context) }
+        if source != .session { situation.report(space, nil, isAccepted: true, &context) }
         let isCurrent = mark.map { context.forgets.isCurrent($0, for: space) } ?? false
+        // guard: forget-certificate
         if isCurrent, certificate.persistence != .none, source != .session, situation.mayUseStorage(for: space, context)
         {
             let isNews = context.decisions.remember(
-                certificate, at: situation.chain.origin, owner: situation.intent.access.homeOfCertificates,
+                certificate, at: situation.chain.origin, owner: situation.intent.access.certificatePartition,
                 now: context.now)
             if isNews { context.add(.announce(CredentialChange(.stored, space))) }
         }
-        situation.turns.release(
+        situation.leases.release(
             isCurrent ? .accepted(.certificate(certificate, source)) : .passed(declined: []), .connection, &context)
     }
 
-    /// The certificate that was shown is of no use: it is forgotten if it was remembered, and the question is put again.
+    /// Handles a certificate that was refused or cannot be used: forgets it if it is remembered, and returns a new
+    /// question. Returns `nil` if no certificate was sent.
     mutating func failed(
         _ failure: TransferFailure, _ problem: Challenge.AnswerProblem, _ situation: inout FetchSituation,
         _ context: inout FetchContext
@@ -210,16 +221,16 @@ struct ClientCertificateResolution: Sendable {
         guard case .certificate(let certificate, let source) = decision else { return nil }
         decision = .undecided
         if problem == .certificateRefused {
-            situation.note(.certificateRefused, situation.space(.clientCertificate), nil, source, nil, &context)
+            situation.audit(.certificateRefused, situation.space(.clientCertificate), nil, source, nil, &context)
         }
         let space = situation.space(.clientCertificate)
-        situation.judge(space, nil, isAccepted: false, &context)
+        situation.report(space, nil, isAccepted: false, &context)
         if context.decisions.forget(certificate, at: situation.chain.origin) {
             context.add(.announce(CredentialChange(.forgotten, space)))
         }
         context.identities.forget { $0.certificate?.isSame(as: certificate) == true }
-        // What the file holds now has not been refused.
-        if problem != .certificateChanged { situation[situation.server].noteRefusal(of: certificate) }
+        // If the file has changed, the server has not refused its current content.
+        if problem != .certificateChanged { situation[situation.server].recordRefusal(of: certificate) }
         var question = Question(.clientCertificate(request(situation)), .failure(FetchFailure(failure)))
         question.problem = problem
         return question

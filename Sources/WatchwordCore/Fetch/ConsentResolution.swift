@@ -1,32 +1,33 @@
 internal import WatchwordProtocol
 
-/// Consent to the use of stored credentials by a program that needs it (security rules, section 8): in a sandbox, or if the
-/// configuration requires it.
+/// Checks a program's consent to use stored credentials (SECURITY-RULES G1 to G10). Programs in a sandbox need consent;
+/// others need it only if the configuration requires it.
 struct ConsentResolution: Sendable {
     private let intent: FetchIntent
-    /// The answers given for this fetch.
+    /// The answers to the consent prompts of this fetch.
     private var said: [GrantBook.Use: Bool] = [:]
 
     init(_ intent: FetchIntent) { self.intent = intent }
 
-    /// The use that somebody has to consent to before the candidate is sent; `nil` where it is kept for no others than this
-    /// client: what was typed in for its fetches, or came with them, needs no consent.
+    /// Returns the use that a person has to consent to before the candidate is sent. Returns `nil` if no consent is
+    /// needed, as for a credential that this program has supplied or that was entered for one of its fetches.
     func use(of candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> GrantBook.Use? {
         let access = intent.access
-        guard access.subject != nil, !candidate.source.isBrought else { return nil }
-        if candidate.source == .session {
-            if let home = candidate.home {
-                if home == access.home { return nil }
-            } else if context.session.wasBrought(candidate.credential, for: space, by: access.holder) {
+        guard access.subject != nil, !candidate.source.isClientSupplied else { return nil }
+        if candidate.source == .session {  // guard: consent-keyring
+            if let partition = candidate.partition {
+                if partition == access.partition { return nil }
+            } else if context.session.wasProvided(candidate.credential, for: space, by: access.holder) {
                 return nil
             }
         }
-        return GrantBook.Use(space: space, user: candidate.credential.shownAccount?.text)
+        return GrantBook.Use(space: space, user: candidate.credential.shownAccount?.text)  // guard: consent-domain
     }
 
-    /// The same before a certificate is shown that is in this part of the session.
-    func use(ofCertificateIn home: Partition?, at server: Challenger) -> GrantBook.Use? {
-        guard intent.access.subject != nil, home != intent.access.homeOfCertificates else { return nil }
+    /// Returns the use that a person has to consent to before a certificate of `partition` is sent; `nil` if no consent
+    /// is needed.
+    func use(ofCertificateIn partition: Partition?, at server: Challenger) -> GrantBook.Use? {
+        guard intent.access.subject != nil, partition != intent.access.certificatePartition else { return nil }
         return Self.certificateUse(at: server)
     }
 
@@ -34,43 +35,45 @@ struct ConsentResolution: Sendable {
         GrantBook.Use(space: server.space(realm: nil, .clientCertificate), user: nil)
     }
 
-    /// Returns the consent that is known; `nil` if a person has to be asked.
+    /// Returns whether there is consent to `use`; `nil` if a person has to be asked.
     func consent(to use: GrantBook.Use, _ context: FetchContext) -> Bool? {
         if let known = said[use] { return known }
         switch context.grants.consent(to: use, of: intent.access, now: context.now) {
         case .session, .always: return true
-        case .no, .once: return false
+        case .no, .once: return false  // guard: consent-no-is-no
+        // guard: consent-before-sending, consent-without-respondent
         case nil: return intent.plan.interaction == .none ? false : nil
         }
     }
 
-    /// Whether it may be used without asking anybody.
+    /// Whether `use` is allowed without a prompt.
     func isConsented(_ use: GrantBook.Use?, _ context: FetchContext) -> Bool {
         use.map { consent(to: $0, context) == true } ?? true
     }
 
-    /// Somebody has said no in the course of this fetch, or would not be asked.
+    /// Whether consent to `use` was denied in this fetch, or not given in time.
     func isRefused(_ use: GrantBook.Use?) -> Bool { use.map { said[$0] == false } ?? false }
 
     func isCertificateRefused(at server: Challenger) -> Bool { isRefused(Self.certificateUse(at: server)) }
 
     mutating func refuse(_ use: GrantBook.Use) { said[use] = false }
 
-    /// What was answered; `nil` when nobody has. More than is allowed counts as the most that is.
-    /// - Parameter epoch: of the grants, when the question was put: said before everything was forgotten, it is good for no
-    ///   longer than this fetch.
-    mutating func note(_ consent: Consent?, to use: GrantBook.Use, epoch: Int, _ context: inout FetchContext) {
+    /// Records the answer to a consent prompt; `nil` if there was none. A consent for longer than the subject may have
+    /// is reduced to the longest allowed.
+    /// - Parameter epoch: the epoch of the grants when the prompt was shown. If grants were revoked or the session
+    ///   ended since then, a consent applies to this fetch only.
+    mutating func record(_ consent: Consent?, to use: GrantBook.Use, epoch: Int, _ context: inout FetchContext) {
         guard let consent, let subject = intent.access.subject else {
-            context.grants.noteUnanswered(use, of: intent.access, now: context.now)
+            context.grants.recordUnanswered(use, of: intent.access, now: context.now)
             said[use] = false
             return
         }
         let isCurrent = epoch == context.grants.epoch
         let known = consent == .no ? consent : isCurrent ? subject.most(upTo: consent) : .once
-        if context.grants.note(known, to: use, of: intent.access, now: context.now) {
-            context.add(.keepGrants(context.grants.permanent))
+        if context.grants.record(known, to: use, of: intent.access, now: context.now) {
+            context.add(.storeGrants(context.grants.permanent))
         }
-        // What lasts longer is looked up each time: it may be revoked.
+        // A longer consent is looked up each time, since it can be revoked.
         if known == .once || known == .no { said[use] = known == .once }
     }
 }
@@ -78,7 +81,7 @@ struct ConsentResolution: Sendable {
 extension Subject {
     fileprivate func most(upTo consent: Consent) -> Consent {
         let allowed = allowedConsents
-        if allowed.contains(consent) { return consent }
+        if allowed.contains(consent) { return consent }  // guard: consent-not-more-than-allowed
         return consent == .always && allowed.contains(.session) ? .session : .once
     }
 }

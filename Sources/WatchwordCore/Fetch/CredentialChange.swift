@@ -1,16 +1,16 @@
 public import WatchwordProtocol
 
-/// What has happened to a stored credential.
+/// A change of a stored credential.
 public struct CredentialChange: Sendable, Equatable {
     public enum Kind: String, Sendable {
         case stored, forgotten
         case defaultChanged
-        /// Everything of the session.
+        /// The session cache was cleared, completely or for one origin.
         case cleared
     }
 
     public var kind: Kind
-    /// `nil` when more than one space is meant.
+    /// `nil` if more than one space is affected.
     public var space: SpacePattern?
     public var user: ExactText?
     /// `session` or `keyring`.

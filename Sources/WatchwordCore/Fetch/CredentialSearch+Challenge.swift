@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// The challenge as a respondent gets it.
+/// Builds the challenge that a respondent receives.
 extension CredentialSearch {
     func challenge(
         for question: Question, at respondent: Respondent, problem: Challenge.AnswerProblem?,
@@ -25,7 +25,8 @@ extension CredentialSearch {
         challenge.state = question.state
         challenge.isForHandler = respondent == .handler
         challenge.isDowngrade =
-            question.withholdsStored || question.asked.map { isDowngrade($0, challenger, context) } ?? false
+            question.withholdsStored
+            || question.asked.map { isDowngrade($0, challenger, context) } ?? false  // guard: downgrade-flag
         switch question.kind {
         case .login: break
         case .serverTrust(let facts): challenge.connection = .serverTrust(facts)
@@ -35,8 +36,8 @@ extension CredentialSearch {
         return challenge
     }
 
-    /// What has not been tried; else what was refused last, so that a window can be filled in; else the user whom the URL
-    /// names.
+    /// Returns the credential to propose: the untried one of the question; otherwise the one refused last, to prefill a
+    /// prompt; otherwise the user that the URL names.
     private func proposedCredential(
         for question: Question, _ challenger: Challenger, _ proposesCertificate: Bool
     ) -> ProposedCredential? {
@@ -49,10 +50,12 @@ extension CredentialSearch {
                 user: proposed.credential.shownUser, hasPassword: proposed.credential.form != .tickets,
                 source: proposed.source)
         }
-        // Another scheme, or another realm, gets the name at most: `proposed` has to be an answer to what is asked now.
+        // For another scheme or realm, only the user is proposed, since the answer `proposed` has to fit this
+        // challenge.
         guard let asked = question.asked, asked.takesPassword else { return nil }
         if let refused = situation[challenger].lastRefused, refused.credential.form == .password {
             return ProposedCredential(
+                // guard: proposed-for-what-is-asked
                 user: refused.credential.user, hasPassword: refused.space == asked.protectionSpace(at: challenger),
                 source: refused.source)
         }
@@ -64,7 +67,7 @@ extension CredentialSearch {
         in space: ProtectionSpace, at respondent: Respondent, _ context: FetchContext
     ) -> [Persistence] {
         let allowed = persistenceAllowed(in: space, context)
-        return intent.mayKeepForGood(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
+        return intent.mayStorePermanently(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
     }
 
     private func persistenceAllowed(in space: ProtectionSpace, _ context: FetchContext) -> [Persistence] {
@@ -75,8 +78,8 @@ extension CredentialSearch {
         switch space.authenticationMethod {
         case .other, .negotiate, .serverTrust: return [.none]
         case .bearer, .clientCertificate: return [.none, .forSession]
-        // An item of the keyring without a realm is for every realm.
-        case .httpBasic where space.lacksRealm: return [.none, .forSession]
+        // A keyring item without a realm would match every realm.
+        case .httpBasic where space.lacksRealm: return [.none, .forSession]  // guard: weak-basic-not-permanent
         case .httpBasic, .httpDigest, .ntlm:
             return context.keyring.canStore ? [.none, .forSession, .permanent] : [.none, .forSession]
         }

@@ -5,7 +5,7 @@ struct KnownCredential: Sendable, Equatable {
     let id: CredentialID
     var candidate: Candidate
 
-    /// How the challenge shows it: everything but the secret.
+    /// The description in the challenge, without the secret.
     var shown: KnownUser {
         KnownUser(
             id: id, user: candidate.credential.user, domain: candidate.credential.account.domain,
@@ -13,14 +13,15 @@ struct KnownCredential: Sendable, Equatable {
     }
 }
 
-/// Several stored credentials that fit one challenge (semantics rule 18).
+/// Several stored credentials that fit one challenge (SEMANTICS rule 18).
 extension CredentialSearch {
-    /// The stored credentials among which whoever is asked may choose; empty where the proposed one is all there is, and for
-    /// a fetch that may not use what is stored.
+    /// Returns the stored credentials that the respondent may choose from. Empty if the proposed credential is the only
+    /// one, or if the fetch may not use stored credentials.
     func knownCredentials(
         for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> [KnownCredential] {
         let challenger = Challenger(space)
+        // guard: known-users-storage
         guard situation.mayUseStorage(for: space, context), !isDowngrade(asked, challenger, context) else { return [] }
         var known: [KnownCredential] = []
         let isStrongEnough = { (pattern: SpacePattern) in
@@ -30,11 +31,11 @@ extension CredentialSearch {
             sessionChoices(space, challenger, context, where: isStrongEnough)
             + keyringChoices(space, challenger, context, where: isStrongEnough)
         for one in choices {
-            // The session's copy of an item of the keyring stands for both.
+            // A keyring item with a copy in the session is listed once, as a session credential.
             let isThere = known.contains { $0.candidate.credential.account == one.candidate.credential.account }
             guard !isThere, one.candidate.credential.form == .password,
                 isUsable(one.candidate, for: asked, in: space, context),
-                isConsented(one.candidate, in: space, context)
+                isConsented(one.candidate, in: space, context)  // guard: known-users-consent
             else { continue }
             known.append(one)
         }
@@ -57,7 +58,8 @@ extension CredentialSearch {
                 now: context.now, where: isMeant)
             return choices.map { number, credential in
                 KnownCredential(
-                    id: .session(number), candidate: Candidate(credential: credential, source: .session, home: part))
+                    id: .session(number),
+                    candidate: Candidate(credential: credential, source: .session, partition: part))
             }
         }
     }
@@ -76,7 +78,7 @@ extension CredentialSearch {
             else { return nil }
             let candidate = Candidate(
                 credential: credential, source: .keyring, item: stored.isExact(for: space) ? stored.item.id : nil,
-                home: intent.access.homeOfKeyring)
+                partition: intent.access.keyringPartition)
             return KnownCredential(id: .keyring(stored.item.id), candidate: candidate)
         }
     }

@@ -1,8 +1,9 @@
 internal import WatchwordProtocol
 
-/// What goes out before anybody has asked.
+/// Logins that are sent before a challenge.
 extension CredentialSearch {
-    /// Before a challenge only the session cache may speak (semantics rule 16).
+    /// Returns the login from the session cache to send before a challenge, if any. No other store supplies one
+    /// (SEMANTICS rule 16).
     func preemptiveAttempt(
         at challenger: Challenger, _ context: FetchContext
     ) -> Attempt? {
@@ -14,34 +15,37 @@ extension CredentialSearch {
                 owner: part, now: context.now)
         }
         guard let entry = found, situation.mightUseStorage(for: entry.space, context),
-            // Where the client decides what is sent, it is asked about the challenge first.
-            !situation.asksFirst(in: entry.space),
+            // A client or handler in the mode `everything` receives the challenge first.
+            !situation.asksFirst(in: entry.space),  // guard: everything-decides-first
             intent.plan.methods?.contains(entry.space.authenticationMethod) ?? true,
             context.environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
             !situation[challenger].hasRefused(entry.credential, in: entry.space),
             !isNarrowerStored(than: entry.credential, in: entry.space, context),
-            !context.refusals.hasRefused(entry.credential, in: entry.space, since: intent.lastRefusalBefore),
-            intent.agrees(with: entry.credential, at: challenger),
+            // guard: attempt-refused-meanwhile
+            !context.refusals.hasRefused(entry.credential, in: entry.space, since: intent.refusalBaseline),
+            intent.agrees(with: entry.credential, at: challenger),  // guard: preemptive-agrees-with-fetch
             entry.digest.map({ context.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
         let attempt = Attempt(entry, mark: context.forgets.mark)
         guard intent.access.subject == nil || isConsented(attempt, context),
-            !isDowngrade(attempt.challenge, challenger, context)
+            !isDowngrade(attempt.challenge, challenger, context)  // guard: preemptive-downgrade
         else { return nil }
         return attempt
     }
 
-    /// `nil` where it has to wait for a challenge: over plain http to another machine or through a proxy, after a redirect, where the server has
-    /// accepted something stronger before, and for what only answers a challenge.
+    /// Returns an attempt to send the fetch's own credential before any challenge (`"always"` in SEMANTICS rule 16).
+    /// Returns `nil` if the credential must not be sent unasked: over http that can be read on the network, after a
+    /// redirect, if the server has accepted a stronger scheme, and in a form that can only answer a challenge.
     func unaskedAttempt(_ context: FetchContext) -> Attempt? {
+        // guard: unasked-after-a-redirect
         guard intent.plan.preemption == .always, chain.redirects == 0, let credential = intent.plan.credential,
-            !chain.isReadable(server)
+            !chain.isReadable(server)  // guard: unasked-over-http
         else {
             return nil
         }
         let challenge: AnswerableChallenge
         switch credential.form {
-        // As strong as Basic in any realm.
+        // The empty realm stands for any realm; the strength is that of Basic.
         case .password: challenge = .basic(realm: "")
         case .token: challenge = .bearer(realm: nil)
         case .header, .tickets: return nil
@@ -51,20 +55,22 @@ extension CredentialSearch {
         guard intent.plan.methods?.contains(space.authenticationMethod) ?? true,
             context.environment.schemes.allow(space.authenticationMethod, at: server),
             challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
+            // guard: unasked-and-weaker
             !isDowngrade(challenge, server, context, .server), !situation[server].hasRefused(credential, in: space),
-            !context.refusals.hasRefused(credential, in: space, since: intent.lastRefusalBefore)
+            !context.refusals.hasRefused(credential, in: space, since: intent.refusalBaseline)
         else { return nil }
         var attempt = Attempt(
-            challenge, space, Candidate(credential: credential, source: .explicit, home: intent.access.home))
+            challenge, space, Candidate(credential: credential, source: .explicit, partition: intent.access.partition))
         attempt.isPreemptive = true
         attempt.isUnasked = true
-        attempt.mark = context.forgets.mark
+        attempt.begin(at: context.forgets.mark)
         return attempt
     }
 }
 
 extension ProtectionSpace {
-    /// Whether both can be one: what is sent unasked does not say for which realm.
+    /// Whether both may be the same space. A space without a realm, as that of a credential sent before a challenge,
+    /// matches every realm.
     func mayBe(_ other: ProtectionSpace) -> Bool {
         guard realm == nil || other.realm == nil else { return self == other }
         var (one, two) = (self, other)
@@ -74,7 +80,8 @@ extension ProtectionSpace {
 }
 
 extension Attempt {
-    /// The same for the space that the server has named by now, where it asks for this very scheme.
+    /// Returns this attempt for the space of the challenge that has now arrived, if that offers the same scheme;
+    /// otherwise the attempt unchanged.
     func named(by offers: OfferList) -> Attempt {
         guard isUnasked, let named = offers.answerable.first(where: { $0.scheme == challenge.scheme }) else {
             return self
@@ -85,15 +92,17 @@ extension Attempt {
         return attempt
     }
 
-    /// Fewer than one server's share of the refusals that are remembered.
+    /// The maximum number of other realms in which a refusal is recorded; less than one server's share of the refusal
+    /// log.
     private static let refusedRealms = 16
 
-    /// The same for the other realms of a server that asks for this very scheme in several: it was refused for each of them.
+    /// Returns this attempt for each other realm in which the server offers the same scheme: the credential was refused
+    /// in all of them.
     func inOtherRealms(of offers: OfferList) -> [Attempt] {
-        guard isUnasked else { return [] }
+        guard isUnasked else { return [] }  // guard: unasked-is-refused-in-each-realm
         let others = offers.answerable.filter { offer in
-            // A token that is too narrow there was not refused (semantics rule 29).
-            if case .bearer(_, _, true) = offer { return false }
+            // Insufficient scope is not a refusal (SEMANTICS rule 29).
+            if case .bearer(_, _, true) = offer { return false }  // guard: unasked-is-not-refused-where-too-narrow
             return offer.scheme == challenge.scheme && offer.realm != challenge.realm
         }
         return others.prefix(Self.refusedRealms).map { other in
@@ -106,7 +115,7 @@ extension Attempt {
 }
 
 extension Attempt {
-    /// Of what the session has, before any challenge.
+    /// Creates an attempt from a session entry, before any challenge.
     fileprivate init(_ entry: SessionEntry, mark: ForgetLog.Mark) {
         let challenge: AnswerableChallenge =
             if let digest = entry.digest {
@@ -118,10 +127,9 @@ extension Attempt {
             } else {
                 .basic(realm: entry.space.realm)
             }
-        self.init(
-            challenge, entry.space, Candidate(credential: entry.credential, source: .session, home: entry.owner))
+        var candidate = Candidate(credential: entry.credential, source: .session, partition: entry.owner)
+        (candidate.provenAt, candidate.mark) = (entry.provenAt, mark)
+        self.init(challenge, entry.space, candidate)
         isPreemptive = true
-        provenAt = entry.provenAt
-        self.mark = mark
     }
 }

@@ -1,25 +1,26 @@
 internal import WatchwordProtocol
 
-/// What can answer a challenge: what came with the fetch, what the session has, what the keyring has.
+/// Finds credentials of the fetch, the session and the keyring that can answer a challenge.
 extension CredentialSearch {
-    /// What came with the fetch: its own credential, then the URL's; and the tickets of the user, where nobody else is named.
+    /// Returns the fetch's own credential, or the URL's; for Negotiate also the user's Kerberos tickets, if the fetch
+    /// names no user.
     func ownCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> Candidate? {
         let challenger = Challenger(space)
         var own = intent.ownCredentials(at: challenger).map {
-            Candidate(credential: $0.credential, source: $0.source, home: intent.access.home)
+            Candidate(credential: $0.credential, source: $0.source, partition: intent.access.partition)
         }
         if challenge == .negotiate, own.isEmpty, intent.namedUser(at: challenger) == nil,
             situation.mayUseStorage(for: space, context)
         {
             let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
-            own.append(Candidate(credential: tickets, source: .ambient, home: intent.access.home))
+            own.append(Candidate(credential: tickets, source: .ambient, partition: intent.access.partition))
         }
         return own.first { isUsable($0, for: challenge, in: space, context) }
     }
 
-    /// What a server has accepted in this session.
+    /// Returns a credential that the server has accepted in this session.
     func acceptedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> Candidate? {
@@ -32,15 +33,17 @@ extension CredentialSearch {
                 for: space, user: intent.namedUser(at: challenger), owner: part, at: challenger,
                 path: chain.path(at: challenger), scope: challenge.scope, now: context.now)
             guard let known, !isNarrowerStored(than: known, in: space, context) else { continue }
-            var candidate = Candidate(credential: known, source: .session, home: part)
+            var candidate = Candidate(credential: known, source: .session, partition: part)
             candidate.provenAt = context.session.provenAt(known, for: space, owner: part)
             if isUsable(candidate, for: challenge, in: space, context) { return candidate }
         }
         return nil
     }
 
-    /// What is stored, and has not been accepted yet: in the session, or in the keyring.
-    /// - Parameter isForWeaker: whether what is not for this challenge, because the server has done better, counts as well.
+    /// Returns a stored credential from the session or the keyring that has not been accepted yet, or whose last
+    /// refusal is doubtful (`SessionEntry.isDoubted`).
+    /// - Parameter isForWeaker: whether to include credentials that are withheld from this challenge because the server
+    ///   has accepted a stronger scheme.
     func storedCandidate(
         for challenge: AnswerableChallenge, in space: ProtectionSpace, isForWeaker: Bool = false,
         _ context: FetchContext
@@ -51,40 +54,42 @@ extension CredentialSearch {
         let isStrongEnough = { (pattern: SpacePattern) in
             isForWeaker || !isDowngrade(challenge, challenger, context, AcceptedStrength.Reach(pattern))
         }
-        // Nothing says that what is stored was for a scheme as weak as this: rule 27.
+        // A stored credential was not necessarily meant for a challenge this weak (SEMANTICS rule 27).
         let isUnmarked = challenge.digest?.protection == .legacy || space.lacksRealm
         for part in intent.access.readable {
-            // A doubted one was accepted in this very realm.
+            // A doubted credential was accepted in this realm, so only the schemes accepted in this realm matter.
             let isOfRealm = isForWeaker || !isDowngrade(challenge, challenger, context)
             let doubted =
                 isOfRealm
                 ? context.session.doubtedCredential(for: space, user: user, owner: part, now: context.now) : nil
             let given =
                 doubted
-                ?? context.session.givenCredential(
+                ?? context.session.stagedCredential(
                     for: space, user: user, owner: part, path: chain.path(at: challenger), now: context.now
                 ) { (isForWeaker || !isUnmarked) && isStrongEnough($0) }
             guard let given, !isNarrowerStored(than: given, in: space, context) else { continue }
-            let candidate = Candidate(credential: given, source: .session, home: part)
+            let candidate = Candidate(credential: given, source: .session, partition: part)
             if isUsable(candidate, for: challenge, in: space, context) { return candidate }
         }
-        guard isForWeaker || !isUnmarked else { return nil }
+        guard isForWeaker || !isUnmarked else { return nil }  // guard: stored-for-a-weak-challenge
         guard
             case .credential(let credential, let item, let isExact) = keyringFinding(
                 in: space, context, where: isStrongEnough),
             !context.keyring.hasRefused(credential, in: space, now: context.now)
         else { return nil }
         let candidate = Candidate(
-            credential: credential, source: .keyring, item: isExact ? item : nil, home: intent.access.homeOfKeyring)
+            // guard: keyring-removes-exact-only
+            credential: credential, source: .keyring, item: isExact ? item : nil,
+            partition: intent.access.keyringPartition)
         return isUsable(candidate, for: challenge, in: space, context) ? candidate : nil
     }
 
-    /// What the items of the keyring, as far as they were looked up, come to for `space`.
+    /// Returns the best match for `space` among the keyring items that were looked up.
     func keyringFinding(
         in space: ProtectionSpace, _ context: FetchContext, where isMeant: (SpacePattern) -> Bool
-    ) -> KeyringFinding {
+    ) -> KeyringMatch {
         let challenger = Challenger(space)
-        return KeyringFinding(
+        return KeyringMatch(
             KeyringMatches(
                 keyringItems(at: challenger, context) ?? [], at: challenger, path: chain.path(at: challenger),
                 user: intent.namedUser(at: challenger), time: context.session.wallTime
@@ -92,8 +97,9 @@ extension CredentialSearch {
         ) { $0.isExact(for: space) }
     }
 
-    /// `nil` before they were looked up, and when something was forgotten since then.
+    /// Returns the keyring items that were looked up; `nil` before the lookup, and again after anything was forgotten.
     func keyringItems(at challenger: Challenger, _ context: FetchContext) -> [KeyringItem]? {
+        // guard: forget-found-items
         situation[challenger].keyringItems.flatMap { $0.mark == context.forgets.mark ? $0.items : nil }
     }
 }

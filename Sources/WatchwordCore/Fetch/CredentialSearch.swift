@@ -1,8 +1,8 @@
 internal import WatchwordProtocol
 
-/// Finds credentials for a challenge, or to send before one: semantics rules 15 to 19 and 23 to 25.
+/// Finds credentials for a challenge, or to send before one: SEMANTICS rules 15 to 19 and 23 to 25.
 ///
-/// It changes nothing; `LoginResolution` tries or proposes what it finds.
+/// Changes no state: `LoginResolution` tries or proposes the results.
 struct CredentialSearch: Sendable {
     var situation: FetchSituation
 
@@ -10,25 +10,26 @@ struct CredentialSearch: Sendable {
     var chain: RedirectChain { situation.chain }
     var server: Challenger { situation.server }
 
-    // MARK: Whether it may be sent
+    // MARK: Usable credentials
 
-    /// Why a credential is not sent here and now, whatever the scheme.
+    /// Returns the problem that a credential has regardless of the scheme, if any: it has expired, or is for another
+    /// path.
     func problem(
         with credential: LoginCredential, at challenger: Challenger, _ context: FetchContext
     ) -> Challenge.AnswerProblem? {
-        if credential.isExpired(at: context.session.wallTime) { return .credentialExpired }
+        if credential.isExpired(at: context.session.wallTime) { return .credentialExpired }  // guard: answer-expiry
         return credential.covers(chain.path(at: challenger)) ? nil : .credentialForOtherPath
     }
 
-    /// Whether the keyring may have something for a narrower path, which goes first (semantics rule 18).
+    /// Whether the keyring may have a credential for a narrower path, which takes precedence (SEMANTICS rule 18).
     func isNarrowerStored(
         than credential: LoginCredential, in space: ProtectionSpace, _ context: FetchContext
     ) -> Bool {
         let challenger = Challenger(space)
-        guard keyringItems(at: challenger, context) != nil || context.keyring.isWorthAsking(now: context.now) else {
+        guard keyringItems(at: challenger, context) != nil || context.keyring.shouldQuery(now: context.now) else {
             return false
         }
-        return context.keyring.paths.hasNarrower(
+        return context.keyring.paths.hasNarrower(  // guard: keyring-narrower-than-session
             than: credential, for: chain.path(at: challenger), in: space, user: intent.namedUser(at: challenger))
     }
 
@@ -54,32 +55,32 @@ struct CredentialSearch: Sendable {
 
     // MARK: Consent
 
-    /// Whether it may be used without asking anybody.
+    /// Whether the candidate may be used without a prompt.
     func isConsented(_ candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> Bool {
         situation.consent.isConsented(situation.consent.use(of: candidate, in: space, context), context)
     }
 
     func isConsented(_ attempt: Attempt, _ context: FetchContext) -> Bool {
         if intent.access.subject == nil { return true }
-        let candidate = Candidate(credential: attempt.credential, source: attempt.source, home: attempt.home)
-        return isConsented(candidate, in: attempt.space, context)
+        let candidate = Candidate(credential: attempt.credential, source: attempt.source, partition: attempt.partition)
+        return isConsented(candidate, in: attempt.space, context)  // guard: consent-on-the-way
     }
 
-    // MARK: What was forgotten meanwhile
+    // MARK: Forgotten credentials
 
-    /// Whether what comes of the attempt may be remembered, and serve others: nothing was forgotten by hand in its course that
-    /// means it.
+    /// Whether the outcome of the attempt may be remembered and shared: no matching credential was forgotten by hand
+    /// since it began.
     func isCurrent(_ attempt: Attempt, _ context: FetchContext) -> Bool {
         guard let mark = attempt.mark else { return false }
         return context.forgets.isCurrent(mark, for: attempt.space, user: attempt.credential.shownUser)
     }
 
-    /// Whether it comes of a netrc file that the configuration does not name any more.
+    /// Whether the credential came from another netrc file or command than those configured now.
     func isOfFormerNetrc(_ source: CredentialSource, since mark: ForgetLog.Mark?, _ context: FetchContext) -> Bool {
-        source == .netrc && mark.map { $0 < context.forgets.netrcMark } ?? false
+        source.isWithoutRealm && mark.map { $0 < context.forgets.netrcMark } ?? false
     }
 
-    /// Whether it was stored when it was chosen, and forgotten since then.
+    /// Whether the candidate was stored when it was chosen, and has been forgotten since then.
     func isForgotten(_ candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> Bool {
         if isOfFormerNetrc(candidate.source, since: candidate.mark, context) { return true }
         guard candidate.source.isStored, let mark = candidate.mark else { return false }

@@ -1,29 +1,29 @@
 public import WatchwordProtocol
 
-/// The next action of a fetch, whose outcome it waits for; or its end.
+/// The next action for a fetch. The fetch waits for its outcome, except after `finish` and `fail`.
 public indirect enum FetchCommand: Sendable, Equatable {
-    /// Make this exchange; then `received` or `failed`.
+    /// Make this request; then report `received` or `failed`.
     case transfer(TransferRequest)
-    /// Ask this; then `answered`.
+    /// Send this challenge to the respondent; then report `answered`, `unanswered` or `notAsked`.
     case ask(Challenge, Respondent)
-    /// Ask whether this may be used; then `confirmed`.
+    /// Ask a person for consent; then report `confirmed`.
     case confirm(ConsentRequest)
-    /// Ask this; then `consulted`.
+    /// Send this request to the client; then report `consulted`.
     case consult(Consultation)
-    /// Look for items of the keyring with these attributes; then `found`.
+    /// Search the keyring for items with any of these sets of attributes; then report `found`.
     case lookUp([[ExactText: ExactText]])
-    /// Look for these logins in the netrc file; then `foundInNetrc`.
+    /// Search the netrc file, then run a configured command; then report `foundInNetrc`.
     case readNetrc(NetrcQuery)
-    /// Nothing, until there is news of another fetch.
+    /// Wait for an update from another fetch.
     case wait
-    /// Ask the client for the request's body again; then `given`.
+    /// Ask the client to send the request's body again; then report `given`.
     case needBody
-    /// The fetch is over; nothing follows for it.
+    /// The fetch has ended with a result. No command follows.
     case finish(FetchResponse)
-    /// The fetch is over; nothing follows for it.
+    /// The fetch has failed. No command follows.
     case fail(FetchFailure)
 
-    /// Whether the fetch waits for what a person, or its client, says.
+    /// Whether the fetch waits for an answer from its client or from a person.
     var asksPeople: Bool {
         switch self {
         case .ask, .confirm, .consult: true
@@ -34,24 +34,24 @@ public indirect enum FetchCommand: Sendable, Equatable {
 
 /// An action that no fetch waits for.
 public indirect enum FetchEffect: Sendable, Equatable {
-    /// Tell the client of the fetch.
-    case tell(FetchEvent)
+    /// Notify the client that made the fetch.
+    case notify(FetchEvent)
     /// Write this record to the audit log.
-    case note(AuditNote)
-    /// Tell the client that supplied this login whether it was accepted.
-    case judge(LoginVerdict)
-    /// Put this into the keyring.
+    case audit(AuditRecord)
+    /// Notify the client that supplied this login whether it was accepted.
+    case report(LoginVerdict)
+    /// Store this credential in the keyring.
     case store(LoginCredential, SpacePattern)
-    /// Take this out of the keyring, if the item still holds this value.
+    /// Remove this item from the keyring, if it still contains this credential.
     case remove(item: String, LoginCredential)
-    /// Say that what is stored has changed.
+    /// Announce a change of the stored credentials.
     case announce(CredentialChange)
     /// Close the connections of this identity.
     case closeConnections(ConnectionIdentity)
-    /// Write down that these certificates are trusted for good, and no others.
-    case keepTrust([TrustedKey])
-    /// Write down that these grants last, and no others.
-    case keepGrants([StandingGrant])
+    /// Write the list of permanently trusted keys, replacing the previous one.
+    case storeTrust([TrustedKey])
+    /// Write the list of permanent grants, replacing the previous one.
+    case storeGrants([PermanentGrant])
 }
 
 /// The next command of a fetch, and the events to report before it.

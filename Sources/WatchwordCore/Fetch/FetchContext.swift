@@ -1,16 +1,16 @@
 internal import WatchwordProtocol
 
-/// The environment of one event, and the stores that all fetches share.
+/// The state that all fetches share, and the environment of the current event.
 struct FetchContext: Sendable {
     /// The environment when the current event arrived.
     var environment: FetchEnvironment
     var session: SessionCache
     var keyring: KeyringRecord
-    var turns = SpaceTurns()
+    var queues = AuthenticationQueues()
     var forgets = ForgetLog()
     var refusals = RefusalLog()
     var identities = ConnectionIdentities()
-    var decisions = ConnectionDecisions()
+    var decisions = TrustAndCertificateCache()
     var grants = GrantBook()
     /// Whether the broker is locked: stored credentials are neither used nor added.
     var isLocked = false
@@ -38,12 +38,12 @@ struct FetchContext: Sendable {
 /// Effects collected during one event, besides the next step of the fetch.
 struct FetchOutbox: Sendable {
     var effects: [FetchEffect] = []
-    var notes: [AuditNote] = []
+    var auditRecords: [AuditRecord] = []
     var verdicts: [LoginVerdict] = []
 
-    mutating func takeNotes() -> [AuditNote] {
-        defer { notes = [] }
-        return notes
+    mutating func takeAuditRecords() -> [AuditRecord] {
+        defer { auditRecords = [] }
+        return auditRecords
     }
 
     mutating func takeVerdicts() -> [LoginVerdict] {

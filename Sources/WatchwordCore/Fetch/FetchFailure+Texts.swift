@@ -1,30 +1,31 @@
 internal import WatchwordProtocol
 
 extension FetchFailure {
-    /// An event that no action waits for: a mistake in the code that runs a fetch, and never a reason to send something.
+    /// The failure for an event that does not fit the state of the fetch, which is a bug in the broker. No request is
+    /// sent.
     static let unexpectedEvent = FetchFailure(
-        .internalError, "The fetch got an event that it did not wait for. Please report this.")
+        .internalError, "unexpected event in a fetch; please report this bug")
 
     static func tooManyRounds(at challenger: Challenger) -> FetchFailure {
         FetchFailure(
             .tooManyAttempts,
-            "\(challenger.text) still asks for a login after \(Limits.authenticationRounds) rounds. The fetch has ended."
+            "too many challenges (limit \(Limits.authenticationRounds)), the last from \(challenger.text); fetch aborted"
         )
     }
 
-    static let foreignCertificate = FetchFailure(
+    static let rejectRestrictedCertificate = FetchFailure(
         .denied,
-        "A client on the restricted socket, or in a sandbox, gives a certificate and its key as PEM text, and not as a file or a token."
+        "a client on the restricted socket or in a sandbox must supply a certificate and its key as PEM text, not as a file or token"
     )
 
     static func challengeCancelled(at challenger: Challenger) -> FetchFailure {
-        FetchFailure(.challengeCancelled, "The log-in at \(challenger.text) was cancelled. Nothing was fetched.")
+        FetchFailure(.challengeCancelled, "the login to \(challenger.text) was cancelled; nothing was fetched")
     }
 
     static func serverNotAuthentic(_ challenger: Challenger) -> FetchFailure {
         FetchFailure(
             .serverNotAuthentic,
-            "\(challenger.text) gave a wrong proof that it knows the password (rspauth). Its response is not to be trusted, and nothing of it was kept. Look at what is between you and the server."
+            "\(challenger.text) did not prove that it knows the password (wrong rspauth), so the response was discarded; check whether the connection is intercepted"
         )
     }
 
@@ -60,7 +61,7 @@ extension TransferFailure.Cause {
         case .clientCertificateUnreadable, .clientCertificateChanged, .clientKeyExposed, .clientKeyPassphraseWrong,
             .clientKeyMismatch, .tokenPINNotTried, .clientCertificateRefused, .clientCertificateRequired:
             .clientCertificateRejected
-        // It may work later, unchanged: after a kinit, or when the KDC answers.
+        // The same fetch may succeed later: after `kinit`, or when the KDC is reachable.
         case .noTicket, .channelChanged: .cannotConnect
         case .serverProofWrong: .serverNotAuthentic
         case .charactersUnsupported: .invalidAnswer

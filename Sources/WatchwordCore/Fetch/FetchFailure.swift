@@ -1,11 +1,11 @@
 public import WatchwordProtocol
 
-/// Why a fetch has no response. Becomes the error of its reply.
+/// The reason why a fetch has no response. It becomes the error of the reply to the client.
 public struct FetchFailure: Error, Sendable, Equatable {
     public var kind: ErrorKind
-    /// What happened, to what, and what to do about it; without any secret.
+    /// The message: what happened, to what, and what to do. Contains no secret.
     public var text: String
-    /// More than `kind` says, for clients that want to know.
+    /// More detail than `kind`, for clients that need it.
     public var cause: FailureCause?
 
     public init(_ kind: ErrorKind, _ text: String, cause: FailureCause? = nil) {

@@ -1,12 +1,12 @@
 internal import WatchwordProtocol
 
-/// Names one fetch for as long as the broker runs; never used again.
+/// The identifier of a fetch; never reused while the broker runs.
 public struct FetchID: Hashable, Sendable, CustomStringConvertible {
     public let number: Int
 
     public init(number: Int) { self.number = number }
 
-    /// As clients see it: `f17`.
+    /// Parses the form that clients use, such as `f17`.
     public init?(_ text: String) {
         guard text.hasPrefix("f"), let number = Int(text.dropFirst()), number > 0, "f\(number)" == text else {
             return nil
@@ -17,27 +17,28 @@ public struct FetchID: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "f\(number)" }
 }
 
-/// Names the client that a fetch is for: what one client cancels is not cancelled for another (semantics rule 20).
+/// The identifier of the client that made a fetch. If one client cancels a challenge, the fetches of others are not
+/// cancelled (SEMANTICS rule 20).
 public struct ClientTag: Hashable, Sendable {
     public let value: Int
 
     public init(value: Int) { self.value = value }
 }
 
-/// Names the program that a client is a connection of, as far as the broker knows it.
+/// The identifier of the program behind a client. The connections of one process have the same identifier.
 public struct ProgramTag: Hashable, Sendable {
     public let value: Int
 
     public init(value: Int) { self.value = value }
 }
 
-/// Who can be asked about a challenge, in this order (semantics rule 15).
+/// The respondents of a challenge, in the order in which they are asked (SEMANTICS rule 15).
 public enum Respondent: Sendable, Hashable, CaseIterable {
-    /// The handler that came with the fetch.
+    /// The handler of the fetch itself.
     case handler
-    /// The client whose fetch it is.
+    /// The client that made the fetch.
     case client
-    /// The agents of the desktop, one after the other.
+    /// The desktop agents, one after the other.
     case agents
 
     var source: CredentialSource { self == .agents ? .agent : .client }

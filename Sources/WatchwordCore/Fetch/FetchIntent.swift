@@ -1,40 +1,41 @@
 internal import WatchwordProtocol
 
-/// The request of a client, the client itself, and the stored credentials that the fetch may use. It never changes, so that all
-/// parts of a fetch share one.
+/// The request of a client, the client itself, and the stored credentials that the fetch may use. Immutable, so that
+/// all parts of a fetch share one instance.
 final class FetchIntent: Sendable {
     let id: FetchID
-    let client: SpaceTurns.Client
+    let client: AuthenticationQueues.Client
     /// The stored credentials that this fetch may use.
     let access: Access
     let plan: FetchPlan
-    /// The last refusal of another fetch before this one: what comes later is news to it.
-    let lastRefusalBefore: Int
+    /// The number of the last refusal logged before this fetch started; only later ones apply to it.
+    let refusalBaseline: Int
 
-    init(_ plan: FetchPlan, id: FetchID, client: SpaceTurns.Client, access: Access, lastRefusal: Int) {
+    init(_ plan: FetchPlan, id: FetchID, client: AuthenticationQueues.Client, access: Access, lastRefusal: Int) {
         self.plan = plan
         self.id = id
         self.client = client
         self.access = access
-        lastRefusalBefore = lastRefusal
+        refusalBaseline = lastRefusal
     }
 
-    /// Whether credentials of the request are for this challenger: its origin, or the proxy it names (semantics rule 23).
+    /// Whether the credentials of the request are for this challenger: the origin of its URL, or the proxy that it
+    /// names (SEMANTICS rule 23).
     func isMeant(_ challenger: Challenger) -> Bool {
         switch (challenger, plan.proxy) {
-        case (.server(let origin), _): origin == plan.url.origin
+        case (.server(let origin), _): origin == plan.url.origin  // guard: origin-of-credential
         case (.proxy(let endpoint), .named(let named)): endpoint == named
         case (.proxy, _): false
         }
     }
 
-    /// A fetch that names a user is never made as another one.
+    /// Returns the user that the fetch names for `challenger`, if any. No other user's credential is sent there.
     func namedUser(at challenger: Challenger) -> Account? {
         guard isMeant(challenger) else { return nil }
         return challenger.isProxy ? plan.proxyCredential?.shownAccount : plan.namedUser
     }
 
-    /// The credentials that the request supplies for a challenger: its own first, then the one in the URL.
+    /// Returns the credentials that the request supplies for a challenger: its own first, then the one in the URL.
     func ownCredentials(at challenger: Challenger) -> [(credential: LoginCredential, source: CredentialSource)] {
         guard isMeant(challenger) else { return [] }
         var own: [(LoginCredential, CredentialSource)] = []
@@ -47,7 +48,8 @@ final class FetchIntent: Sendable {
         return own
     }
 
-    /// Whether a cached credential is the one the request supplies; true if the request names no user.
+    /// Whether a cached credential agrees with the user and password of the request. True if the request has none for
+    /// this challenger.
     func agrees(with cached: LoginCredential, at challenger: Challenger) -> Bool {
         guard isMeant(challenger) else { return true }
         if let own = challenger.isProxy ? plan.proxyCredential : plan.credential { return own.isSame(as: cached) }
@@ -56,13 +58,19 @@ final class FetchIntent: Sendable {
             && (userInfo.password.map { $0 == cached.secret } ?? true)
     }
 
-    /// Whether an answer from `source` may be stored permanently, for all clients: a sandboxed program answers only for itself.
-    func mayKeepForGood(_ source: CredentialSource) -> Bool { access.subject?.isSandboxed != true || source == .agent }
+    /// Whether an answer from `source` may be stored permanently, for all clients. The answer of a sandboxed program
+    /// applies to that program alone.
+    func mayStorePermanently(_ source: CredentialSource) -> Bool {
+        access.subject?.isSandboxed != true || source == .agent  // guard: sandbox-stores-nothing-permanently
+    }
 }
 
 extension CredentialSource {
-    /// Whether the credential came with the request or in an answer to its challenge.
-    var isBrought: Bool { [.explicit, .url, .client, .agent].contains(self) }
+    /// Whether the credential came with the request or in an answer to a challenge.
+    var isClientSupplied: Bool { [.explicit, .url, .client, .agent].contains(self) }
+
+    /// Whether the credential comes from the netrc file or a command, which name a server but no realm.
+    var isWithoutRealm: Bool { self == .netrc || self == .command }
 
     /// Whether the credential comes from the session cache or the keyring.
     var isStored: Bool { self == .session || self == .keyring }

@@ -1,31 +1,32 @@
 internal import WatchwordProtocol
 
-/// The request's body, where it comes through a socket: what was sent of it may be gone.
+/// Request bodies that are read from a socket. They may not be available a second time.
 extension FetchMachine {
-    /// What has to be done before the body can be sent; `nil` when it can be sent now.
+    /// Returns the step that is needed before the body can be sent; `nil` if it can be sent now.
     mutating func bodyObstacle(_ context: inout FetchContext) -> FetchStep? {
         guard case .stream? = chain.hop.body else { return nil }
         let sent = [logins.outgoing.server, chain.isTunnel ? nil : logins.outgoing.proxy].compactMap { $0 }
         if let covering = sent.first(where: { $0.challenge.digest?.protection == .authInt }) {
             let text =
-                "\(covering.challenger.text) requires a login that covers the body (Digest with qop=auth-int). That takes a body that comes inline."
+                "\(covering.challenger.text) requires a login that covers the body (Digest with qop=auth-int); send the body inline"
             return fail(FetchFailure(.notSupported, text), &context)
         }
         guard bodyState == .spent else { return nil }
-        guard intent.plan.givesBodyAgain else {
+        guard intent.plan.canResendBody else {
             let text =
-                "\(chain.server.text) wants the request again, and no copy of its body is left: it was larger than the quota for temporary files, or the disk is full; answer fetch/needBody to send it again"
+                "the request to \(chain.server.text) must be sent again, but its body was not copied: it exceeded the quota for temporary files, or the disk is full; use a body that the client can send again (fetch/needBody), such as a file"
             return fail(FetchFailure(.bodyNotReplayable, text), &context)
         }
-        context.turns.endTrial(by: intent.id)
+        context.queues.endAttempt(by: intent.id)
         state = .needingBody
         return FetchStep(.needBody)
     }
 
-    /// The connection has ended before the server said anything, and the body is spent.
+    /// Sends the request again after the connection was closed without a response. A part of the body was sent and is
+    /// no longer available.
     mutating func sendAgain(_ context: inout FetchContext) -> FetchStep {
         guard logins.search.situation.beginRound() else {
-            let text = "\(chain.server.text) has ended too many connections before it answered. The fetch has ended."
+            let text = "\(chain.server.text) closed too many connections without a response; fetch aborted"
             return fail(FetchFailure(.connectionLost, text), &context)
         }
         bodyState = .spent
@@ -34,7 +35,8 @@ extension FetchMachine {
 
     mutating func given(_ body: RequestBody?, _ context: inout FetchContext) -> FetchStep {
         guard let body else {
-            let text = "\(chain.server.text) wants the request again, and the client has not given its body again."
+            let text =
+                "the request to \(chain.server.text) must be sent again, but the client did not send the body again when asked (fetch/needBody)"
             return fail(FetchFailure(.bodyNotReplayable, text), &context)
         }
         logins.search.situation.chain.give(body)

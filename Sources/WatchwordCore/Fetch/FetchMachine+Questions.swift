@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// From a question to the next step: each kind has its resolution.
+/// Decisions about questions. Each kind of question has a resolution type of its own, which determines the next step.
 extension FetchMachine {
     mutating func choose(_ question: Question, _ context: inout FetchContext) -> FetchStep {
         switch question.kind {
@@ -22,7 +22,7 @@ extension FetchMachine {
         }
     }
 
-    /// Acts on what a resolution has come to.
+    /// Returns the step for the outcome of a resolution.
     mutating func take(_ resolution: Resolution, _ context: inout FetchContext) -> FetchStep {
         switch resolution {
         case .send: return transfer(&context)
@@ -39,7 +39,7 @@ extension FetchMachine {
             return FetchStep(.readNetrc(query))
         case .wait(let question, let place): return pause(.question(question), question.slot, at: place, &context)
         case .chooseAgain(let question): return choose(question, &context)
-        case .giveUp(let question): return giveUp(question, &context)
+        case .endUnanswered(let question): return endUnanswered(question, &context)
         case .fail(let failure): return fail(failure, &context)
         }
     }
@@ -66,15 +66,18 @@ extension FetchMachine {
         return FetchStep(.consult(consultation))
     }
 
-    /// Nobody has an answer: the response that challenged is the result, or what failed has failed. A server that asks for a
-    /// certificate gets none.
-    private mutating func giveUp(_ question: Question, _ context: inout FetchContext) -> FetchStep {
-        logins.search.situation.turns.release(.passed(declined: question.declined), question.slot, &context)
-        // What was shown and found wanting is an error, unless somebody who was asked leaves it at that.
-        if case .clientCertificate = question.kind, question.problem == nil || !question.declined.isEmpty {
-            // Security rule X1: the request that was held back for the question goes out without what is stored.
+    /// Ends a question without an answer. The result of the fetch is the response that challenged, or the failure that
+    /// raised the question. If the server requested a certificate, the fetch continues without one.
+    private mutating func endUnanswered(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+        logins.search.situation.leases.release(.passed(declined: question.declined), question.slot, &context)
+        // If a certificate was refused or unusable, the fetch fails, unless a respondent has declined to supply another
+        // one.
+        // guard: unusable-certificate-unasked
+        if case .clientCertificate = question.kind, question.problem == nil || question.declined.hasBeenAsked {
+            // The request follows a question that was never answered, so it uses no stored credentials (SECURITY-RULES
+            // X1).
             if question.declined.isAbandoned { logins.search.situation.renounceStorage() }
-            return take(certificate.goOnWithout(question, &logins.search.situation, &context), &context)
+            return take(certificate.continueWithout(question, &logins.search.situation, &context), &context)
         }
         if let obstacle = question.obstacle { return fail(obstacle, &context) }
         switch question.outcome {
@@ -86,7 +89,7 @@ extension FetchMachine {
 
     // MARK: Failures that raise a question
 
-    /// `nil` where it is just a failure.
+    /// Returns the step after a failure that raises a question or allows a retry; `nil` for any other failure.
     mutating func question(about failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
         let outcome = Question.Outcome.failure(FetchFailure(failure))
         if let request = failure.clientCertificateRequest {
@@ -125,7 +128,7 @@ extension FetchMachine {
 }
 
 extension TransferFailure.Cause {
-    /// What it says about the certificate that was shown.
+    /// The problem with the client certificate, if that is the cause.
     fileprivate var problemWithCertificate: Challenge.AnswerProblem? {
         switch self {
         case .clientCertificateUnreadable, .clientKeyMismatch: .certificateNotUsable

@@ -1,17 +1,18 @@
 internal import WatchwordProtocol
 
-/// From one request to the next: where it goes, what it carries, and how the fetch ends.
+/// The requests of a fetch, with their proxy, logins and redirects, and the end of the fetch.
 extension FetchMachine {
     // MARK: Hops
 
-    /// A new URL: nothing of the last one goes along but what is for the same place.
+    /// Prepares the next hop and starts it. Drops the login to the server, and the one to the proxy if the proxy has
+    /// changed.
     mutating func enterHop(
         from previous: Origin?, _ context: inout FetchContext, events: [FetchEvent]
     ) -> FetchStep {
         let isOtherRoute = logins.search.situation.chain.chooseRoute(context.environment.proxy)
         logins.enterHop(isOtherRoute: isOtherRoute)
         do throws(FetchFailure) {
-            if let route = chain.route { try context.environment.hosts.check(route) }
+            if let route = chain.route { try context.environment.hosts.check(route) }  // guard: address-of-a-proxy
         } catch {
             return fail(error, &context)
         }
@@ -20,7 +21,7 @@ extension FetchMachine {
         return startHop(&context, events: events)
     }
 
-    /// Before the first request of a hop.
+    /// Sends the first request of a hop, or consults the client before that.
     mutating func startHop(_ context: inout FetchContext, events: [FetchEvent]) -> FetchStep {
         if let consultation = logins.prepare(&context) { return consult(consultation, then: .hop(events)) }
         var step = transfer(&context)
@@ -28,13 +29,14 @@ extension FetchMachine {
         return step
     }
 
-    /// Follows the response, or asks the client first. `nil` where it leads nowhere.
+    /// Follows a redirect, or consults the client before that. Returns `nil` if the response is not a redirect or
+    /// redirects are not followed.
     mutating func redirect(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep? {
         switch logins.search.situation.chain.lead(of: response, context.environment.hosts) {
         case .nowhere: return nil
         case .refused(let failure): return fail(failure, &context)
         case .onward(let next):
-            logins.search.situation.turns.releaseAll(&context)
+            logins.search.situation.leases.releaseAll(&context)
             guard intent.plan.subscription?.approvesRedirects == true else {
                 return follow(next, after: response, &context)
             }
@@ -44,7 +46,7 @@ extension FetchMachine {
         }
     }
 
-    /// The client agrees, or was not to be asked. Everything that holds for a redirect holds for this one too.
+    /// Follows a redirect that the client has approved, or does not want to be asked about.
     mutating func follow(
         _ next: HopRequest, after response: TransferResponse, _ context: inout FetchContext
     ) -> FetchStep {
@@ -56,23 +58,25 @@ extension FetchMachine {
 
     // MARK: Requests
 
-    /// Sends what was decided.
+    /// Sends the next request with the logins and decisions made so far. The fetch waits or fails instead if its body,
+    /// its certificate, another fetch's attempt or its timeout requires that.
     mutating func transfer(_ context: inout FetchContext) -> FetchStep {
-        logins.dropStored(&context)
+        logins.discardStoredCredentials(&context)
         trust.refresh(&logins.search.situation, context)
         certificate.refresh(logins.search.situation, context)
         if let obstacle = bodyObstacle(&context) { return obstacle }
-        if certificate.isForeign(intent.plan) { return fail(.foreignCertificate, &context) }
-        if let side = logins.sideOnTrial(&context), let attempt = logins.outgoing[side] {
-            return pause(.request(side), TurnSlot(attempt.space), at: .trial, &context)
+        if certificate.isForeign(intent.plan) { return fail(.rejectRestrictedCertificate, &context) }
+        // guard: attempt-preemptive
+        if let side = logins.sideAwaitingVerdict(&context), let attempt = logins.outgoing[side] {
+            return pause(.request(side), LeaseSlot(attempt.space), at: .attempt, &context)
         }
         let timeout = time.left
         guard timeout > .zero else { return fail(timeoutFailure, &context) }
-        time.noteRequest()
+        time.recordRequest()
         state = .transferring(since: context.now)
         exchanges += 1
-        logins.noteUses(&context)
-        certificate.noteUse(logins.search.situation, &context)
+        logins.auditUses(&context)
+        certificate.recordUse(logins.search.situation, &context)
         let request = request(timeout: timeout, &context)
         let events = intent.plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
         return FetchStep(.transfer(request), events: events)
@@ -85,17 +89,19 @@ extension FetchMachine {
             timeout: timeout, intent.plan.options)
         request.deniedAddresses = context.environment.hosts.addresses
         request.proxy = proxyRequest(&context)
-        // A proxy that forwards it rewrites the request line: the server sees the origin form, whatever the proxy is given.
+        // A forwarding proxy rewrites the request line, so the server receives the origin form in any case (RFC 9112
+        // section 3.2.1).
         request.authorization = logins.outgoing.server?.authorization(
+            // guard: digest-uri-behind-proxy
             for: DigestRequest(method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? []),
             context.environment, nonces: &context.session.nonces)
-        logins.outgoing.noteProofs(isTunnel: chain.isTunnel)
+        logins.outgoing.recordProofs(isTunnel: chain.isTunnel)
         request.proofs = logins.outgoing.proofs
         request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.schemes)
         request.needsNewConnection = logins.needsNewConnection(now: context.now)
         if chain.isSecure { secure(&request) }
         let marks = marks(request)
-        // libcurl continues a login by NTLM on any connection of the identity that was logged in before.
+        // Otherwise libcurl would reuse a connection of this identity that has logged in by NTLM before.
         if request.needsNewConnection { context.identities.forget { $0 == marks } }
         request.identity = context.identities.identity(for: marks, now: context.now)
         return request
@@ -128,27 +134,30 @@ extension FetchMachine {
         request.refusesCertificateRequest = certificate.refusesRequest(logins.search.situation)
     }
 
-    /// What makes the connection this fetch's own.
-    private func marks(_ request: TransferRequest) -> ConnectionMarks {
-        var marks = ConnectionMarks()
-        if chain.isTunnel, let proxy = logins.outgoing.proxy { marks.tunnel = ConnectionMarks.Login(proxy) }
-        if let (attempt, _) = logins.outgoing.handshake { marks.handshake = ConnectionMarks.Login(attempt) }
+    /// Returns the authentication state of the connection; only fetches with an equal state share it.
+    private func marks(_ request: TransferRequest) -> ConnectionAuthentication {
+        var marks = ConnectionAuthentication()
+        // guard: identity-tunnel
+        if chain.isTunnel, let proxy = logins.outgoing.proxy { marks.tunnel = ConnectionAuthentication.Login(proxy) }
+        if let (attempt, _) = logins.outgoing.handshake { marks.handshake = ConnectionAuthentication.Login(attempt) }
         guard chain.isSecure else { return marks }
-        marks.trust = trust.decision
-        marks.certificate = certificate.decision.credential
+        marks.trust = trust.decision  // guard: identity-trust
+        marks.certificate = certificate.decision.credential  // guard: identity-certificate
         marks.refusesCertificateRequest = request.refusesCertificateRequest
         if marks.trust != nil || marks.certificate != nil { marks.origin = chain.origin }
         return marks
     }
 
-    // MARK: The end
+    // MARK: Result
 
-    /// - Parameter unanswered: why nobody was asked about this response.
+    /// - Parameter unanswered: why no respondent was asked about this response.
     mutating func finish(
         _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
     ) -> FetchStep {
+        // guard: limit-of-final-body
         if let bytes = response.unwantedBodyBytes, bytes > intent.plan.options.maxBodyBytes {
-            let text = "The response of \(chain.server.text) is larger than \(intent.plan.options.maxBodyBytes) bytes."
+            let text =
+                "the response of \(chain.server.text) is larger than \(intent.plan.options.maxBodyBytes) bytes; allow a larger body"
             return fail(FetchFailure(.tooLarge, text), &context)
         }
         leave(&context)
@@ -170,17 +179,18 @@ extension FetchMachine {
         return FetchStep(.fail(failure))
     }
 
-    /// At the end, however it came: nobody waits for this fetch any longer, and it waits for nobody.
+    /// Leaves the queue and releases all leases. Called for every end of a fetch.
     private mutating func leave(_ context: inout FetchContext) {
         let id = intent.id
         leaveQueue(&context)
-        context.turns.endTrial(by: id)
-        logins.search.situation.turns.releaseAll(&context)
+        context.queues.endAttempt(by: id)
+        logins.search.situation.leases.releaseAll(&context)
+        // guard: memory-of-a-login-connection
         context.identities.forget { $0.trust?.fetch == id || $0.holdsTransientSecret }
     }
 }
 
-extension ConnectionMarks.Login {
+extension ConnectionAuthentication.Login {
     init(_ attempt: Attempt) {
         self.init(
             challenger: attempt.challenger, method: attempt.space.authenticationMethod, credential: attempt.credential)
@@ -188,7 +198,8 @@ extension ConnectionMarks.Login {
 }
 
 extension TransferResponse {
-    /// How large a body is that nobody wanted, when it comes to be the result after all; `nil` for any other.
+    /// The size of the body of a challenge or redirect that has become the result; `nil` for any other response. The
+    /// transfer does not apply `maxBodyBytes` to such a body.
     fileprivate var unwantedBodyBytes: Int? {
         guard [401, 407].contains(status) || (300...399).contains(status) else { return nil }
         return openBody.map { $0.announcedBytes ?? 0 } ?? body.count

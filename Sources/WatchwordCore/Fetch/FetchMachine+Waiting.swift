@@ -1,49 +1,52 @@
 internal import WatchwordProtocol
 
-/// Waiting for other fetches, and how long: semantics rules 20 to 22.
+/// Waiting for other fetches, with limits of time: SEMANTICS rules 20 to 22.
 extension FetchMachine {
-    // MARK: Turns
+    // MARK: Queues
 
-    /// Not with what belongs further on the way, so that no two fetches wait for each other (see `TurnSlot`).
+    /// Waits at `place`. Releases leases of later slots, so that no two fetches wait for each other (see `LeaseSlot`).
     mutating func pause(
-        _ paused: Paused, _ slot: TurnSlot, at place: SpaceTurns.WaitingPlace, _ context: inout FetchContext
+        _ paused: Paused, _ slot: LeaseSlot, at place: AuthenticationQueues.QueuePosition, _ context: inout FetchContext
     ) -> FetchStep {
-        logins.search.situation.turns.release(after: slot, &context)
-        context.turns.endTrial(by: intent.id)
+        logins.search.situation.leases.release(after: slot, &context)
+        context.queues.endAttempt(by: intent.id)
         state = .waiting(paused, at: place, since: context.now)
         return FetchStep(.wait)
     }
 
-    /// It is not woken any more.
+    /// Leaves the queue, so that the fetch is not woken.
     func leaveQueue(_ context: inout FetchContext) {
-        if case .waiting(_, let place, _) = state { context.turns.leave(intent.id, from: place) }
+        if case .waiting(_, let place, _) = state { context.queues.leave(intent.id, from: place) }
     }
 
     mutating func resumed(
-        _ wake: SpaceTurns.Wake, _ paused: Paused, at place: SpaceTurns.WaitingPlace, since: Duration,
+        _ wake: AuthenticationQueues.Wake, _ paused: Paused, at place: AuthenticationQueues.QueuePosition,
+        since: Duration,
         _ context: inout FetchContext
     ) -> FetchStep {
-        time.noteWait(context.now - since)
+        time.recordWait(context.now - since)
         switch paused {
         case .request(let side):
-            logins.noteVerdict(wake.news, at: side, context)
+            logins.recordVerdict(wake.news, at: side, context)
             return startHop(&context, events: [])
         case .question(var question):
-            if case .line(let key) = place, wake.news == .turn { logins.search.situation.turns.note(key) }
-            question.declined.formUnion(wake.declined)
+            if case .queue(let key) = place, wake.news == .lease { logins.search.situation.leases.record(key) }
+            // If this fetch's certificate was refused or cannot be used (`problem`), its question differs from that of
+            // the other fetch, so respondents that declined there are still asked here.
+            if question.problem == nil { question.declined.formUnion(wake.declined) }
             return heard(wake.news, question, &context)
         }
     }
 
-    /// What another fetch has come to, about the same question. What others have decided is not decided for the fetch's own
-    /// handler.
+    /// Applies an update from another fetch with the same question. If this fetch has a handler to ask next, the answer
+    /// to the other fetch does not apply.
     private mutating func heard(
-        _ news: SpaceTurns.News, _ question: Question, _ context: inout FetchContext
+        _ news: AuthenticationQueues.QueueUpdate, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         var question = question
         let next = logins.search.situation.nextRespondent(for: question)
         switch news {
-        case .turn, .lookAgain, .taken: return choose(question, &context)
+        case .lease, .retryLookup, .taken: return choose(question, &context)
         case .proven:
             question.deferred?.provenAt = context.now
             return choose(question, &context)
@@ -51,12 +54,15 @@ extension FetchMachine {
             if logins.search.situation.isForHandler(question, despite: found) { return choose(question, &context) }
             question.mark = nil
             return follow(found, isShared: isShared, question, &context)
+        // guard: handler-is-not-decided-for
         case .proceed where next == .handler, .cancelled where next == .handler, .rejected where next == .handler:
             return choose(question, &context)
+        case .proceed where question.problem != nil:  // guard: unusable-certificate-asks-itself
+            return choose(question, &context)
         case .proceed:
-            question.declined.noteAnswer()
+            question.declined.recordAnswer()
             return proceed(question, &context)
-        case .cancelled(let isOwn) where !isOwn && next != .agents,
+        case .cancelled(let isOwn) where !isOwn && next != .agents,  // guard: a-client-of-its-own-is-not-cancelled
             .rejected(let isOwn) where !isOwn && next != .agents:
             return choose(question, &context)
         case .cancelled:
@@ -64,8 +70,8 @@ extension FetchMachine {
         case .rejected:
             switch question.kind {
             case .login:
-                logins.noteRejection(of: question)
-                question.declined.noteRejection()
+                logins.recordRejection(of: question)
+                question.declined.recordRejection()
                 return choose(question, &context)
             case .serverTrust(let facts):
                 return take(trust.distrust(question, facts, &logins.search.situation, &context), &context)
@@ -74,9 +80,10 @@ extension FetchMachine {
         }
     }
 
-    /// What another fetch has found out to be right.
+    /// Uses the credential or decision that was accepted for another fetch, if this one can use it; otherwise chooses
+    /// again.
     private mutating func follow(
-        _ found: SpaceTurns.Found, isShared: Bool, _ question: Question, _ context: inout FetchContext
+        _ found: AuthenticationQueues.Found, isShared: Bool, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         let resolution: Resolution?
         switch (found, question.kind) {
@@ -93,41 +100,44 @@ extension FetchMachine {
         return take(resolution ?? .chooseAgain(question), &context)
     }
 
-    /// Somebody who was asked for another fetch leaves it at what there is.
+    /// Continues without a login or decision, as a respondent has answered for another fetch.
     private mutating func proceed(_ question: Question, _ context: inout FetchContext) -> FetchStep {
         switch question.kind {
         case .login: take(logins.proceed(question), &context)
         case .serverTrust(let facts):
             take(trust.verifyNormally(question, facts, &logins.search.situation, &context), &context)
-        case .clientCertificate: take(certificate.goOnWithout(question, &logins.search.situation, &context), &context)
+        case .clientCertificate:
+            take(certificate.continueWithout(question, &logins.search.situation, &context), &context)
         }
     }
 
-    // MARK: Time
+    // MARK: Time limits
 
-    /// A download that takes its time, or a server that hangs, is no reason to keep the others from theirs.
-    mutating func transferGoesOn(since: Duration, _ context: inout FetchContext) -> FetchStep? {
+    /// Releases all leases after `Limits.verdictWait`, so that a long download or a hanging server does not block other
+    /// fetches.
+    mutating func releaseAfterVerdictWait(since: Duration, _ context: inout FetchContext) -> FetchStep? {
         guard context.now - since >= Limits.verdictWait else { return nil }
-        context.turns.endTrial(by: intent.id)
-        logins.search.situation.turns.releaseAll(&context)
+        context.queues.endAttempt(by: intent.id)
+        logins.search.situation.leases.releaseAll(&context)
         return nil
     }
 
-    /// Time has passed: the fetch has waited for long enough, for its client or for a verdict. `nil` when it has not.
-    mutating func waitGoesOn(
-        _ paused: Paused, at place: SpaceTurns.WaitingPlace, since: Duration, _ context: inout FetchContext
+    /// Ends a wait that has reached its limit: the fetch fails or, if it waits for a verdict, continues without one.
+    /// Returns `nil` before the limit.
+    mutating func endOverdueWait(
+        _ paused: Paused, at place: AuthenticationQueues.QueuePosition, since: Duration, _ context: inout FetchContext
     ) -> FetchStep? {
         if time.isUsedUp(at: context.now, inWaitSince: since) { return fail(timeoutFailure, &context) }
         if context.now >= time.end(ofWaitSince: since) {
             let text =
-                "\(challenger(of: paused).text) asks for a login, and the question that another fetch has put about it was not answered in \(Limits.turnWait)."
+                "timed out after \(Limits.leaseWait) waiting for another fetch that handles a challenge of \(challenger(of: paused).text); try again"
             return fail(FetchFailure(.challengeTimedOut, text), &context)
         }
-        guard case .trial = place, let end = context.turns.patienceEnd(of: intent.id), context.now >= end else {
+        guard case .attempt = place, let end = context.queues.patienceEnd(of: intent.id), context.now >= end else {
             return nil
         }
-        context.turns.leave(intent.id, from: .trial)
-        let wake = SpaceTurns.Wake(fetch: intent.id, news: .lookAgain, declined: [])
+        context.queues.leave(intent.id, from: .attempt)
+        let wake = AuthenticationQueues.Wake(fetch: intent.id, news: .retryLookup, declined: [])
         return resumed(wake, paused, at: place, since: since, &context)
     }
 
@@ -139,7 +149,9 @@ extension FetchMachine {
     }
 
     var timeoutFailure: FetchFailure {
-        FetchFailure(.timedOut, "\(chain.origin.text) took longer than \(intent.plan.timeout) in all")
+        FetchFailure(
+            .timedOut,
+            "timed out after \(intent.plan.timeout) in total while fetching from \(chain.origin.text); allow more time")
     }
 
     /// See `FetchTable.deadline`.
@@ -147,15 +159,15 @@ extension FetchMachine {
         if case .lookingUp(_, let since) = state { return time.boundsWaiting ? since + time.left : nil }
         guard case .waiting(_, let place, let since) = state else { return queuedSince.map(time.end(ofWaitSince:)) }
         let end = time.end(ofWaitSince: since)
-        guard case .trial = place, let patience = context.turns.patienceEnd(of: intent.id) else { return end }
+        guard case .attempt = place, let patience = context.queues.patienceEnd(of: intent.id) else { return end }
         return min(end, patience)
     }
 
-    // MARK: Questions in a queue
+    // MARK: Queued questions
 
-    /// When the last `ask` or `confirm` was queued behind those of other fetches, at an agent that takes only so many at once
-    /// (`maxPending`); `nil` when it was not, or has been delivered. Until then the fetch waits for other fetches, and its time
-    /// counts.
+    /// When the last `ask` or `confirm` was queued behind other questions, because an agent accepts only a
+    /// limited number (`maxPending`); `nil` if it was not queued, or has been delivered since then. The time in this
+    /// queue counts as waiting for other fetches.
     private var queuedSince: Duration? {
         switch state {
         case .asking, .confirming: time.queuedSince
@@ -163,14 +175,14 @@ extension FetchMachine {
         }
     }
 
-    mutating func queued(now: Duration) { time.noteQueued(now) }
+    mutating func queued(now: Duration) { time.recordQueued(now) }
 
     mutating func delivered(now: Duration) { time.endQueue(now) }
 
-    /// What the fetch waits for; `nil` where it does not wait for another one. Of the question before a queued one nothing is
-    /// said: it may be another program's.
+    /// Returns what the fetch waits for; `nil` if it does not wait for another fetch. For a queued question, the result
+    /// contains the space of that question, not of those ahead of it, which may belong to other programs.
     func wait(_ context: FetchContext) -> FetchWait? {
-        if case .waiting(_, let place, _) = state { return context.turns.wait(of: intent.id, at: place) }
+        if case .waiting(_, let place, _) = state { return context.queues.wait(of: intent.id, at: place) }
         guard let since = queuedSince else { return nil }
         if case .confirming(_, let use, _) = state {
             return FetchWait(reason: .question, space: use.space, since: since)
@@ -181,7 +193,7 @@ extension FetchMachine {
         return FetchWait(reason: .question, space: space, since: since)
     }
 
-    /// Why the fetch ends in its queue; `nil` where its time is not used up.
+    /// Returns the failure of a fetch whose time is used up while its question is queued; `nil` otherwise.
     func queueTimeout(now: Duration) -> FetchFailure? {
         guard let since = queuedSince, time.isUsedUp(at: now, inWaitSince: since) else { return nil }
         return timeoutFailure

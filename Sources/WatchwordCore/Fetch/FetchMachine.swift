@@ -1,15 +1,16 @@
 internal import WatchwordProtocol
 
-/// Decides, step by step, what one fetch does: which request goes out, with which credential, who is asked, when it ends.
+/// The state machine of one fetch: it decides which request is sent with which credential, which respondent is asked,
+/// and when the fetch ends.
 ///
-/// It makes no request, asks nobody and knows no clock: each event returns the next action, and every action but the last
-/// two is answered by exactly one event. What a question comes to is decided by the resolution that it is for.
+/// Performs no I/O and reads no clock: each event returns the next command, and every command except `finish` and
+/// `fail` is followed by exactly one event with its outcome.
 struct FetchMachine: Sendable {
     enum State: Sendable {
         case ready
         case transferring(since: Duration)
         indirect case consulting(Consultation, then: Suspended)
-        indirect case waiting(Paused, at: SpaceTurns.WaitingPlace, since: Duration)
+        indirect case waiting(Paused, at: AuthenticationQueues.QueuePosition, since: Duration)
         indirect case lookingUp(Question, since: Duration)
         indirect case asking(Question, Respondent)
         indirect case confirming(Question, GrantBook.Use, epoch: Int)
@@ -17,40 +18,40 @@ struct FetchMachine: Sendable {
         case finished
     }
 
-    /// What a consultation has interrupted.
+    /// The step that a consultation has interrupted.
     enum Suspended: Sendable {
         case hop([FetchEvent])
         case question(Question)
-        /// The response is the result unless it is followed.
+        /// The response is the result if the redirect is not followed.
         case redirect(TransferResponse, HopRequest)
     }
 
-    /// What happens to a fetch.
+    /// An event of a fetch.
     enum Event: Sendable {
         case started
         case received(TransferResponse)
-        /// A transfer gave no response.
+        /// A transfer ended without a response.
         case failed(TransferFailure)
         /// The answer to the last `ask`.
         case answered(ChallengeAnswer)
-        /// Nobody answers the last `ask`: the connection or the time of the respondent is over, or it failed.
+        /// The respondent of the last `ask` has disconnected, timed out or failed.
         case unanswered
-        /// Whom the last `ask` is for cannot be asked.
+        /// The respondent of the last `ask` cannot be asked.
         case notAsked(Unanswered.NoRespondent)
-        /// The answer to the last `consult`; `nil` when there is none.
+        /// The answer to the last `consult`; `nil` if there is none.
         case consulted(Bool?)
-        /// The answer to the last `confirm`; `nil` when nobody has given one.
+        /// The answer to the last `confirm`; `nil` if there is none.
         case confirmed(Consent?)
-        /// What the keyring gave to the last `lookUp`; `nil` where it could not be used.
+        /// The items found by the last `lookUp`; `nil` if the keyring could not be used.
         case found([KeyringItem]?)
-        /// The logins of the netrc file; none where it could not be used.
-        case foundInNetrc([Netrc.Login])
-        /// The client has given the body again; `nil` when it has not.
+        /// The logins found by the last `readNetrc`, and their source; empty if neither could be used.
+        case foundInNetrc([Netrc.Login], CredentialSource)
+        /// The body that the client has sent again; `nil` if it has not.
         case given(RequestBody?)
-        /// News for a fetch that waits.
-        case resumed(SpaceTurns.Wake)
+        /// An update for a waiting fetch.
+        case resumed(AuthenticationQueues.Wake)
         case timePassed
-        /// Something outside ended the fetch: its client is gone or has cancelled it, or its answer was not understood.
+        /// The fetch was ended from outside: its client has disconnected, cancelled it or sent a malformed answer.
         case aborted(FetchFailure)
     }
 
@@ -60,47 +61,47 @@ struct FetchMachine: Sendable {
     var certificate = ClientCertificateResolution()
     var state = State.ready
     var time: TimeBudget
-    /// Of a request's body that comes through a socket.
+    /// The state of a request body that is read from a socket.
     var bodyState = RequestBodyState.untouched
     var exchanges = 0
 
-    init(_ plan: FetchPlan, id: FetchID, client: SpaceTurns.Client, access: Access, lastRefusal: Int) {
+    init(_ plan: FetchPlan, id: FetchID, client: AuthenticationQueues.Client, access: Access, lastRefusal: Int) {
         intent = FetchIntent(plan, id: id, client: client, access: access, lastRefusal: lastRefusal)
         logins = LoginResolution(intent)
         time = TimeBudget(plan)
     }
 
-    /// To look at; it is changed where it is.
+    /// A copy for reading. Changes are made to `logins.search.situation.chain`.
     var chain: RedirectChain { logins.search.situation.chain }
 
     // MARK: Events
 
-    /// The next step; `nil` where time has passed, and that changes nothing.
+    /// Returns the next step; `nil` if the event is `timePassed` and no limit was reached.
     mutating func handle(_ event: Event, _ context: inout FetchContext) -> FetchStep? {
         switch (state, event) {
         case (.ready, .started): enterHop(from: nil, &context, events: [])
         case (.transferring(let since), .received(let response)): received(response, since: since, &context)
         case (.transferring(let since), .failed(let failure)): failed(failure, since: since, &context)
-        case (.transferring(let since), .timePassed): transferGoesOn(since: since, &context)
+        case (.transferring(let since), .timePassed): releaseAfterVerdictWait(since: since, &context)
         case (.asking(let question, let respondent), .answered(let answer)):
             answered(answer, by: respondent, question, &context)
         case (.asking(let question, let respondent), .unanswered):
-            passed(question, &context) { $0.noteSilence(of: respondent) }
+            passed(question, &context) { $0.recordSilence(of: respondent) }
         case (.asking(let question, let respondent), .notAsked(let cause)):
-            passed(question, &context) { $0.noteUnasked(respondent, because: cause) }
+            passed(question, &context) { $0.recordUnasked(respondent, because: cause) }
         case (.consulting(let consultation, let suspended), .consulted(let answer)):
             consulted(answer, about: consultation, suspended, &context)
         case (.confirming(let question, let use, let epoch), .confirmed(let consent)):
             confirmed(consent, to: use, epoch: epoch, question, &context)
         case (.lookingUp(let question, let since), .found(let items)): found(items, question, since: since, &context)
-        case (.lookingUp(let question, let since), .foundInNetrc(let logins)):
-            foundInNetrc(logins, question, since: since, &context)
+        case (.lookingUp(let question, let since), .foundInNetrc(let logins, let source)):
+            foundInNetrc(logins, from: source, question, since: since, &context)
         case (.lookingUp(_, let since), .timePassed):
             time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
         case (.waiting(let paused, let place, let since), .resumed(let wake)):
             resumed(wake, paused, at: place, since: since, &context)
         case (.waiting(let paused, let place, let since), .timePassed):
-            waitGoesOn(paused, at: place, since: since, &context)
+            endOverdueWait(paused, at: place, since: since, &context)
         case (.needingBody, .given(let body)): given(body, &context)
         case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
             (.needingBody, .timePassed), (.finished, .timePassed):
@@ -114,47 +115,48 @@ struct FetchMachine: Sendable {
         }
     }
 
-    /// A transfer gave a response.
+    /// Handles the response of a transfer.
     private mutating func received(
         _ response: TransferResponse, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
-        time.noteNetwork(context.now - since)
+        time.recordNetwork(context.now - since)
         bodyState = response.requestBody
-        var step = judged(response, &context)
+        var step = evaluated(response, &context)
         if intent.plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
         return step
     }
 
-    /// A challenge of the proxy or the server; else it accepts the login, redirects, or is the result.
-    private mutating func judged(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep {
+    /// Handles a challenge of the proxy or the server. Any other response is followed as a redirect or becomes the
+    /// result.
+    private mutating func evaluated(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep {
         if let question = logins.question(raisedBy: response, at: .proxy, context) {
             return take(logins.challenged(question, &context), &context)
         }
-        noteConnection(response, &context)
-        if let failure = logins.noteProxyAcceptance(response, &context) { return fail(failure, &context) }
+        recordConnection(response, &context)
+        if let failure = logins.recordProxyAcceptance(response, &context) { return fail(failure, &context) }
         if let question = logins.question(raisedBy: response, at: .server, context) {
             return take(logins.challenged(question, &context), &context)
         }
-        if let failure = logins.noteServerAcceptance(response, &context) { return fail(failure, &context) }
-        context.turns.endTrial(by: intent.id)
+        if let failure = logins.recordServerAcceptance(response, &context) { return fail(failure, &context) }
+        context.queues.endAttempt(by: intent.id)
         return redirect(response, &context) ?? finish(response, &context)
     }
 
-    /// What the connection was made with is good.
-    private mutating func noteConnection(_ response: TransferResponse, _ context: inout FetchContext) {
+    /// Records that the server has responded on this connection, with its client certificate and trust decision.
+    private mutating func recordConnection(_ response: TransferResponse, _ context: inout FetchContext) {
         guard chain.isSecure, !response.isFromProxy else { return }
-        certificate.noteResponse(response, &logins.search.situation, &context)
-        trust.noteResponse(logins.search.situation, &context)
-        logins.search.situation.turns.release(.passed(declined: []), .connection, &context)
+        certificate.recordResponse(response, &logins.search.situation, &context)
+        trust.recordResponse(logins.search.situation, &context)
+        logins.search.situation.leases.release(.passed(declined: []), .connection, &context)
     }
 
     private mutating func failed(
         _ failure: TransferFailure, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
-        time.noteNetwork(context.now - since)
+        time.recordNetwork(context.now - since)
         bodyState = failure.requestBody
-        logins.noteTunnel(failure, &context)
-        context.turns.endTrial(by: intent.id)
+        logins.recordTunnel(failure, &context)
+        context.queues.endAttempt(by: intent.id)
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body { return sendAgain(&context) }
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
@@ -164,39 +166,41 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         var question = question
         time.endQueue(context.now)
-        if answer != .useDefault { question.declined.noteAnswer() }
+        if answer != .useDefault { question.declined.recordAnswer() }
         switch answer {
         case .cancel:
-            logins.search.situation.turns.release(
+            logins.search.situation.leases.release(
                 .cancelled(by: respondent), answeredBy: respondent, question.slot, &context)
             return fail(.challengeCancelled(at: logins.search.situation.challenger(of: question)), &context)
         case .useDefault:
-            question.declined.noteDefault(of: respondent)
+            question.declined.recordDefault(of: respondent)
             return choose(question, &context)
         case .credential, .proceed, .reject:
             return take(resolution(of: question, answer, by: respondent, &context), &context)
         }
     }
 
-    /// Nobody has answered. The next respondent has the question, as after `default`; after the last one the challenge is the
-    /// result. That never sends a credential (security rule X1).
+    /// Handles a question without an answer. The next respondent is asked, as after `default`; if there is none, the
+    /// question ends without an answer (`endUnanswered`). A missing answer never causes a credential to be sent
+    /// (SECURITY-RULES X1).
     private mutating func passed(
-        _ question: Question, _ context: inout FetchContext, note: (inout PassedRespondents) -> Void
+        _ question: Question, _ context: inout FetchContext, record: (inout PassedRespondents) -> Void
     ) -> FetchStep {
         var question = question
         time.endQueue(context.now)
-        note(&question.declined)
+        record(&question.declined)
         return choose(question, &context)
     }
 
     private mutating func consulted(
         _ answer: Bool?, about consultation: Consultation, _ suspended: Suspended, _ context: inout FetchContext
     ) -> FetchStep {
-        logins.search.situation.note(answer, to: consultation)
+        logins.search.situation.record(answer, to: consultation)
         switch suspended {
         case .hop(let events): return startHop(&context, events: events)
         case .question(let question): return choose(question, &context)
         case .redirect(let response, let next):
+            // guard: redirect-without-approval
             return answer == true ? follow(next, after: response, &context) : finish(response, &context)
         }
     }
@@ -205,26 +209,29 @@ struct FetchMachine: Sendable {
         _ consent: Consent?, to use: GrantBook.Use, epoch: Int, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         time.endQueue(context.now)
-        logins.search.situation.consent.note(consent, to: use, epoch: epoch, &context)
+        logins.search.situation.consent.record(consent, to: use, epoch: epoch, &context)
         return choose(question, &context)
     }
 
     private mutating func found(
         _ result: [KeyringItem]?, _ question: Question, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
-        time.noteWait(context.now - since)
+        time.recordWait(context.now - since)
         let challenger = logins.search.situation.challenger(of: question)
-        logins.search.situation[challenger].keyringItems?.note(result)
-        context.keyring.notePaths(
+        logins.search.situation[challenger].keyringItems?.record(result)
+        context.keyring.recordPaths(
             of: result ?? [], at: challenger, time: context.environment.sinceEpoch, now: context.now)
         return choose(question, &context)
     }
 
     private mutating func foundInNetrc(
-        _ logins: [Netrc.Login], _ question: Question, since: Duration, _ context: inout FetchContext
+        _ logins: [Netrc.Login], from source: CredentialSource, _ question: Question, since: Duration,
+        _ context: inout FetchContext
     ) -> FetchStep {
-        time.noteWait(context.now - since)
-        self.logins.search.situation[self.logins.search.situation.challenger(of: question)].netrcLogins?.logins = logins
+        time.recordWait(context.now - since)
+        let challenger = self.logins.search.situation.challenger(of: question)
+        self.logins.search.situation[challenger].netrcLogins?.logins = logins
+        self.logins.search.situation[challenger].netrcLogins?.source = source
         return choose(question, &context)
     }
 }

@@ -1,8 +1,8 @@
 public import WatchwordProtocol
 
-/// A fetch that has been checked: everything that its machine needs to know from the start.
+/// The checked parameters of a fetch.
 public struct FetchPlan: Sendable, Equatable {
-    /// Through which proxy it goes.
+    /// The proxy that a fetch uses.
     public enum Proxy: Sendable, Equatable {
         case configured
         case none
@@ -13,49 +13,53 @@ public struct FetchPlan: Sendable, Equatable {
     public var method: String
     public var headers: [HeaderField]
     public var options: TransferOptions
-    /// One that comes through a socket is put in by whoever has made its place.
+    /// `init` sets an inline body. For a body that is read from a socket, the caller creates the stream and sets it
+    /// here.
     public var body: RequestBody?
-    /// The client gives such a body again, should that be needed.
-    public var givesBodyAgain = false
-    /// The fetch's own; good for the origin of `url` only.
+    /// Whether the client can send a body from a socket again (`fetch/needBody`).
+    public var canResendBody = false
+    /// The fetch's own credential; valid for the origin of `url` only.
     public var credential: LoginCredential?
-    /// From the URL; good for its origin only, and only after a challenge.
+    /// User and password of the URL; valid for its origin only, and only after a challenge.
     public var userInfo: UserInfo?
     public var proxy: Proxy
-    /// For the proxy that the fetch has named, and no other.
+    /// The credential for the proxy that the fetch names; valid for no other proxy.
     public var proxyCredential: LoginCredential?
     public var trust: TrustMode
-    /// The only key that is good enough, wherever the fetch is led.
+    /// The SHA-256 hash of the only acceptable public key, also after redirects.
     public var pinnedKey: [UInt8]?
-    /// Shown to the origin of `url` when it asks.
+    /// The client certificate for the origin of `url`.
     public var certificate: CertificateCredential?
     public var interaction: Interaction
-    /// Of this fetch alone; asked before its client's subscription.
+    /// The handler of this fetch alone, which is asked before the client.
     public var handler: Subscription?
-    /// What its client said about challenges; `nil` when it did not subscribe.
+    /// The client's subscription to challenges; `nil` if it has none, or is not to be asked about this fetch.
     public var subscription: Subscription?
     public var useStorage: Bool
-    /// For somebody who gets nothing that is stored, and of the user's files and tokens nothing either.
+    /// Whether the fetch is barred from stored credentials and from the user's files and tokens.
     public var isRestricted = false {
         didSet { if isRestricted { useStorage = false } }
     }
-    /// Files and tokens of the user may be named by the client. What people name at an agent is theirs anyway.
+    /// Whether the client may name files and tokens of the user. An agent's answer may name them, unless the fetch is
+    /// restricted.
     public var mayNameFiles = true
     public var preemption: Preemption
     /// Schemes that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
-    /// On the network, in all; and waiting for other fetches, where `timeoutBoundsWaiting`.
+    /// The limit of the total time on the network. If `timeoutBoundsWaiting`, it includes the time spent waiting for
+    /// other fetches.
     public var timeout: Duration
-    /// The client has named the time.
+    /// Whether `timeout` includes the wait for other fetches. It does if the client has set it.
     public var timeoutBoundsWaiting: Bool
     public var maxRedirects: Int
     public var redirects: RedirectParams
-    /// The client is told of every request and response.
+    /// Whether the client is notified of every request and response.
     public var reportsExchanges: Bool
 
     /// Checks the parameters of a `fetch/run` or a `fetch/start`.
-    /// - Parameter inSteps: the response is wanted as soon as it begins.
-    /// - Throws: `FetchFailure` that names the parameter: `badURL`, `invalidHeader` or `invalidMethod`.
+    /// - Parameter inSteps: whether the response is delivered as soon as its header section has been received
+    ///   (`fetch/start`).
+    /// - Throws: `FetchFailure` of kind `badURL`, `invalidHeader` or `invalidMethod`.
     public init(_ params: FetchRunParams, subscription: Subscription?, inSteps: Bool = false) throws(FetchFailure) {
         url = try FetchURL(params.url)
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
@@ -94,6 +98,6 @@ public struct FetchPlan: Sendable, Equatable {
         return LoginCredential(user: try UserInfo(text).user, password: password, persistence: .none)
     }
 
-    /// Who is named as the user: nobody else's credential serves this fetch at its own origin.
+    /// The user that the fetch names, if any. No other user's credential is sent to the origin of `url`.
     var namedUser: Account? { credential?.shownAccount ?? userInfo.map { Account(user: $0.user) } }
 }

@@ -1,24 +1,24 @@
 internal import WatchwordProtocol
 
-/// The current position of a fetch, its permissions there, and its record of each server and proxy.
+/// The current hop of a fetch, its permissions there, and its records of all servers and proxies.
 struct FetchSituation: Sendable {
     let intent: FetchIntent
     var chain: RedirectChain
-    var turns: HeldTurns
+    var leases: HeldLeases
     var consent: ConsentResolution
     /// Whether the server's certificate was accepted by exception.
     var isOverException = false
-    /// What the client said to `useStorage`; `nil` before it was asked.
+    /// The client's answer to `auth/useStorage`; `nil` before it was asked.
     private var storageAnswer: Bool?
-    /// Challenges, and other reasons to begin again.
+    /// The number of rounds so far: challenges and other reasons to send a request again.
     private var rounds = 0
-    /// Failed attempts and so on, of each server and proxy.
+    /// The records of each server and proxy.
     private var targets: [Challenger: TargetRecord] = [:]
 
     init(_ intent: FetchIntent) {
         self.intent = intent
         chain = RedirectChain(intent)
-        turns = HeldTurns(intent)
+        leases = HeldLeases(intent)
         consent = ConsentResolution(intent)
     }
 
@@ -30,31 +30,35 @@ struct FetchSituation: Sendable {
         set { targets[challenger] = newValue }
     }
 
-    /// `false` where that is one too many.
+    /// Counts a round; returns `false` if the limit is exceeded.
     mutating func beginRound() -> Bool {
         rounds += 1
-        return rounds <= Limits.authenticationRounds
+        return rounds <= Limits.authenticationRounds  // guard: rounds
     }
 
     func space(_ method: AuthenticationMethod) -> ProtectionSpace { server.space(realm: nil, method) }
 
-    // MARK: What is stored
+    // MARK: Stored credentials
 
-    /// Whether anything may be read or written for this fetch, as far as is known: its client may still say no. Never where
-    /// the client could have steered what is stored to somebody else (semantics rule 24).
+    /// Whether stored credentials may be read and written for this fetch, unless its client refuses, which may have to
+    /// be asked first (`auth/useStorage`). `false` if the client could have directed the credentials to a server or
+    /// proxy of its own (SEMANTICS rule 24).
     func mightUseStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
+        // guard: storage-locked
         guard intent.plan.useStorage, !context.isLocked, storageAnswer ?? true else { return false }
-        if chain.route?.isNamedByFetch == true { return false }
-        // What was kept for this machine is not for one of that name behind a proxy.
+        if chain.route?.isNamedByFetch == true { return false }  // guard: storage-named-proxy
+        // Behind a proxy, "localhost" is not this machine, and must not get its credentials.
+        // guard: storage-loopback-behind-proxy
         if space.proxyType == nil, chain.route != nil, Loopback.isLoopback(space.host), !chain.isTunnel { return false }
-        return space.proxyType != nil || !isOverException
+        return space.proxyType != nil || !isOverException  // guard: storage-over-exception
     }
 
     private var isAskedAboutStorage: Bool {
         intent.plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
     }
 
-    /// Whether anything may be read or written for this fetch. Not before its client was asked, which a lock puts off.
+    /// Whether stored credentials may be read and written for this fetch now. If its client wants to be asked, they may
+    /// not before the client has answered; while the broker is locked, the client is not asked.
     func mayUseStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
         mightUseStorage(for: space, context) && (storageAnswer != nil || !isAskedAboutStorage)
     }
@@ -65,18 +69,21 @@ struct FetchSituation: Sendable {
             && (storageAnswer ?? !isAskedAboutStorage)
     }
 
-    /// What is stored may have been locked away since it was found.
+    /// Whether a credential from `source` may be used now. The broker may have been locked since a stored one was
+    /// found.
     func mayUse(_ source: CredentialSource, for space: ProtectionSpace, _ context: FetchContext) -> Bool {
         switch source {
-        case .session, .keyring, .ambient, .netrc: mayUseStorage(for: space, context)
+        case .session, .keyring, .ambient, .netrc, .command:
+            mayUseStorage(for: space, context)  // guard: netrc-while-locked
         case .explicit, .url, .client, .agent: true
         }
     }
 
-    /// The request that was held back for a question goes out without what is stored (security rule X1).
+    /// Bars the fetch from stored credentials, because a question before its next request was never answered
+    /// (SECURITY-RULES X1).
     mutating func renounceStorage() { storageAnswer = false }
 
-    /// Before it is used: the question whether it may be, where there is one. What may not be used is chosen no more.
+    /// Returns the step that obtains consent to `use`, or that chooses again after a denial; `nil` if there is consent.
     mutating func confirm(
         _ use: GrantBook.Use, of source: CredentialSource, _ question: Question, _ context: inout FetchContext
     ) -> Resolution? {
@@ -87,10 +94,11 @@ struct FetchSituation: Sendable {
             return .chooseAgain(question)
         case nil:
             guard let subject = intent.access.subject else { return .fail(.unexpectedEvent) }
-            // One window at a time for what one program wants to use, and for what all want that nobody tells from others.
-            var key = turnKey(for: use.space, source == .ambient ? .own : .find, context)
-            (key.user, key.client) = (nil, intent.access.isNameless ? .nameless : key.client)
-            guard turns.take(key, &context) else { return .wait(question, .line(key)) }
+            // One consent prompt is open at a time for each space and program. All unidentified programs together count
+            // as one.
+            var key = queueKey(for: use.space, source == .ambient ? .own : .find, context)
+            (key.user, key.client) = (nil, intent.access.isUnidentified ? .unidentified : key.client)
+            guard leases.take(key, &context) else { return .wait(question, .queue(key)) }  // guard: consent-one-window
             let request = ConsentRequest(
                 subject: subject, space: use.space, user: use.user, source: source, url: chain.hop.url.text,
                 method: chain.hop.method)
@@ -100,7 +108,8 @@ struct FetchSituation: Sendable {
 
     // MARK: Consultations
 
-    /// Rule 3: once per space, and before anything that is stored is tried.
+    /// Returns the next request that the client has to answer before a stored credential is tried, if any.
+    /// `auth/canAuthenticate` is sent once per space, `auth/useStorage` once per fetch (SEMANTICS rule 3).
     func nextConsultation(for space: ProtectionSpace, _ context: FetchContext) -> Consultation? {
         guard let subscription = intent.plan.subscription, subscription.mode == .classic else { return nil }
         if subscription.asksCanAuthenticate, self[Challenger(space)].canAuthenticate[space] == nil {
@@ -112,67 +121,74 @@ struct FetchSituation: Sendable {
         return nil
     }
 
-    /// - Parameter answer: `nil` where nobody answers: then nothing that is stored is used, and nobody is asked about the space.
-    mutating func note(_ answer: Bool?, to consultation: Consultation) {
+    /// Records the client's answer to a consultation.
+    /// - Parameter answer: `nil` if there is none, which counts as no. Except for a redirect, a missing answer also
+    ///   bars the fetch from stored credentials.
+    mutating func record(_ answer: Bool?, to consultation: Consultation) {
         switch consultation {
         case .approveRedirect: return
         case .canAuthenticate(let space): self[Challenger(space)].canAuthenticate[space] = answer ?? false
         case .useStorage: storageAnswer = answer
         }
-        if answer == nil { storageAnswer = false }
+        if answer == nil { storageAnswer = false }  // guard: silence-about-storage
     }
 
     // MARK: Respondents
 
-    /// Rule 5: whether somebody who has not passed gets every challenge at once, before anything that is stored is sent.
+    /// Whether the handler or the client has to be asked before a stored credential is sent: it uses the mode
+    /// `everything` (SEMANTICS rule 5) and is not in `passed`.
     func asksFirst(in space: ProtectionSpace, after passed: PassedRespondents = []) -> Bool {
         func wants(_ handler: Subscription?, _ respondent: Respondent) -> Bool {
             handler?.mode == .everything && handler?.covers(space) == true && !passed.contains(respondent)
         }
+        // guard: handler-decides-what-is-sent
         return wants(intent.plan.handler, .handler) || wants(intent.plan.subscription, .client)
     }
 
     func nextRespondent(after passed: PassedRespondents, in space: ProtectionSpace) -> Respondent? {
-        if handlerCovers(space), !passed.contains(.handler) { return .handler }
+        if handlerCovers(space), !passed.contains(.handler) { return .handler }  // guard: handler-first, handler-passes
         guard intent.plan.interaction != .none, canAuthenticate(in: space) else { return nil }
         if intent.plan.subscription?.covers(space) == true, !passed.contains(.client) { return .client }
         return passed.contains(.agents) ? nil : .agents
     }
 
-    /// Rule 3: in the mode `classic` it has to say that it answers about connections, by naming the method.
+    /// Whether the handler is asked about challenges of this space. In the mode `classic`, it is asked about server
+    /// trust and client certificates only if it names methods (SEMANTICS rule 3).
     private func handlerCovers(_ space: ProtectionSpace) -> Bool {
         guard let handler = intent.plan.handler, handler.covers(space) else { return false }
-        return TurnSlot(space) != .connection || handler.mode == .everything || handler.methods != nil
+        // guard: handler-of-connections
+        return LeaseSlot(space) != .connection || handler.mode == .everything || handler.methods != nil
     }
 
-    /// Rule 3: a client that does not say is not asked about connections.
+    /// Whether client and agents may be asked about this space. For server trust and client certificates, a client that
+    /// subscribes in the mode `classic` has to implement `auth/canAuthenticate` (SEMANTICS rule 3).
     private func canAuthenticate(in space: ProtectionSpace) -> Bool {
         if let answer = self[Challenger(space)].canAuthenticate[space] { return answer }
-        guard TurnSlot(space) == .connection, let subscription = intent.plan.subscription else { return true }
+        guard LeaseSlot(space) == .connection, let subscription = intent.plan.subscription else { return true }
         return subscription.mode == .everything || subscription.asksCanAuthenticate
     }
 
-    /// Who is asked next about a question of this fetch: what others have decided is not decided for its handler, and what an
-    /// agent has said to another fetch holds for those that would ask an agent.
+    /// Returns the respondent that this fetch would ask next. If that is its handler, answers given for other fetches
+    /// do not apply to it; if that is an agent, an agent's answer does.
     func nextRespondent(for question: Question) -> Respondent? {
         space(of: question).flatMap { nextRespondent(after: question.declined, in: $0) }
     }
 
-    /// Whether the handler is asked also where others have found something: about certificates always, about logins in the
-    /// mode `everything`.
-    func isForHandler(_ question: Question, despite found: SpaceTurns.Found) -> Bool {
+    /// Whether the handler is asked although `found` was accepted for another fetch. It is always asked about
+    /// certificates, and about logins only in the mode `everything`.
+    func isForHandler(_ question: Question, despite found: AuthenticationQueues.Found) -> Bool {
         guard nextRespondent(for: question) == .handler else { return false }
-        guard case .login = found else { return true }
+        guard case .login = found else { return true }  // guard: handler-decides-on-certificates
         return intent.plan.handler?.mode == .everything
     }
 
-    // MARK: Questions and turns
+    // MARK: Questions and queues
 
     func challenger(of question: Question) -> Challenger {
         if case .login(let offers, _) = question.kind { offers.challenger } else { server }
     }
 
-    /// `nil` for a response of which no scheme is left.
+    /// Returns the space of a question; `nil` for a login challenge of which no scheme is left.
     func space(of question: Question) -> ProtectionSpace? {
         switch question.kind {
         case .login(let offers, _): question.asked?.protectionSpace(at: offers.challenger)
@@ -181,35 +197,35 @@ struct FetchSituation: Sendable {
         }
     }
 
-    func turnKey(
-        for space: ProtectionSpace, _ purpose: SpaceTurns.Key.Purpose, certificate: [UInt8]? = nil,
+    func queueKey(
+        for space: ProtectionSpace, _ purpose: AuthenticationQueues.Key.Purpose, certificate: [UInt8]? = nil,
         scope: BearerScope? = nil, _ context: FetchContext
-    ) -> SpaceTurns.Key {
+    ) -> AuthenticationQueues.Key {
         let usesStorage = mayUseStorage(for: space, context)
-        return SpaceTurns.Key(
+        return AuthenticationQueues.Key(
             space: space, purpose: purpose, user: intent.namedUser(at: Challenger(space)),
-            client: usesStorage ? intent.access.line : .client(intent.client.tag), usesStorage: usesStorage,
+            client: usesStorage ? intent.access.sharingPartition : .client(intent.client.tag), usesStorage: usesStorage,
             certificate: certificate, scope: scope)
     }
 
-    // MARK: Accounts
+    // MARK: Audit records and verdicts
 
-    func note(_ kind: AuditEvent.Kind, _ attempt: Attempt, _ context: inout FetchContext) {
-        note(kind, attempt.space, attempt.credential.shownUser, attempt.source, nil, &context)
+    func audit(_ kind: AuditEvent.Kind, _ attempt: Attempt, _ context: inout FetchContext) {
+        audit(kind, attempt.space, attempt.credential.shownUser, attempt.source, nil, &context)
     }
 
-    func note(
+    func audit(
         _ kind: AuditEvent.Kind, _ space: ProtectionSpace, _ user: ExactText?, _ source: CredentialSource,
         _ persistence: Persistence?, _ context: inout FetchContext
     ) {
-        context.outbox.notes.append(
-            AuditNote(
+        context.outbox.auditRecords.append(
+            AuditRecord(
                 kind: kind, fetch: intent.id, origin: chain.origin, space: SpacePattern(space), user: user,
                 source: source, persistence: persistence))
     }
 
     /// Reports the outcome of a login to the client that supplied it.
-    func judge(_ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ context: inout FetchContext) {
+    func report(_ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ context: inout FetchContext) {
         context.outbox.verdicts.append(
             LoginVerdict(fetch: intent.id, space: space, isAccepted: isAccepted, user: user))
     }

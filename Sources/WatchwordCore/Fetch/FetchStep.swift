@@ -1,15 +1,16 @@
 public import WatchwordProtocol
 
-/// A question of yes or no to the client of a fetch (semantics rule 3).
+/// A yes-or-no request to the client of a fetch (SEMANTICS rule 3).
 public enum Consultation: Sendable, Equatable, Hashable {
-    /// Whether anybody can be asked about this space.
+    /// Whether the client can authenticate in this space (`auth/canAuthenticate`).
     case canAuthenticate(ProtectionSpace)
     /// Whether stored credentials may be read and written for this fetch.
     case useStorage
     /// Whether a redirect may be followed.
     case approveRedirect(Redirect)
 
-    /// Whether a client that does not know the question has said no: about a certificate, and about a redirect.
+    /// Whether a client that does not implement the request counts as refusing, as it does for certificates and
+    /// redirects.
     public var needsAnswer: Bool {
         switch self {
         case .canAuthenticate(let space): [.clientCertificate, .serverTrust].contains(space.authenticationMethod)
@@ -19,63 +20,65 @@ public enum Consultation: Sendable, Equatable, Hashable {
     }
 }
 
-/// A redirect as its client is asked about it.
+/// A redirect, as described to the client that is asked about it.
 public struct Redirect: Sendable, Equatable, Hashable {
     public let status: Int
     public let from: String
     public let to: String
-    /// Of the request that would be sent.
+    /// The method of the request that would follow.
     public let method: String
 }
 
-/// What a client may want to know of its fetch on the way.
+/// The progress of a fetch, for its client.
 public enum FetchEvent: Sendable, Equatable {
-    /// A redirect is followed.
+    /// The fetch follows a redirect.
     case redirected(status: Int, from: String, to: String)
-    /// A request is sent.
+    /// The fetch sends a request.
     case requested(SentRequest)
-    /// A response has come, be it the result, a redirect or a challenge.
+    /// A response was received: the result, a redirect or a challenge.
     case answered(ResponseSummary)
-    /// The fetch waits for another one, or that one does something else now.
+    /// The fetch waits for another fetch, or the reason for its wait has changed.
     case waiting(FetchWait)
     /// The response that becomes the result.
     case responded(status: Int, headers: [HeaderField])
 }
 
-/// How a fetch ended well.
+/// The result of a fetch.
 public struct FetchResponse: Sendable, Equatable {
     public var response: TransferResponse
-    /// Of the last hop.
+    /// The URL of the last hop.
     public var url: FetchURL
+    /// The accepted login to the server.
     public var authentication: FetchRunResult.Authentication?
-    /// To the proxy.
+    /// The accepted login to the proxy.
     public var proxyAuthentication: FetchRunResult.Authentication?
-    /// Why nobody was asked about a response that challenges.
+    /// Why no respondent was asked about a response that challenges (SEMANTICS rule 28).
     public var unanswered: Unanswered?
+    /// The number of requests sent.
     public var exchanges: Int
-    /// What the end of a body that is on its way has to prove; see `FetchTable.noteEnd`.
+    /// The checks of proofs (`rspauth`) that are due at the end of a streamed body; see `FetchTable.recordEnd`.
     public var proofs: [ResponseProof] = []
 }
 
-/// What a machine cannot know by itself.
+/// The external inputs of a fetch: time, random numbers and configuration.
 public struct FetchEnvironment: Sendable {
-    /// Since any one start, never going back.
+    /// Monotonic time.
     public var now: Duration
-    /// Of the wall clock, since 1970; it may jump.
+    /// Wall-clock time since 1970, which may jump.
     public var sinceEpoch: Duration
     /// At least 128 random bits as text, fresh for each call (RFC 7616 section 5.12).
     public var makeClientNonce: @Sendable () -> String
-    /// Of the configuration.
+    /// The configured proxy.
     public var proxy: ProxyRule
-    /// Of the configuration.
+    /// The hosts that the configuration allows and denies (`fetch.allow`, `fetch.deny`).
     public var hosts: HostRules
-    /// Of the configuration.
+    /// The schemes that the configuration allows, and their order.
     public var schemes: SchemeRules
-    /// Whether the configuration names a netrc file.
+    /// Whether the configuration names a netrc file or a command.
     public var usesNetrc: Bool
 
-    /// Before the first event, which brings its own.
-    static let none = FetchEnvironment(now: .zero, makeClientNonce: { preconditionFailure("no event has come yet") })
+    /// A placeholder until the first event, which supplies its own environment.
+    static let none = FetchEnvironment(now: .zero, makeClientNonce: { preconditionFailure("used before any event") })
 
     public init(
         now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),

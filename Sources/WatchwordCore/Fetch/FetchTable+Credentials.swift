@@ -1,10 +1,10 @@
 public import WatchwordProtocol
 
-/// What is kept, as people and programs manage it by hand. No secret ever comes out.
+/// Management of stored credentials and grants by users and programs. No method of this file returns a secret.
 extension FetchTable {
     /// A credential of the session, without its secret.
     public struct SessionCredential: Sendable, Equatable {
-        /// Names it for as long as the broker runs.
+        /// The identifier of the credential while the broker runs.
         public var number: Int
         public var isToken: Bool
         public var space: SpacePattern
@@ -12,22 +12,22 @@ extension FetchTable {
         public var user: ExactText?
         public var domain: ExactText?
         public var path: ExactText?
-        /// Since 1970.
+        /// Wall-clock time since 1970.
         public var expiresAt: Duration?
         public var isDefault: Bool
-        /// How long ago; `nil` when it was not used yet.
+        /// The time since the last use; `nil` if the credential was not used yet.
         public var lastUse: Duration?
     }
 
-    /// The wall clock says this now, since 1970: credentials expire by it.
-    public mutating func noteTime(_ sinceEpoch: Duration) { context.session.wallTime = sinceEpoch }
+    /// Sets the wall-clock time (since 1970), with which the expiry of credentials is compared.
+    public mutating func recordTime(_ sinceEpoch: Duration) { context.session.wallTime = sinceEpoch }
 
     public var keyring: KeyringRecord { context.keyring }
 
     public var sessionCount: Int { context.session.count }
 
-    /// Whether anything of the session grows old, what was handed over for later included.
-    public var keepsCredentials: Bool { !context.session.isEmpty || !context.decisions.isEmpty }
+    /// Whether the session holds credentials, staged ones included, or decisions that can expire.
+    public var hasSessionData: Bool { !context.session.isEmpty || !context.decisions.isEmpty }
 
     public var isLocked: Bool { context.isLocked }
 
@@ -41,7 +41,7 @@ extension FetchTable {
         }
     }
 
-    /// Keeps a credential for the session before any server has seen it. Returns its number.
+    /// Stages a credential in the session before any server has seen it. Returns its number.
     public mutating func give(
         _ credential: LoginCredential, for pattern: SpacePattern, of client: ClientTag, now: Duration
     ) -> (number: Int, orders: [Order]) {
@@ -53,19 +53,21 @@ extension FetchTable {
         return (number, takeOrders())
     }
 
-    /// A login with an older password of the account may be under way: it does not come back when it is accepted (rule 18).
+    /// Prevents a login in progress with an older password of the same user from being stored once it is accepted
+    /// (SEMANTICS rule 18).
     private mutating func forgetOlder(_ credential: LoginCredential, for pattern: SpacePattern) {
-        context.forgets.note(.credentials(pattern, user: credential.shownUser))
+        context.forgets.record(.credentials(pattern, user: credential.shownUser))
     }
 
-    /// A credential was put into the keyring by hand: what the session had of the same account is not tried before it.
-    public mutating func noteStored(_ credential: LoginCredential, for pattern: SpacePattern, of client: ClientTag) {
+    /// Records that a credential was stored in the keyring by hand. The credential supersedes the session credentials
+    /// of the same account.
+    public mutating func recordStored(_ credential: LoginCredential, for pattern: SpacePattern, of client: ClientTag) {
         forgetOlder(credential, for: pattern)
         context.session.supersede(with: credential, for: pattern, owner: owner(client))
     }
 
-    /// Forgets credentials of the session: one, or all that are for `pattern`, and what else is remembered for its spaces.
-    /// Returns how many.
+    /// Forgets the session credential `number`, or all session credentials and connection decisions that `pattern`
+    /// matches. Returns how many were forgotten.
     public mutating func forget(
         number: Int?, pattern: SpacePattern?, of client: ClientTag
     ) -> (count: Int, orders: [Order]) {
@@ -79,31 +81,31 @@ extension FetchTable {
         }
         var decided = 0
         if let pattern {
-            context.forgets.note(.credentials(pattern, user: nil))
+            context.forgets.record(.credentials(pattern, user: nil))
             decided = forgetDecisions(of: client) { pattern.contains($0.space) }
         }
         for listing in forgotten {
-            context.forgets.note(.credentials(listing.space, user: listing.user))
+            context.forgets.record(.credentials(listing.space, user: listing.user))
             context.add(
                 .announce(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
         }
         return (count + decided, takeOrders())
     }
 
-    /// Somebody forgets an item of the keyring, now or in a moment: of these spaces, or of any where that is `nil`.
-    public mutating func noteForgotten(_ pattern: SpacePattern?) {
-        context.forgets.note(pattern.map { .credentials($0, user: nil) } ?? .everything)
+    /// Records that keyring items are being deleted by hand: items that `pattern` matches, or any items if it is `nil`.
+    public mutating func recordForgotten(_ pattern: SpacePattern?) {
+        context.forgets.record(pattern.map { .credentials($0, user: nil) } ?? .everything)
     }
 
-    /// Names this moment for `isCurrent`.
+    /// The current state of the forget log, for `isCurrent`.
     public var forgetMark: ForgetMark { ForgetMark(mark: context.forgets.mark) }
 
-    /// Whether nothing was forgotten by hand since then that means credentials of these spaces.
+    /// Whether no credentials of these spaces were forgotten by hand since `moment`.
     public func isCurrent(_ moment: ForgetMark, for pattern: SpacePattern) -> Bool {
         context.forgets.isCurrent(moment.mark, for: pattern, user: nil)
     }
 
-    /// `nil` when there is no such credential in the session.
+    /// Makes a session credential the default of its space. Returns `nil` if no such credential exists.
     public mutating func setDefault(number: Int, of client: ClientTag, now: Duration) -> [Order]? {
         let listing = context.session.listing(now: now).first {
             $0.number == number && sharing.lets(client, manage: $0.owner)
@@ -116,22 +118,24 @@ extension FetchTable {
         return takeOrders()
     }
 
-    /// Forgets the session's credentials: all, or those of one origin. Returns how many.
-    /// - Parameter since: a time of the broker's clock: what is older stays. What is under way is newer.
+    /// Forgets all credentials and connection decisions of the session, or only the ones for `origin`. Without `origin`
+    /// and `since`, also ends the grants and denials that are not permanent. Returns how many credentials and decisions
+    /// were forgotten.
+    /// - Parameter since: a monotonic time; entries from before are not forgotten. Logins in progress count as newer.
     public mutating func clearSession(origin: Origin?, since: Duration? = nil) -> (count: Int, orders: [Order]) {
-        context.forgets.note(origin.map { .origin($0) } ?? .everything)
+        context.forgets.record(origin.map { .origin($0) } ?? .everything)
         let count =
             context.session.clear(origin: origin, since: since) + context.decisions.clear(origin: origin, since: since)
-        // Connections that somebody has logged in, or that an exception has let be made, outlive the exception otherwise.
+        // Otherwise connections with a login or a trust exception would outlive the session.
         context.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
         context.keyring.forgetRefusals()
-        if origin == nil && since == nil { context.grants.endSession() }
+        if origin == nil && since == nil { context.grants.endSession() }  // guard: consent-ends-with-the-session
         if count > 0 { context.add(.announce(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
     }
 
-    /// The client is gone for good: what only it could use is of use to nobody.
-    /// - Parameter subject: as it was given with its fetches.
+    /// Forgets the grants, credentials and decisions that only this client could use. Called after it has disconnected.
+    /// - Parameter subject: the subject of its fetches.
     public mutating func forgetClient(_ client: ClientTag, _ subject: Subject? = nil) {
         context.grants.forget(client)
         guard sharing != .user || subject?.isSandboxed == true else { return }
@@ -139,10 +143,10 @@ extension FetchTable {
         _ = context.decisions.clear(owner: .client(client))
     }
 
-    /// Where a credential is put that a client hands over.
+    /// Returns the partition for a credential that a client stages.
     private func owner(_ client: ClientTag) -> Partition? { sharing == .client ? .client(client) : nil }
 
-    /// Forgets the session, and uses and keeps nothing until `unlock`.
+    /// Forgets the session. Until `unlock`, stored credentials are neither used nor added.
     public mutating func lock() -> [Order] {
         let (_, orders) = clearSession(origin: nil)
         context.isLocked = true
@@ -151,7 +155,7 @@ extension FetchTable {
 
     // MARK: Grants
 
-    /// Who may use what, in the order in which it was said.
+    /// The recorded grants and denials of consent, oldest first.
     public var grants: [GrantDescription] {
         context.grants.listing.map {
             GrantDescription(
@@ -159,28 +163,30 @@ extension FetchTable {
         }
     }
 
-    /// Takes over what was granted for good.
-    public mutating func restoreGrants(_ grants: [StandingGrant]) { context.grants.restore(grants) }
+    /// Loads the permanent grants.
+    public mutating func restoreGrants(_ grants: [PermanentGrant]) { context.grants.restore(grants) }
 
-    /// Revokes one, all of a program, or all. Returns how many.
+    /// Revokes the grant `number`, or all grants of `subject`, or all grants if both are `nil`. Returns how many were
+    /// revoked.
     public mutating func revokeGrants(number: Int?, subject: ExactText?) -> (count: Int, orders: [Order]) {
         let (count, isPermanent) = context.grants.revoke { grant in
+            // guard: revoked-by-bytes
             number.map { $0 == grant.number } ?? subject.map { $0 == grant.subject.text } ?? true
         }
-        if isPermanent { context.add(.keepGrants(context.grants.permanent)) }
+        if isPermanent { context.add(.storeGrants(context.grants.permanent)) }
         return (count, takeOrders())
     }
 
-    /// What nobody has consented to is asked about again.
-    public mutating func forgetSilences() { context.grants.forgetSilences() }
+    /// Ends the consent cooldowns, so that unanswered consent prompts may be shown again.
+    public mutating func endCooldowns() { context.grants.endCooldowns() }
 
     public mutating func unlock() { context.isLocked = false }
 
-    /// New bounds; entries that are outside them end with the next `tick`.
+    /// Sets the limits of the session. Entries that exceed them are forgotten at the next `tick`.
     public mutating func setSessionLimits(_ limits: SessionLimits) { context.session.limits = limits }
 
-    /// Changes who may use what is remembered. The session is forgotten with it, as it is divided in another way. Fetches that run
-    /// finish under the rule that they began with.
+    /// Changes which clients share the session. Forgets the session, since its partitions change. Running fetches
+    /// finish with the setting that they began with.
     public mutating func setSharing(_ sharing: Sharing) -> (count: Int, orders: [Order]) {
         self.sharing = sharing
         return clearSession(origin: nil)
@@ -188,35 +194,36 @@ extension FetchTable {
 
     public mutating func setKeyringEnabled(_ isEnabled: Bool) { context.keyring.setEnabled(isEnabled) }
 
-    /// Takes over what is trusted for good, from where it was written down.
+    /// Loads the permanently trusted keys.
     public mutating func setPermanentTrust(_ keys: [TrustedKey]) {
         for key in keys { context.decisions.trust(key, isPermanent: true, owner: nil, now: .zero) }
     }
 
-    /// Whether the keyring is on, and was not found silent just now.
-    public func mayAskKeyring(now: Duration) -> Bool { context.keyring.isWorthAsking(now: now) }
+    /// Whether the keyring is enabled, and is not paused after a recent failure.
+    public func mayAskKeyring(now: Duration) -> Bool { context.keyring.shouldQuery(now: now) }
 
-    /// Values of the keyring that were refused may be tried again.
+    /// Allows keyring items that were refused to be tried again.
     public mutating func forgetKeyringRefusals() { context.keyring.forgetRefusals() }
 
-    /// What a call to the keyring, made for no fetch, has shown.
-    public mutating func noteKeyring(_ failure: KeyringFailure?, now: Duration) {
-        if let failure { context.keyring.noteFailure(failure, now: now) } else { context.keyring.noteUse() }
+    /// Records the outcome of a keyring call that was not made for a fetch; `nil` means success.
+    public mutating func recordKeyring(_ failure: KeyringFailure?, now: Duration) {
+        if let failure { context.keyring.recordFailure(failure, now: now) } else { context.keyring.recordUse() }
     }
 }
 
-/// A moment among what was forgotten by hand.
+/// A state of the forget log.
 public struct ForgetMark: Sendable {
     let mark: ForgetLog.Mark
 }
 
 extension FetchTable.Sharing {
-    /// By hand a user manages what all programs have brought, those in sandboxes too.
-    /// - Parameter isForAll: whether it is used for every client, whatever is shared.
+    /// Whether a client may manage an entry of the partition `owner`. Entries of its own partition are always allowed;
+    /// shared entries and entries of programs are allowed unless each client has a partition of its own.
+    /// - Parameter isForAll: whether the entry serves all clients regardless of the sharing.
     func lets(_ client: ClientTag, manage owner: Partition?, isForAll: Bool = false) -> Bool {
         switch owner {
         case .client(let owner): owner == client
-        case .subject, .nameless, nil: isForAll || self != .client
+        case .subject, .unidentified, nil: isForAll || self != .client
         }
     }
 }

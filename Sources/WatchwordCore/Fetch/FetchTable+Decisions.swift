@@ -1,31 +1,36 @@
 public import WatchwordProtocol
 
-/// Accepted certificates of servers, and client certificates, as people manage them by hand.
+/// Management of accepted server certificates and of client certificates by users.
 extension FetchTable {
-    /// What the broker remembers about connections; of the session's, what this client may manage.
+    /// Returns the remembered decisions about connections: all permanent decisions, and the session's decisions that
+    /// this client may manage.
     public func connectionDecisions(of client: ClientTag, now: Duration) -> [CredentialDescription] {
+        // guard: inventory-of-others
         context.decisions.all.filter { sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) }
             .map { $0.description(now: now) }
     }
 
-    /// Forgets one. Returns how many that were.
+    /// Forgets one decision. Returns how many were forgotten.
     public mutating func forget(decision id: CredentialID, of client: ClientTag) -> (count: Int, orders: [Order]) {
         let count = forgetDecisions(of: client) { $0.id == id }
         return (count, takeOrders())
     }
 
-    /// Forgets what `isMeant` says, and nobody gets a connection that rests on it any more. Returns how many that were.
+    /// Forgets the decisions that `isMeant` selects, and stops using the connections that depend on them. Returns how
+    /// many were forgotten.
     mutating func forgetDecisions(of client: ClientTag, where isMeant: (ConnectionDecision) -> Bool) -> Int {
         let meant = context.decisions.all.filter {
             sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) && isMeant($0)
         }
         for decision in meant {
             context.decisions.forget(decision)
-            context.identities.forget(where: decision.isBehind)
-            context.forgets.note(.credentials(decision.space, user: nil))
+            context.identities.forget(where: decision.isBehind)  // guard: forgotten-decisions-close-connections
+            // guard: forgotten-decisions-of-open-questions
+            context.forgets.record(.credentials(decision.space, user: nil))
             context.add(.announce(CredentialChange(.forgotten, decision.space, user: nil, source: .session)))
         }
-        if meant.contains(where: \.isPermanent) { context.add(.keepTrust(context.decisions.permanentKeys)) }
+        // guard: forgotten-permanent-decisions
+        if meant.contains(where: \.isPermanent) { context.add(.storeTrust(context.decisions.permanentKeys)) }
         return meant.count
     }
 }

@@ -1,25 +1,25 @@
 public import WatchwordProtocol
 
-/// All fetches that are running, and what they share: one event of one of them goes in, and out comes what is to be done
-/// for it and for those that waited for it.
+/// The running fetches and the state they share. Each event of a fetch returns the orders for it and for the fetches
+/// that waited for it.
 ///
-/// Without I/O: whoever runs it makes the transfers, asks the clients and the keyring, and reports what came of it.
+/// Performs no I/O: the caller makes the transfers, asks the clients and the keyring, and reports the outcomes.
 public struct FetchTable: Sendable {
-    /// What is to be done.
+    /// An action for the caller.
     public enum Order: Sendable, Equatable {
-        /// The fetch waits for what comes of it, or has ended.
+        /// The next command of a fetch; see `FetchCommand`.
         case command(FetchCommand, for: FetchID)
-        /// `of` is the fetch in which it came up; `nil` where it was in none.
+        /// An action that no fetch waits for. `of` is the fetch that caused it; `nil` if none did.
         case effect(FetchEffect, of: FetchID?)
     }
 
-    /// Who may use what is remembered for the session.
+    /// Which clients may use an entry of the session.
     public enum Sharing: Sendable, Equatable {
         /// Every client.
         case user
-        /// Only the client that brought it.
+        /// Only the client that supplied it.
         case client
-        /// Every client, each program with the consent of the user.
+        /// Every client, with the user's consent for each program.
         case ask
     }
 
@@ -36,27 +36,27 @@ public struct FetchTable: Sendable {
         self.sharing = sharing
     }
 
-    /// How many fetches are running.
+    /// The number of running fetches.
     public var count: Int { machines.count }
 
-    /// How many of them wait for the question of another one.
-    public var waitingCount: Int { context.turns.waitingCount }
+    /// The number of fetches that wait for another fetch.
+    public var waitingCount: Int { context.queues.waitingCount }
 
     public func isRunning(_ id: FetchID) -> Bool { machines[id] != nil }
 
     // MARK: Events of one fetch
 
-    /// Enters a fetch. Its first orders come from `start`.
+    /// Adds a fetch. `start` returns its first orders.
     /// - Parameters:
-    ///   - program: which the client is a connection of; `nil` for one that shares its program with no other client.
-    ///   - subject: on whose behalf; `nil` for somebody who may use everything.
+    ///   - program: the program of the client; `nil` if it has no other client.
+    ///   - subject: the subject of the client; `nil` if it may use everything.
     public mutating func add(
         _ plan: FetchPlan, of client: ClientTag, program: ProgramTag? = nil, _ subject: Subject? = nil
     ) -> FetchID {
         lastNumber += 1
         let id = FetchID(number: lastNumber)
         machines[id] = FetchMachine(
-            plan, id: id, client: SpaceTurns.Client(tag: client, program: program),
+            plan, id: id, client: AuthenticationQueues.Client(tag: client, program: program),
             access: Access(subject, client: client, sharing: sharing),
             lastRefusal: context.refusals.lastNumber)
         return id
@@ -84,158 +84,163 @@ public struct FetchTable: Sendable {
         run(id, environment, .answered(answer))
     }
 
-    /// Nobody answers: whoever was asked is gone, is out of time, or has failed.
+    /// Reports that the last `ask` has no answer: the respondent has disconnected, timed out or failed.
     public mutating func unanswered(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
         run(id, environment, .unanswered)
     }
 
-    /// Whom the last `ask` is for cannot be asked.
+    /// Reports that the respondent of the last `ask` cannot be asked.
     public mutating func notAsked(
         _ id: FetchID, because cause: Unanswered.NoRespondent, _ environment: FetchEnvironment
     ) -> [Order] {
         run(id, environment, .notAsked(cause))
     }
 
-    /// - Parameter answer: `nil` where nobody answers.
+    /// - Parameter answer: `nil` if there is none.
     public mutating func consulted(
         _ answer: Bool?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         run(id, environment, .consulted(answer))
     }
 
-    /// What somebody has said to the use of what is kept; `nil` when nobody was there.
+    /// Reports the answer to the last `confirm`; `nil` if there is none.
     public mutating func confirmed(
         _ consent: Consent?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         run(id, environment, .confirmed(consent))
     }
 
-    /// The configuration names another netrc file, or none: what was found in the one before is not sent any more.
-    public mutating func netrcChanged() { context.forgets.noteNetrcChange() }
+    /// Reports that the configuration now names another netrc file or other commands. Logins of the previous ones are
+    /// not sent again.
+    public mutating func netrcChanged() { context.forgets.recordNetrcChange() }
 
-    /// What the keyring gave; the reason where it gave nothing for one.
+    /// Reports the result of the last `lookUp`.
     public mutating func found(
         _ result: Result<[KeyringItem], KeyringFailure>, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        noteKeyring(result, environment.now)
+        recordKeyring(result, environment.now)
         return run(id, environment, .found(try? result.get()))
     }
 
-    /// What the netrc file has: nothing where it could not be used.
+    /// Reports the logins found by the last `readNetrc`; empty if neither the file nor a command could be used.
+    /// - Parameter source: `netrc` or `command`.
     public mutating func foundInNetrc(
-        _ logins: [Netrc.Login], for id: FetchID, _ environment: FetchEnvironment
+        _ logins: [Netrc.Login], from source: CredentialSource = .netrc, for id: FetchID,
+        _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, .foundInNetrc(logins))
+        run(id, environment, .foundInNetrc(logins, source))
     }
 
-    /// The client has given the request's body again; `nil` when it has not.
+    /// Reports the request's body that the client has sent again; `nil` if it has not.
     public mutating func given(
         _ body: RequestBody?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
         run(id, environment, .given(body))
     }
 
-    /// Ends these together: none of them gets the lease that another one of them gives back.
+    /// Aborts these fetches together, so that none of them receives a lease that another one of them releases.
     public mutating func abort(
         _ ids: [FetchID], _ failure: FetchFailure, _ environment: FetchEnvironment
     ) -> [Order] {
-        for id in ids { machines[id]?.leaveQueue(&context) }
+        for id in ids { machines[id]?.leaveQueue(&context) }  // guard: fetches-end-together
         return ids.flatMap { id in run(id, environment, .aborted(failure)) }
     }
 
-    /// The last `ask` or `confirm` is queued behind those of other fetches.
+    /// Reports that the last `ask` or `confirm` is queued behind the questions of other fetches.
     public mutating func queued(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
         machines[id]?.queued(now: environment.now)
         var orders: [Order] = []
-        tellWait(of: id, to: &orders)
+        notifyWait(of: id, to: &orders)
         return orders
     }
 
-    /// It has been delivered.
+    /// Reports that the queued `ask` or `confirm` has been delivered.
     public mutating func delivered(_ id: FetchID, _ environment: FetchEnvironment) {
         machines[id]?.delivered(now: environment.now)
     }
 
-    /// Why a fetch ends while its question is queued; `nil` where its time is not used up.
+    /// Returns the failure of a fetch whose time is used up while its question is queued; `nil` otherwise.
     public func queueTimeout(of id: FetchID, _ environment: FetchEnvironment) -> FetchFailure? {
         machines[id]?.queueTimeout(now: environment.now)
     }
 
-    /// What a fetch waits for; `nil` where it does not wait for another one.
+    /// Returns what a fetch waits for; `nil` if it does not wait for another fetch.
     public func wait(of id: FetchID) -> FetchWait? { machines[id]?.wait(context) }
 
-    /// When a fetch that waits for another one has waited for long enough, and `expire` is due; `nil` where it does not wait.
+    /// Returns the monotonic time at which the wait of a fetch reaches its limit, and `expire` is due. Returns `nil` if
+    /// the fetch does not wait, or its wait has no limit.
     public func deadline(of id: FetchID) -> Duration? { machines[id]?.deadline(context) }
 
-    /// What `deadline` says has come.
+    /// Reports that the time of `deadline` has come.
     public mutating func expire(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
         run(id, environment, .timePassed)
     }
 
-    // MARK: Events of all
+    // MARK: Events of all fetches
 
-    /// Time has passed: what is too old is forgotten, and who has waited too long waits no longer.
+    /// Reports that time has passed: expired entries are forgotten, and waits that have reached their limit end.
     public mutating func tick(_ environment: FetchEnvironment) -> [Order] {
-        noteTime(environment.sinceEpoch)
+        recordTime(environment.sinceEpoch)
         context.session.expire(now: environment.now)
         context.decisions.expire(context.session.limits, now: environment.now)
         context.identities.expire(now: environment.now)
         let expired = takeOrders()
-        guard context.turns.waitingCount > 0 else { return expired }
+        guard context.queues.waitingCount > 0 else { return expired }
         return expired
             + machines.keys.sorted { $0.number < $1.number }.flatMap { id in
                 run(id, environment, .timePassed)
             }
     }
 
-    /// What came up besides the fetches, such as a credential that was forgotten by hand.
+    /// Returns the orders for the effects collected so far.
     mutating func takeOrders(of cause: FetchID? = nil) -> [Order] {
         context.takeEffects().map { .effect($0, of: cause) }
     }
 
-    private mutating func noteKeyring(_ result: Result<[KeyringItem], KeyringFailure>, _ now: Duration) {
+    private mutating func recordKeyring(_ result: Result<[KeyringItem], KeyringFailure>, _ now: Duration) {
         switch result {
         case .success(let items):
             if !items.isEmpty && items.allSatisfy(\.isLocked) {
-                context.keyring.noteFailure(.everythingLocked, now: now)
+                context.keyring.recordFailure(.everythingLocked, now: now)
             } else {
-                context.keyring.noteUse()
+                context.keyring.recordUse()
             }
         case .failure(let failure):
-            context.keyring.noteFailure(failure, now: now)
+            context.keyring.recordFailure(failure, now: now)
         }
     }
 
     // MARK: Waiting
 
-    private func tellWait(of id: FetchID, to orders: inout [Order]) {
+    private func notifyWait(of id: FetchID, to orders: inout [Order]) {
         guard let wait = wait(of: id) else { return }
-        orders.append(.effect(.tell(.waiting(wait)), of: id))
+        orders.append(.effect(.notify(.waiting(wait)), of: id))
     }
 
-    /// Who waits for a turn of this fetch waits for a person, or does not any longer; and whoever waits for those, too.
-    private mutating func noteActivity(of id: FetchID, isAsking: Bool, _ now: Duration, to orders: inout [Order]) {
+    /// Updates the wait reason (whether a person is being asked) of all fetches that wait for a lease of this one, and
+    /// of the fetches that wait for those.
+    private mutating func recordActivity(of id: FetchID, isAsking: Bool, _ now: Duration, to orders: inout [Order]) {
         guard let place = machines.index(forKey: id) else { return }
-        let held = machines.values[place].logins.search.situation.turns.all
+        let held = machines.values[place].logins.search.situation.leases.all
         if held.isEmpty { return }
         let isAsking = isAsking || wait(of: id)?.reason == .question
         for key in held {
-            for waiter in context.turns.noteActivity(in: key, of: id, isAsking ? .question : .trial, now) {
-                tellWait(of: waiter, to: &orders)
-                noteActivity(of: waiter, isAsking: false, now, to: &orders)
+            for waiter in context.queues.recordActivity(in: key, of: id, isAsking ? .question : .trial, now) {
+                notifyWait(of: waiter, to: &orders)
+                recordActivity(of: waiter, isAsking: false, now, to: &orders)
             }
         }
     }
 
     // MARK: Orders
 
-    /// In place: to copy a machine costs more than most events.
+    /// Changes the machine in place: copying it costs more than most events.
     private mutating func handle(_ event: FetchMachine.Event, _ id: FetchID) -> FetchStep? {
         guard let place = machines.index(forKey: id) else { return nil }
         return machines.values[place].handle(event, &context)
     }
 
-    /// The orders of one step, and those of all the steps that it leads to in fetches that waited.
+    /// Returns the orders of one step, and of all steps that it causes in waiting fetches.
     private mutating func run(
         _ id: FetchID, _ environment: FetchEnvironment,
         _ event: FetchMachine.Event
@@ -244,23 +249,23 @@ public struct FetchTable: Sendable {
         var orders: [Order] = []
         if let step = handle(event, id) { append(step, of: id, environment.now, to: &orders) }
         var effects = takeOrders(of: id)
-        var wakes = context.turns.takeWakes()[...]
+        var wakes = context.queues.takeWakes()[...]
         while let wake = wakes.popFirst() {
             guard let next = handle(.resumed(wake), wake.fetch) else { continue }
             append(next, of: wake.fetch, environment.now, to: &orders)
             effects += takeOrders(of: wake.fetch)
-            wakes += context.turns.takeWakes()
+            wakes += context.queues.takeWakes()
         }
-        // First, while everybody whom they are about is still there.
-        let notes = context.outbox.takeNotes().map { Order.effect(.note($0), of: $0.fetch) }
-        let verdicts = context.outbox.takeVerdicts().map { Order.effect(.judge($0), of: $0.fetch) }
-        return notes + verdicts + orders + effects
+        // Records and verdicts come first, while the fetches and clients that they refer to still exist.
+        let records = context.outbox.takeAuditRecords().map { Order.effect(.audit($0), of: $0.fetch) }
+        let verdicts = context.outbox.takeVerdicts().map { Order.effect(.report($0), of: $0.fetch) }
+        return records + verdicts + orders + effects
     }
 
     private mutating func append(_ step: FetchStep, of id: FetchID, _ now: Duration, to orders: inout [Order]) {
-        for event in step.events { orders.append(.effect(.tell(event), of: id)) }
-        if step.command == .wait { tellWait(of: id, to: &orders) }
-        noteActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
+        for event in step.events { orders.append(.effect(.notify(event), of: id)) }
+        if step.command == .wait { notifyWait(of: id, to: &orders) }  // guard: wait-notification
+        recordActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
         switch step.command {
         case .finish, .fail: machines[id] = nil
         case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody: break
@@ -272,5 +277,5 @@ public struct FetchTable: Sendable {
 
 extension KeyringFailure {
     static let everythingLocked = KeyringFailure(
-        .locked, "What the keyring holds for this server is locked. Unlock it with: watchword keyring unlock")
+        .locked, "the keyring items for this server are locked; run \"watchword keyring unlock\"")
 }

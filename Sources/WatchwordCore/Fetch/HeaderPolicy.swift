@@ -1,26 +1,28 @@
 internal import WatchwordProtocol
 
-/// Which header fields and methods a client may send, and which follow a redirect to another origin.
+/// Decides which header fields and methods a client may send, and which fields follow a redirect to another origin.
 enum HeaderPolicy {
-    /// Fields that say where a request goes, where it ends, or who sends it: they are the broker's.
+    /// Fields that only the broker sets, because they determine the target, the framing or the credentials of a
+    /// request.
     private static let reserved: Set<String> = [
         "authorization", "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
         "upgrade", "expect", "cookie2", "http2-settings",
     ]
 
-    /// What a proxy on the way would take for its own.
+    /// The prefix of fields that are addressed to a proxy.
     private static let reservedPrefix = "proxy-"
 
-    /// They make a tunnel, or a server repeat the request with the credential in it (RFC 9110 section 9.3.8). Methods are told
-    /// apart by case, but not by every server.
-    private static let reservedMethods: Set<String> = ["connect", "trace", "track"]
+    /// CONNECT opens a tunnel; TRACE and TRACK make a server return the request with its credential (RFC 9110 section
+    /// 9.3.8). Compared regardless of case, since some servers ignore the case of methods.
+    private static let reservedMethods: Set<String> = ["connect", "trace", "track"]  // guard: method-connect
 
-    /// Plainly harmless at any server (semantics rule 23). Everything else may be a secret in some program's own way.
+    /// Fields that may follow a redirect to another origin (SEMANTICS rule 23). Any other field may contain a secret of
+    /// the program.
     private static let harmless: Set<String> = [
         "accept", "accept-encoding", "accept-language", "cache-control", "pragma", "range", "user-agent",
     ]
 
-    /// Fields that speak of the body (RFC 9110 section 15.4: dropped with it).
+    /// Fields that describe the body. They are dropped together with it on a redirect (RFC 9110 section 15.4).
     private static let aboutBody: Set<String> = [
         "content-type", "content-encoding", "content-language", "content-location", "content-md5", "digest",
         "last-modified",
@@ -28,12 +30,12 @@ enum HeaderPolicy {
 
     /// - Throws: `FetchFailure` of kind `invalidHeader`.
     static func checked(_ headers: [HeaderField]) throws(FetchFailure) -> [HeaderField] {
-        guard headers.count <= Limits.requestHeaderFields else {
-            throw .invalidHeader("There are more than \(Limits.requestHeaderFields) header fields.")
+        guard headers.count <= Limits.requestHeaderFields else {  // guard: header-count
+            throw .invalidHeader("too many header fields (limit \(Limits.requestHeaderFields))")
         }
         let bytes = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-        guard bytes <= Limits.requestHeaderBytes else {
-            throw .invalidHeader("The header fields are larger than \(Limits.requestHeaderBytes) bytes.")
+        guard bytes <= Limits.requestHeaderBytes else {  // guard: header-bytes
+            throw .invalidHeader("header fields too large (limit \(Limits.requestHeaderBytes) bytes)")
         }
         for field in headers { try check(field) }
         return headers
@@ -42,31 +44,34 @@ enum HeaderPolicy {
     private static func check(_ field: HeaderField) throws(FetchFailure) {
         let name = field.name.shortened
         guard !field.name.isEmpty, field.name.utf8.allSatisfy(\.isTokenCharacter) else {
-            throw .invalidHeader("\"\(name)\" is not the name of a header field.")
+            throw .invalidHeader("invalid header field name \"\(name)\"; use letters, digits and hyphens")
         }
         let breaksLine = field.value.utf8.contains { $0 != 0x09 && ($0 < 0x20 || $0 == 0x7F) }
-        guard !breaksLine else {
+        guard !breaksLine else {  // guard: header-line-break
             throw .invalidHeader(
-                "The value of the header field \(name) holds a line break or another control character.")
+                "the value of header field \(name) contains a line break or another control character")
         }
         let lowercased = field.name.asciiLowercased
-        if lowercased == "authorization" || lowercased == "proxy-authorization" {
-            throw .invalidHeader("\(name) is made by the broker. Give the credential as the parameter credential.")
+        if lowercased == "authorization" || lowercased == "proxy-authorization" {  // guard: header-authorization
+            throw .invalidHeader(
+                "header field \(name) is set by the broker; provide the login as a credential instead"
+            )
         }
+        // guard: header-reserved, header-of-proxies
         guard !reserved.contains(lowercased), !lowercased.hasPrefix(reservedPrefix) else {
-            throw .invalidHeader("The header field \(name) is the broker's to set. Leave it out.")
+            throw .invalidHeader("header field \(name) is set by the broker; remove it")
         }
     }
 
-    /// Fields that the broker adds where the client gives none, and leaves out when it is told to.
+    /// Fields that the broker adds unless the client sets or omits them.
     private static let omissible: Set<String> = ["accept", "user-agent", "expect"]
 
-    /// The names in lower case.
-    /// - Throws: `FetchFailure` of kind `invalidHeader` for a field that a request cannot do without.
+    /// Returns the names in lower case.
+    /// - Throws: `FetchFailure` of kind `invalidHeader` for a field that cannot be omitted.
     static func checkedOmissions(_ names: [String]) throws(FetchFailure) -> Set<String> {
-        for name in names where !omissible.contains(name.asciiLowercased) {
+        for name in names where !omissible.contains(name.asciiLowercased) {  // guard: omitted-fields
             throw .invalidHeader(
-                "The header field \(name.shortened) cannot be left out. Accept, User-Agent and Expect can.")
+                "header field \(name.shortened) cannot be omitted; only Accept, User-Agent and Expect can")
         }
         return Set(names.map(\.asciiLowercased))
     }
@@ -75,11 +80,11 @@ enum HeaderPolicy {
     static func checkedMethod(_ method: String) throws(FetchFailure) -> String {
         let longest = 32
         guard !method.isEmpty, method.utf8.count <= longest, method.utf8.allSatisfy(\.isTokenCharacter),
-            !reservedMethods.contains(method.asciiLowercased)
+            !reservedMethods.contains(method.asciiLowercased)  // guard: method-any-case
         else {
             throw FetchFailure(
                 .invalidMethod,
-                "\"\(method.shortened)\" is not a method that can be sent. GET, HEAD, POST, PUT and the like can.")
+                "method \"\(method.shortened)\" is invalid or not allowed; use GET, HEAD, POST, PUT or the like")
         }
         return method
     }

@@ -1,10 +1,10 @@
 public import WatchwordProtocol
 
-/// The hosts that may be fetched from, and to which connections may be made.
+/// The hosts that fetches may contact (`fetch.allow`, `fetch.deny`).
 public struct HostRules: Sendable, Equatable {
     /// `nil` allows all.
     public var allowed: [HostPattern]?
-    /// Wins over `allowed`.
+    /// Takes precedence over `allowed`.
     public var denied: [HostPattern]
 
     public init(allowed: [HostPattern]? = nil, denied: [HostPattern] = []) {
@@ -16,26 +16,27 @@ public struct HostRules: Sendable, Equatable {
     public func check(_ origin: Origin) throws(FetchFailure) {
         guard denies(origin.host, origin.port) || !allows(origin.host, origin.port) else { return }
         throw FetchFailure(
-            .denied, "The configuration does not allow fetches from \(origin.text) (fetch.allow, fetch.deny).")
+            .denied, "the configuration does not allow fetches from \(origin.text); see fetch.allow and fetch.deny")
     }
 
-    /// A proxy that the configuration names need not be among the hosts that may be fetched from.
+    /// Checks a proxy. The configured proxy need not be in `allowed`.
     /// - Throws: `FetchFailure` of kind `denied`.
     func check(_ route: ProxyRoute) throws(FetchFailure) {
         let endpoint = route.endpoint
         guard denies(endpoint.host, endpoint.port) || route.isNamedByFetch && !allows(endpoint.host, endpoint.port)
         else { return }
         throw FetchFailure(
-            .denied, "the configuration does not allow the proxy \(endpoint.text) (fetch.allow, fetch.deny)")
+            .denied, "the configuration does not allow the proxy \(endpoint.text); see fetch.allow and fetch.deny")
     }
 
-    /// What is checked after name resolution.
+    /// The rules that are checked after name resolution.
     var addresses: AddressRules { AddressRules(denied: denied) }
 
     private func denies(_ host: ExactText, _ port: Int) -> Bool {
         guard !denied.isEmpty else { return false }
         if denied.contains(where: { $0.matches(host: host, port: port) }) { return true }
-        // Whoever resolves the name, or does not: a remote proxy resolves it out of sight.
+        // A host that is an address is checked here as well. With a proxy, only the proxy's address is checked later.
+        // guard: address-of-a-name
         return NetworkAddress(host: host.string).map { addresses.denies($0, port: port) } ?? false
     }
 
@@ -44,11 +45,11 @@ public struct HostRules: Sendable, Equatable {
     }
 }
 
-/// Through which proxy requests go.
+/// The configured proxy and its exceptions.
 public struct ProxyRule: Sendable, Equatable {
     /// `nil` for none.
     public var endpoint: ProxyEndpoint?
-    /// Hosts that are reached without it.
+    /// Hosts that are reached without the proxy.
     public var exceptions: [HostPattern]
 
     public init(endpoint: ProxyEndpoint? = nil, exceptions: [HostPattern] = []) {

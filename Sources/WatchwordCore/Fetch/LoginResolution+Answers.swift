@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// What somebody answers to a question about a login.
+/// Handles the answers to login challenges.
 extension LoginResolution {
     mutating func answered(
         _ answer: ChallengeAnswer, by respondent: Respondent, _ question: Question,
@@ -19,19 +19,19 @@ extension LoginResolution {
         case .credential(.certificate), .credential(.trust):
             return .ask(question, respondent, .credentialOfWrongType)
         case .reject:
-            noteRejection(of: question)
-            search.situation.turns.release(.rejected(by: respondent), answeredBy: respondent, question.slot, &context)
+            recordRejection(of: question)
+            search.situation.leases.release(.rejected(by: respondent), answeredBy: respondent, question.slot, &context)
             var question = question
-            question.declined.noteRejection()
+            question.declined.recordRejection()
             return choose(question, &context)
         case .proceed, .cancel, .useDefault:
-            search.situation.turns.release(.proceed, answeredBy: respondent, question.slot, &context)
+            search.situation.leases.release(.proceed, answeredBy: respondent, question.slot, &context)
             return proceed(question)
         }
     }
 
-    /// One attempt with what somebody answered, unless it is known to be of no use. A header says by itself which of the
-    /// offered schemes it is for.
+    /// Attempts the credential of an answer, or asks again if the credential is known to fail. A header credential
+    /// names its scheme, which may be any that the server offers.
     private mutating func use(
         _ credential: LoginCredential, of respondent: Respondent, _ offers: OfferList, _ question: Question,
         _ context: inout FetchContext
@@ -54,15 +54,15 @@ extension LoginResolution {
             return .ask(question, respondent, problem)
         }
         guard !search.situation[offers.challenger].hasRefused(credential, in: space),
-            !search.situation[offers.challenger].isTooNarrow(credential, for: asked)
+            !search.situation[offers.challenger].isTooNarrow(credential, for: asked)  // guard: scope-not-again
         else {
-            search.situation[offers.challenger].noteRepeatedAnswer()
+            search.situation[offers.challenger].recordRepeatedAnswer()
             return .ask(question, respondent, .credentialAlreadyRefused)
         }
-        var candidate = Candidate(credential: credential, source: respondent.source, home: intent.access.home)
-        candidate.mark = question.mark
+        var candidate = Candidate(credential: credential, source: respondent.source, partition: intent.access.partition)
+        candidate.mark = question.mark  // guard: forget-open-question
         candidate.isAnswer = true
-        candidate.respondent = respondent
+        candidate.respondent = respondent  // guard: handler-makes-the-next-round
         return attempt(candidate, for: asked, in: space, question, &context)
     }
 
@@ -84,14 +84,14 @@ extension LoginResolution {
         return .ask(question, respondent, .nothingProposed)
     }
 
-    /// One attempt with the stored credential that a respondent has chosen: one of those that the challenge listed.
+    /// Attempts the stored credential that a respondent has chosen from the list in the challenge.
     private mutating func useStored(
         _ id: CredentialID, for asked: AnswerableChallenge, _ offers: OfferList, _ question: Question,
         _ respondent: Respondent, _ context: inout FetchContext
     ) -> Resolution {
         let space = asked.protectionSpace(at: offers.challenger)
         context.session.wallTime = context.environment.sinceEpoch
-        guard var chosen = question.known.first(where: { $0.id == id })?.candidate,
+        guard var chosen = question.known.first(where: { $0.id == id })?.candidate,  // guard: known-users-listed
             search.situation.mayUse(chosen.source, for: space, context),
             !search.isForgotten(chosen, in: space, context),
             search.isUsable(chosen, for: asked, in: space, context)
@@ -100,28 +100,28 @@ extension LoginResolution {
         return attempt(chosen, for: asked, in: space, question, &context)
     }
 
-    /// Somebody who was asked leaves it at what there is.
+    /// Continues without a login, as a respondent has answered. The response that challenged becomes the result.
     func proceed(_ question: Question) -> Resolution {
         var question = question
         question.obstacle = nil
-        return .giveUp(question)
+        return .endUnanswered(question)
     }
 
-    /// Rule 14.
-    mutating func noteRejection(of question: Question) {
+    /// Drops the scheme that a respondent has rejected (SEMANTICS rule 14).
+    mutating func recordRejection(of question: Question) {
         guard case .login(let offers, _) = question.kind, let asked = question.asked else { return }
-        search.situation[offers.challenger].noteRejection(of: asked, in: asked.protectionSpace(at: offers.challenger))
+        search.situation[offers.challenger].recordRejection(of: asked, in: asked.protectionSpace(at: offers.challenger))
     }
 
-    /// The next round of a scheme that only the client knows is for whoever has made the last one.
-    func goOn(_ next: AnswerableChallenge, after attempt: Attempt, _ question: Question) -> Resolution {
+    /// Asks the respondent of the previous round for the next round of a scheme that only the client implements.
+    func continueRounds(_ next: AnswerableChallenge, after attempt: Attempt, _ question: Question) -> Resolution {
         var question = question
         question.ask(next)
         if case .header(_, let state) = attempt.credential.form { question.state = state }
         guard
             let respondent = attempt.respondent
                 ?? search.situation.nextRespondent(after: question.declined, in: attempt.space)
-        else { return .giveUp(question) }
+        else { return .endUnanswered(question) }
         return .ask(question, respondent, nil)
     }
 }

@@ -1,94 +1,95 @@
 internal import WatchwordProtocol
 
-/// What is remembered of a login, and what is forgotten: semantics rules 17 to 19.
+/// Remembering and forgetting logins: SEMANTICS rules 17 to 19.
 extension LoginResolution {
-    /// Rule 17: stored values go only if they are the refused ones.
-    mutating func note(
-        _ attempt: Attempt, refusedWith offers: OfferList, _ context: inout FetchContext
-    ) {
+    /// Records a refusal. A stored credential is removed only if its value is the refused one (SEMANTICS rule 17).
+    mutating func recordRefusal(of attempt: Attempt, with offers: OfferList, _ context: inout FetchContext) {
         let challenger = attempt.challenger
         let sent = attempt.space
-        let attempt = attempt.named(by: offers)
+        let attempt = attempt.named(by: offers)  // guard: unasked-is-refused
         let spaces = offers.answerable.map { $0.protectionSpace(at: challenger) }
-        // Sent on a guess by path into a part of the server that has another realm: nobody looked at the password.
+        // The credential was sent preemptively because of the path, but this path has another realm, for which the
+        // password was not checked.
         if attempt.isPreemptive && !spaces.contains(attempt.space) {
-            return context.turns.endTrial(by: intent.id, in: sent)
+            return context.queues.endAttempt(by: intent.id, in: sent)
         }
-        context.turns.endTrial(by: intent.id, in: sent, .refused)
+        context.queues.endAttempt(by: intent.id, in: sent, .refused)
         let others = attempt.inOtherRealms(of: offers)
-        search.situation[challenger].noteRefusal(of: attempt, andOf: others)
-        for other in others {
-            context.refusals.note(
-                attempt.credential, attempt.source, in: search.situation.turnKey(for: other.space, .own, context))
+        search.situation[challenger].recordRefusal(of: attempt, andOf: others)
+        for other in others {  // guard: unasked-is-refused-in-each-realm-by-others
+            context.refusals.record(
+                attempt.credential, attempt.source, in: search.situation.queueKey(for: other.space, .own, context))
         }
-        search.situation.note(.credentialRefused, attempt, &context)
-        search.situation.judge(attempt.space, attempt.credential.shownUser, isAccepted: false, &context)
-        let login = ConnectionMarks.Login(attempt)
+        search.situation.audit(.credentialRefused, attempt, &context)
+        search.situation.report(attempt.space, attempt.credential.shownUser, isAccepted: false, &context)
+        let login = ConnectionAuthentication.Login(attempt)
         context.identities.forget { $0.handshake == login || $0.tunnel == login }
         if attempt.challenge == .negotiate {
-            // Whatever is wrong with the tickets, it is no wrong password.
-            search.situation[challenger].asksBeforeWeaker = true
+            // A refused ticket does not mean a wrong password, so a weaker scheme needs a prompt.
+            search.situation[challenger].promptsBeforeDowngrade = true
         }
         let key =
-            search.situation.turns[TurnSlot(attempt.space)]
-            ?? search.situation.turnKey(for: attempt.space, .find, scope: attempt.challenge.scope, context)
-        context.refusals.note(attempt.credential, attempt.source, in: key)
+            search.situation.leases[LeaseSlot(attempt.space)]
+            ?? search.situation.queueKey(for: attempt.space, .find, scope: attempt.challenge.scope, context)
+        context.refusals.record(attempt.credential, attempt.source, in: key)
         if attempt.space != sent {
-            context.refusals.note(
-                attempt.credential, attempt.source, in: search.situation.turnKey(for: sent, .own, context))
+            context.refusals.record(
+                attempt.credential, attempt.source, in: search.situation.queueKey(for: sent, .own, context))
         }
-        // Through a proxy that forwards, a server can say 407 too: what the proxy has taken before is not lost over that.
+        // Behind a forwarding proxy, the server can send a 407 as well, so a 407 does not remove a credential that the
+        // proxy has accepted.
         let isDoubtful =
             attempt.space.proxyType != nil && !search.situation.chain.isTunnel
             && (attempt.isAccepted || attempt.source == .session)
         guard search.situation.mayUseStorage(for: attempt.space, context) else { return }
         guard !isDoubtful else {
-            return context.session.doubt(attempt.credential, for: attempt.space, owner: attempt.home)
+            return context.session.doubt(attempt.credential, for: attempt.space, owner: attempt.partition)
         }
-        if context.session.forget(attempt.credential, for: attempt.space, owner: attempt.home, at: challenger) {
+        if context.session.forget(attempt.credential, for: attempt.space, owner: attempt.partition, at: challenger) {
             context.add(.announce(CredentialChange(.forgotten, attempt, in: .session)))
         }
-        if [.keyring, .netrc].contains(attempt.source) {
-            context.keyring.noteRefusal(
-                of: attempt.credential, in: attempt.space, isOfNetrc: attempt.source == .netrc, now: context.now)
+        if attempt.source == .keyring || attempt.source.isWithoutRealm {  // guard: netrc-refused-once
+            context.keyring.recordRefusal(
+                of: attempt.credential, in: attempt.space, isOfNetrc: attempt.source.isWithoutRealm, now: context.now)
             if let item = attempt.item, !attempt.isCalledStale(by: offers) {
                 context.add(.remove(item: item, attempt.credential))
             }
         }
     }
 
-    /// The token is not good for this, and may be for all else: it stays, and is not sent again for the same in this fetch
-    /// (semantics rule 29).
-    mutating func noteTooNarrow(_ attempt: Attempt, for wanted: AnswerableChallenge, _ context: inout FetchContext) {
-        context.turns.endTrial(by: intent.id, in: attempt.space)
-        search.situation[attempt.challenger].noteTooNarrow(attempt.credential, for: wanted)
+    /// Records that the scope of a token is insufficient. The token remains stored, but this fetch does not send it
+    /// again for the same scope (SEMANTICS rule 29).
+    mutating func recordTooNarrow(_ attempt: Attempt, for wanted: AnswerableChallenge, _ context: inout FetchContext) {
+        context.queues.endAttempt(by: intent.id, in: attempt.space)
+        search.situation[attempt.challenger].recordTooNarrow(attempt.credential, for: wanted)
     }
 
-    /// Nothing is written before the server has accepted it.
+    /// Remembers a login that the server has accepted, as its persistence allows.
     mutating func remember(
         _ attempt: Attempt, path: ExactText, isProven: Bool, _ context: inout FetchContext
     ) {
         guard search.situation.mayUseStorage(for: attempt.space, context), attempt.credential.persistence != .none,
-            attempt.mayBeRemembered
+            attempt.mayBeRemembered  // guard: remember-readable
         else { return }
-        if [.client, .agent].contains(attempt.source) { context.keyring.noteAnswer(for: path, in: attempt.space) }
+        if [.client, .agent].contains(attempt.source) { context.keyring.recordAnswer(for: path, in: attempt.space) }
         var credential = attempt.credential
         if credential.form == .token, credential.scope == nil { credential.scope = attempt.challenge.scope }
-        let wasGiven = context.session.wasGiven(credential, for: attempt.space)
+        let wasStaged = context.session.wasStaged(credential, for: attempt.space)
         let isNews = context.session.remember(
-            credential, for: attempt.space, owner: attempt.home,
-            by: attempt.source.isBrought ? intent.access.holder : nil,
+            credential, for: attempt.space, owner: attempt.partition,
+            by: attempt.source.isClientSupplied ? intent.access.holder : nil,
             path: path, digest: attempt.challenge.digest, isProven: isProven, now: context.now)
         if isNews {
-            if !wasGiven { context.add(.announce(CredentialChange(.stored, attempt, in: .session))) }
+            if !wasStaged { context.add(.announce(CredentialChange(.stored, attempt, in: .session))) }
             context.keyring.forgetRefusals(in: attempt.space, accepting: credential)
-            context.turns.credentialArrived(for: attempt.space, owner: attempt.home)
+            context.queues.credentialArrived(for: attempt.space, owner: attempt.partition)
         }
-        // Whoever was asked may want to keep for good what the session has already; those who waited for it ask for nothing.
-        guard isNews || search.situation.turns[TurnSlot(attempt.space)] != nil else { return }
+        // The answer to the fetch that holds the lease may ask for permanent storage of a credential that the session
+        // has already. Fetches that only waited got no answer of their own.
+        guard isNews || search.situation.leases[LeaseSlot(attempt.space)] != nil else { return }
         if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
-            !attempt.space.lacksRealm,
-            context.keyring.mayStore(from: attempt.source, now: context.now), intent.mayKeepForGood(attempt.source)
+            !attempt.space.lacksRealm,  // guard: weak-basic-not-into-keyring
+            context.keyring.mayStore(from: attempt.source, now: context.now), intent.mayStorePermanently(attempt.source)
         {
             context.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }

@@ -1,16 +1,16 @@
 internal import WatchwordProtocol
 
-/// Which logins the next request carries: semantics rules 16 and 22.
+/// The logins of the next request: SEMANTICS rules 16 and 22.
 extension LoginResolution {
-    /// A new hop: nothing of the last one goes along but what is for the same place.
+    /// Prepares a new hop: drops the login to the server, and the one to the proxy if the proxy has changed.
     mutating func enterHop(isOtherRoute: Bool) {
-        if isOtherRoute { outgoing.proxy = nil }
-        outgoing.server = nil
+        if isOtherRoute { outgoing.proxy = nil }  // guard: redirect-drops-proxy-login
+        outgoing.server = nil  // guard: redirect-drops-authorization
         handshakeQuestion = nil
     }
 
-    /// Before the first request of a hop: what the session has for those on the way. Returns what the client has to be asked
-    /// first.
+    /// Chooses the logins that the first request of a hop contains before any challenge. Returns the consultation that
+    /// the client has to answer before that, if any.
     mutating func prepare(_ context: inout FetchContext) -> Consultation? {
         context.session.wallTime = context.environment.sinceEpoch
         for side in Side.allCases where outgoing[side] == nil {
@@ -27,8 +27,9 @@ extension LoginResolution {
         return nil
     }
 
-    /// What is stored does not flow over an exception (rule 24), nor past a lock: not even what was on its way.
-    mutating func dropStored(_ context: inout FetchContext) {
+    /// Drops logins that may no longer be used: because of a trust exception (SEMANTICS rule 24), a lock or missing
+    /// consent, or because they were forgotten.
+    mutating func discardStoredCredentials(_ context: inout FetchContext) {
         for side in Side.allCases {
             guard let attempt = outgoing[side],
                 !search.situation.mayUse(attempt.source, for: attempt.space, context)
@@ -37,43 +38,47 @@ extension LoginResolution {
                     || search.isOfFormerNetrc(attempt.source, since: attempt.mark, context)
             else { continue }
             outgoing[side] = nil
-            context.turns.endTrial(by: intent.id, in: attempt.space)
+            context.queues.endAttempt(by: intent.id, in: attempt.space)
         }
     }
 
-    // MARK: Trials
+    // MARK: In-flight attempts
 
-    /// `false`, and then the fetch has to wait, where another one has sent the same credential and has no verdict yet.
-    func beginTrial(_ attempt: Attempt, _ context: inout FetchContext) -> Bool {
+    /// Begins an in-flight attempt. Returns `false` if the fetch has to wait, because another one has sent the same
+    /// credential and has no verdict yet.
+    func beginAttempt(_ attempt: Attempt, _ context: inout FetchContext) -> Bool {
         attempt.isProven(now: context.now)
-            || context.turns.beginTrial(
+            || context.queues.beginAttempt(
                 of: attempt.credential, in: attempt.space, by: intent.id, isKnown: attempt.provenAt != nil,
                 now: context.now)
     }
 
-    /// Before a request: a login of the session that was accepted too long ago, or a proxy's that this fetch has used before,
-    /// goes out when no other fetch is trying it. The side whose login has to wait for that; `nil` where none has.
-    func sideOnTrial(_ context: inout FetchContext) -> Side? {
+    /// Returns a side whose login has to wait for the verdict on another fetch's attempt, if any. Such logins are sent
+    /// without a new challenge, for example a login of the session that was accepted some time ago, or a login to a
+    /// proxy.
+    func sideAwaitingVerdict(_ context: inout FetchContext) -> Side? {
         for side in Side.allCases {
-            if let attempt = outgoing[side], !beginTrial(attempt, &context) { return side }
+            if let attempt = outgoing[side], !beginAttempt(attempt, &context) { return side }
         }
         return nil
     }
 
-    /// The verdict is there. What another fetch has found out to be right goes out; what was refused meanwhile does not, and
-    /// what the session has is chosen again.
-    mutating func noteVerdict(_ news: SpaceTurns.News, at side: Side, _ context: FetchContext) {
+    /// Applies the verdict on another fetch's attempt with the login at `side`. If it was accepted, this fetch sends
+    /// the login. All other logins are dropped if they were refused or are preemptive; `prepare` chooses preemptive
+    /// logins again.
+    mutating func recordVerdict(_ news: AuthenticationQueues.QueueUpdate, at side: Side, _ context: FetchContext) {
         let isProven = news == .proven || news == .taken && outgoing[side]?.isUnasked == true
-        if isProven { outgoing[side]?.provenAt = context.now }
+        if isProven { outgoing[side]?.recordProof(at: context.now) }
         for other in Side.allCases where !isProven || other != side {
             guard let attempt = outgoing[other] else { continue }
             let isRefused = context.refusals.hasRefused(
-                attempt.credential, in: attempt.space, since: intent.lastRefusalBefore)
+                attempt.credential, in: attempt.space, since: intent.refusalBaseline)
             if attempt.isPreemptive || isRefused { outgoing[other] = nil }
         }
     }
 
-    /// Whether a connection that is kept open would hide that the password is wrong by now: it was logged in before.
+    /// Whether the request needs a new connection. On a connection that has logged in earlier, a changed password would
+    /// go unnoticed.
     func needsNewConnection(now: Duration) -> Bool {
         let logins = [outgoing.handshake?.attempt, search.situation.chain.isTunnel ? outgoing.proxy : nil]
         return logins.contains { attempt in
@@ -82,12 +87,12 @@ extension LoginResolution {
         }
     }
 
-    /// What the request that goes out now carries for the first time: the one place through which every login passes.
-    mutating func noteUses(_ context: inout FetchContext) {
+    /// Records in the audit log each login that the next request contains, unless that use is recorded already.
+    mutating func auditUses(_ context: inout FetchContext) {
         for side in Side.allCases {
-            guard let attempt = outgoing[side], !attempt.isNoted else { continue }
-            outgoing[side]?.isNoted = true
-            search.situation.note(.credentialUsed, attempt, &context)
+            guard let attempt = outgoing[side], !attempt.isAudited else { continue }
+            outgoing[side]?.isAudited = true
+            search.situation.audit(.credentialUsed, attempt, &context)
         }
     }
 }

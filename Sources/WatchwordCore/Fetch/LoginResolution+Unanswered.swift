@@ -1,10 +1,11 @@
 internal import WatchwordProtocol
 
-/// Why nobody was asked to log in: semantics rule 28.
+/// The reasons why no respondent was asked to log in: SEMANTICS rule 28.
 extension LoginResolution {
-    /// `nil` where somebody was.
+    /// Returns why no respondent was asked; `nil` if one was.
     func unanswered(_ question: Question, _ context: FetchContext) -> Unanswered? {
-        guard case .login(let offers, let side) = question.kind, !question.declined.wasAnybodyAsked else { return nil }
+        // guard: asked-respondent-needs-no-reason
+        guard case .login(let offers, let side) = question.kind, !question.declined.wasAsked else { return nil }
         let schemes = offers.verdicts.map { verdict -> Unanswered.Scheme in
             let hasNoTicket = verdict.isNegotiate && !hasTicket(at: offers.challenger, context)
             return Unanswered.Scheme(verdict.scheme, verdict.refusal ?? (hasNoTicket ? .noTicket : .noRespondent))

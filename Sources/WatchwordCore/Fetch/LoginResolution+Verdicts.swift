@@ -1,13 +1,13 @@
 internal import WatchwordProtocol
 
-/// What a response says about the login that was sent, and what becomes of that.
+/// Handles the responses to a login: challenges, technical failures and acceptance.
 extension LoginResolution {
     // MARK: Challenges
 
-    /// The question that a response raises; `nil` where this side does not ask who is there.
+    /// Returns the question that a response raises; `nil` if this side does not challenge.
     func question(raisedBy response: TransferResponse, at side: Side, _ context: FetchContext) -> Question? {
         let (status, field) = side == .proxy ? (407, "Proxy-Authenticate") : (401, "WWW-Authenticate")
-        guard response.status == status, side == .server || response.isFromProxy,
+        guard response.status == status, side == .server || response.isFromProxy,  // guard: proxy-login-from-proxy-only
             let challenger = search.situation.chain.challenger(at: side)
         else { return nil }
         let fields = response.headers.values(of: field)
@@ -15,23 +15,24 @@ extension LoginResolution {
         let (challenges, malformed) = ChallengeHeader.read(fields)
         let offers = OfferList(
             challenges, malformed: malformed, by: challenger, allowed: intent.plan.methods,
-            keepsConnection: keepsConnection(side, response), isReadable: search.situation.chain.isReadable(challenger),
+            allowsHandshake: allowsHandshake(side, response), isReadable: search.situation.chain.isReadable(challenger),
             context.environment.schemes)
         return Question(.login(offers, side), .response(response))
     }
 
-    /// Whether a login of the connection is one to this challenger. A connection has no more than one.
-    private func keepsConnection(_ side: Side, _ response: TransferResponse) -> Bool {
+    /// Whether a connection-level login to this challenger is possible. The connection must lead to the challenger
+    /// itself, and not have a connection-level login to the other side.
+    private func allowsHandshake(_ side: Side, _ response: TransferResponse) -> Bool {
         if let other = outgoing.handshake, other.side != side { return false }
         return side == .proxy || search.situation.chain.reachesServer(response)
     }
 
-    /// A server or a proxy wants to know who asks.
+    /// Handles a login challenge of a server or proxy.
     mutating func challenged(_ question: Question, _ context: inout FetchContext) -> Resolution {
         guard case .login(let offers, let side) = question.kind else { return .fail(.unexpectedEvent) }
         guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: offers.challenger)) }
-        // Nobody waits for a verdict of the server while somebody is asked about the proxy.
-        if side == .proxy, let attempt = outgoing.server { context.turns.endTrial(by: intent.id, in: attempt.space) }
+        // Other fetches must not wait for the server's verdict while a respondent is asked about the proxy.
+        if side == .proxy, let attempt = outgoing.server { context.queues.endAttempt(by: intent.id, in: attempt.space) }
         guard let attempt = outgoing[side] else { return choose(question, &context) }
         outgoing[side] = nil
         if let retry = attempt.retry(offers) {
@@ -39,34 +40,34 @@ extension LoginResolution {
             return .send
         }
         if let next = attempt.continuation(offers) {
-            context.turns.endTrial(by: intent.id, in: attempt.space)
-            return goOn(next, after: attempt, question)
+            context.queues.endAttempt(by: intent.id, in: attempt.space)
+            return continueRounds(next, after: attempt, question)
         }
-        if let wanted = attempt.named(by: offers).tooNarrow(offers) {
-            noteTooNarrow(attempt, for: wanted, &context)
+        if let wanted = attempt.named(by: offers).tooNarrow(offers) {  // guard: scope-no-refusal
+            recordTooNarrow(attempt, for: wanted, &context)
         } else {
-            note(attempt, refusedWith: offers, &context)
+            recordRefusal(of: attempt, with: offers, &context)
         }
         return choose(question, &context)
     }
 
-    // MARK: Logins that could not be made
+    // MARK: Technical failures
 
-    /// One of several servers behind the name, or somebody in between: to that one a ticket that names its own certificate is of
-    /// no use anywhere else.
+    /// Binds the ticket to the certificate of a new connection, which may lead to another server behind the same name.
+    /// If an attacker intercepts the connection, a ticket bound to the attacker's certificate is useless elsewhere.
     mutating func bindAgain(_ serverEndPoint: [UInt8]?) -> Resolution? {
         guard var attempt = outgoing.server, attempt.challenge == .negotiate, let serverEndPoint,
-            attempt.rebindings < Limits.channelChanges
+            attempt.repeats.rebindings < Limits.channelChanges
         else { return nil }
-        attempt.rebindings += 1
-        attempt.serverEndPoint = serverEndPoint
+        attempt.rebind(to: serverEndPoint)
         outgoing.server = attempt
         return .send
     }
 
-    /// Rule 8 of the order of schemes (security rules, 6.7): a login that could not even be made leads to a question, and never
-    /// silently to a weaker scheme.
-    /// - Parameter obstacle: the result where nobody is asked; `nil` for the response that challenged.
+    /// Handles a login that failed for a technical reason. The fetch asks a respondent and never uses a weaker scheme
+    /// silently (SECURITY-RULES O2). Returns `nil` if the failure does not concern a login.
+    /// - Parameter obstacle: the failure of the fetch if no respondent supplies a credential. If it is `nil`, the
+    ///   response that challenged becomes the result.
     mutating func technicalFailure(
         _ obstacle: FetchFailure?, _ context: inout FetchContext
     ) -> Resolution? {
@@ -74,46 +75,49 @@ extension LoginResolution {
             case .login(_, side) = question.kind
         else { return nil }
         outgoing[side] = nil
-        context.turns.endTrial(by: intent.id, in: attempt.space)
+        context.queues.endAttempt(by: intent.id, in: attempt.space)
         let challenger = attempt.challenger
-        search.situation[challenger].noteRejection(of: attempt.challenge, in: attempt.space)
-        search.situation[challenger].asksBeforeWeaker = true
+        search.situation[challenger].recordRejection(of: attempt.challenge, in: attempt.space)
+        search.situation[challenger].promptsBeforeDowngrade = true
         question.obstacle = obstacle
         return choose(question, &context)
     }
 
     // MARK: Acceptance
 
-    /// The proxy has let the request pass. A failure when it could not prove that it knows the password.
-    mutating func noteProxyAcceptance(_ response: TransferResponse, _ context: inout FetchContext) -> FetchFailure? {
+    /// Records that the proxy has accepted the request. Returns a failure if the proxy's proof that it knows the
+    /// password (`rspauth`) is wrong.
+    mutating func recordProxyAcceptance(_ response: TransferResponse, _ context: inout FetchContext) -> FetchFailure? {
         let isTunnel = search.situation.chain.isTunnel
         guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else {
             return nil
         }
-        defer { context.turns.endTrial(by: intent.id, in: attempt.space) }
+        defer { context.queues.endAttempt(by: intent.id, in: attempt.space) }
         if let exchange = attempt.digestExchange, !isTunnel {
+            // guard: rspauth-of-proxy
             let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                 return .serverNotAuthentic(attempt.challenger)
             }
             follow(exchange, info, &attempt, &context)
         }
-        // What comes through a tunnel is the server's, whatever it says.
+        // A response through a tunnel comes from the server, regardless of its status.
         guard isTunnel || response.status == 401 || response.showsAcceptance else { return nil }
-        accept(&attempt, path: "/", isProven: !isTunnel || !response.usedKeptConnection, &context)
+        accept(&attempt, path: "/", isProven: !isTunnel || !response.reusedConnection, &context)
         outgoing.proxy = attempt
         return nil
     }
 
-    /// The proxy has let the tunnel through, if it was the server at its end that found fault.
-    mutating func noteTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
+    /// Marks the login to the proxy as accepted if a request through a tunnel has failed at the server.
+    mutating func recordTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
         guard search.situation.chain.isTunnel, failure.isOfServer, var attempt = outgoing.proxy else { return }
         accept(&attempt, path: "/", isProven: true, &context)
         outgoing.proxy = attempt
     }
 
-    /// The response does not challenge. A failure when the server could not prove that it knows the password.
-    mutating func noteServerAcceptance(_ response: TransferResponse, _ context: inout FetchContext) -> FetchFailure? {
+    /// Records a response of the server that is not a challenge. Returns a failure if the server's proof that it knows
+    /// the password (`rspauth`) is wrong.
+    mutating func recordServerAcceptance(_ response: TransferResponse, _ context: inout FetchContext) -> FetchFailure? {
         guard var attempt = outgoing.server else { return nil }
         if let exchange = attempt.digestExchange {
             let info = AuthenticationInfo(fields: response.values(of: "Authentication-Info"))
@@ -125,11 +129,12 @@ extension LoginResolution {
         if response.showsAcceptance {
             search.situation.chain.hasAuthenticated = true
             if attempt.isUnasked {
-                // Nobody knows in which realm, or whether the server has looked at it: nothing is remembered.
+                // The realm is unknown, and the server may not have checked the credential, so nothing is remembered.
                 attempt.isAccepted = true
-                context.turns.endTrial(by: intent.id, in: attempt.space, .taken)
+                context.queues.endAttempt(by: intent.id, in: attempt.space, .taken)  // guard: unasked-proves-nothing
             } else {
-                let isProven = !attempt.challenge.isHandshake || !response.usedKeptConnection
+                // guard: attempt-on-reused-connection
+                let isProven = !attempt.challenge.isHandshake || !response.reusedConnection
                 accept(&attempt, path: search.situation.chain.hop.url.path, isProven: isProven, &context)
             }
         }
@@ -137,7 +142,7 @@ extension LoginResolution {
         return nil
     }
 
-    /// Takes over the nonce that the server has announced, unless the session was forgotten meanwhile.
+    /// Adopts the nonce that the server has announced, unless the credential was forgotten since the attempt began.
     private func follow(
         _ exchange: DigestExchange, _ info: AuthenticationInfo, _ attempt: inout Attempt, _ context: inout FetchContext
     ) {
@@ -148,24 +153,25 @@ extension LoginResolution {
         _ attempt: inout Attempt, path: ExactText, isProven: Bool, _ context: inout FetchContext
     ) {
         if !attempt.isAccepted {
-            search.situation.judge(attempt.space, attempt.credential.shownUser, isAccepted: true, &context)
+            search.situation.report(attempt.space, attempt.credential.shownUser, isAccepted: true, &context)
         }
         attempt.isAccepted = true
-        if isProven { attempt.provenAt = context.now }
+        if isProven { attempt.recordProof(at: context.now) }
         let isCurrent = search.isCurrent(attempt, context)
-        context.turns.endTrial(by: intent.id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
-        context.session.nonces.accepted.note(attempt.challenge, at: attempt.challenger, path: path)
-        if isCurrent { remember(attempt, path: path, isProven: isProven, &context) }
-        // A value that a client has made answers one challenge, and not those of the others.
+        context.queues.endAttempt(by: intent.id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
+        context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
+        if isCurrent { remember(attempt, path: path, isProven: isProven, &context) }  // guard: forget-login-under-way
+        // A header value made by a client answers one challenge, so other fetches cannot use it.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }
-        search.situation.turns.release(
+        search.situation.leases.release(
+            // guard: forget-those-that-wait
             isForOthers && isCurrent ? .accepted(.login(attempt.credential, attempt.source)) : .passed(declined: []),
-            TurnSlot(attempt.space), &context)
+            LeaseSlot(attempt.space), &context)
     }
 }
 
 extension TransferFailure {
-    /// Seen only where a connection leads to the server.
+    /// Whether the failure occurs only on a connection that has reached the server.
     fileprivate var isOfServer: Bool {
         kind == .serverNotTrusted && cause == nil
             || [.clientCertificateRequired, .clientCertificateRefused].contains(cause)
@@ -173,13 +179,15 @@ extension TransferFailure {
 }
 
 extension TransferResponse {
-    /// As the server has hashed it; `nil` while it is still on its way.
+    /// The body that the server's proof covers; `nil` while it is streamed, and if its content coding was removed.
     fileprivate var wholeBody: [UInt8]? { openBody == nil && !isDecoded ? body : nil }
 
-    /// Of the header section and the trailer section.
+    /// Returns the values of a field in the header section and the trailer section.
+    // guard: rspauth-in-trailer
     fileprivate func values(of name: String) -> [String] { (headers + trailers).values(of: name) }
 
-    /// Whether the credential that was sent can be taken for right: a server in trouble has not looked at it, and neither has
-    /// one that did not want this request now, or here (408, 421, 425, 429).
+    /// Whether the response shows that the credential was accepted. A server error (5xx) does not, nor does the refusal
+    /// of a request at this time or on this connection (408, 421, 425, 429).
+    // guard: remember-what-was-looked-at
     var showsAcceptance: Bool { ![401, 407, 408, 421, 425, 429].contains(status) && status < 500 }
 }

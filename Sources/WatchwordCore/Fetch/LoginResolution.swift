@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// Answers the challenges of a server and its proxy: semantics rules 3 to 6, 13 to 15 and 20 to 22.
+/// Answers the challenges of a server and its proxy: SEMANTICS rules 3 to 6, 13 to 15 and 20 to 22.
 struct LoginResolution: Sendable {
     var search: CredentialSearch
     var outgoing = Outgoing()
@@ -13,12 +13,13 @@ struct LoginResolution: Sendable {
 
     // MARK: Choosing
 
-    /// The best scheme that was not rejected: with a credential at hand, else by asking, else not at all.
+    /// Chooses the best scheme that was not rejected; then tries an available credential, asks a respondent, or ends
+    /// the question.
     mutating func choose(_ question: Question, _ context: inout FetchContext) -> Resolution {
         guard case .login(let offers, _) = question.kind else { return .fail(.unexpectedEvent) }
         context.session.wallTime = context.environment.sinceEpoch
         let isAbandoned = question.declined.isAbandoned
-        if !isAbandoned || question.deferred?.isAnswer == true,
+        if !isAbandoned || question.deferred?.isAnswer == true,  // guard: an-answer-is-tried-though-abandoned
             let step = tryDeferred(question, offers, &context)
         {
             return step
@@ -26,28 +27,30 @@ struct LoginResolution: Sendable {
         var question = question
         question.deferred = nil
         question.ask(bestChallenge(offers, context))
-        guard let asked = question.asked else { return .giveUp(question) }
+        guard let asked = question.asked else { return .endUnanswered(question) }
         let space = asked.protectionSpace(at: offers.challenger)
         if !isAbandoned, let consultation = search.situation.nextConsultation(for: space, context) {
             return .consult(consultation, question)
         }
-        learnRefusals(for: asked, in: space, deferred: nil, context)
+        importRefusals(for: asked, in: space, deferred: nil, context)
         let isAskedFirst =
+            // guard: silence-sends-nothing
             isAbandoned || search.situation.asksFirst(in: space, after: question.declined)
-            || search.situation[offers.challenger].asksBeforeWeaker
-        if !isAskedFirst, let step = tryWhatIsAtHand(asked, space, question, &context) { return step }
+            || search.situation[offers.challenger].promptsBeforeDowngrade
+        if !isAskedFirst, let step = tryAvailableCredential(asked, space, question, &context) { return step }
         return find(asked, space, question, isAskedFirst: isAskedFirst, &context)
     }
 
-    /// What waited for the verdict on another fetch, for the challenge that it was an answer to.
+    /// Tries the credential that was deferred until the verdict on another fetch's attempt, for the challenge for which
+    /// it was chosen.
     private mutating func tryDeferred(
         _ question: Question, _ offers: OfferList, _ context: inout FetchContext
     ) -> Resolution? {
         guard let deferred = question.deferred, let asked = question.asked else { return nil }
         let space = asked.protectionSpace(at: offers.challenger)
-        learnRefusals(for: asked, in: space, deferred: deferred, context)
+        importRefusals(for: asked, in: space, deferred: deferred, context)
         guard search.situation.mayUse(deferred.source, for: space, context),
-            !search.isForgotten(deferred, in: space, context),
+            !search.isForgotten(deferred, in: space, context),  // guard: forget-deferred
             !search.situation[offers.challenger].hasRefused(deferred.credential, in: space),
             !search.situation[offers.challenger].isTooNarrow(deferred.credential, for: asked),
             !search.situation.consent.isRefused(search.situation.consent.use(of: deferred, in: space, context))
@@ -57,7 +60,9 @@ struct LoginResolution: Sendable {
         return attempt(deferred, for: asked, in: space, question, &context)
     }
 
-    /// By strength, or in the order that the configuration says; a token or a header that is at hand comes before all Digest.
+    /// Returns the best challenge that was not rejected, by the configured order or else by strength. Without a
+    /// configured order, a scheme for which a token or header is available takes precedence over Digest and weaker
+    /// schemes.
     private func bestChallenge(
         _ offers: OfferList, _ context: FetchContext
     ) -> AnswerableChallenge? {
@@ -72,14 +77,14 @@ struct LoginResolution: Sendable {
         else { return open.first }
         let ready = open.first { challenge in
             switch challenge {
-            case .bearer, .other: isAtHand(challenge, at: challenger, context)
+            case .bearer, .other: isAvailable(challenge, at: challenger, context)
             default: false
             }
         }
         return ready ?? best
     }
 
-    private func isAtHand(
+    private func isAvailable(
         _ challenge: AnswerableChallenge, at challenger: Challenger, _ context: FetchContext
     ) -> Bool {
         let space = challenge.protectionSpace(at: challenger)
@@ -90,8 +95,8 @@ struct LoginResolution: Sendable {
             ].contains { $0.map { search.isConsented($0, in: space, context) } ?? false }
     }
 
-    /// The fetch's own credentials, and what the session has.
-    private mutating func tryWhatIsAtHand(
+    /// Tries the fetch's own credential; without one, an accepted credential of the session.
+    private mutating func tryAvailableCredential(
         _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ question: Question, _ context: inout FetchContext
     ) -> Resolution? {
         let accepted = search.acceptedCandidate(for: asked, in: space, context)
@@ -101,14 +106,15 @@ struct LoginResolution: Sendable {
                 own.provenAt = accepted.provenAt
                 return attempt(own, for: asked, in: space, question, &context)
             }
-            let key = search.situation.turnKey(for: space, .own, scope: asked.scope, context)
-            guard search.situation.turns.take(key, &context) else { return .wait(question, .line(key)) }
+            let key = search.situation.queueKey(for: space, .own, scope: asked.scope, context)
+            guard search.situation.leases.take(key, &context) else { return .wait(question, .queue(key)) }
             return attempt(own, for: asked, in: space, question, &context)
         }
         return accepted.map { attempt($0, for: asked, in: space, question, &context) }
     }
 
-    /// One fetch after the other: what was handed over for the session, the keyring, whoever can be asked.
+    /// Searches the staged credentials, the keyring and the netrc file, then asks a respondent. In each queue, only one
+    /// fetch at a time does so.
     private mutating func find(
         _ asked: AnswerableChallenge, _ space: ProtectionSpace, _ question: Question, isAskedFirst: Bool,
         _ context: inout FetchContext
@@ -117,12 +123,13 @@ struct LoginResolution: Sendable {
         let respondent = search.situation.nextRespondent(after: question.declined, in: space)
         guard respondent != nil || search.situation.mayUseStorage(for: space, context) && !question.declined.isAbandoned
         else {
-            return .giveUp(question)
+            return .endUnanswered(question)
         }
-        let key = search.situation.turnKey(for: space, .find, scope: asked.scope, context)
-        guard search.situation.turns.take(key, &context) else { return .wait(question, .line(key)) }
+        // guard: scope-own-question
+        let key = search.situation.queueKey(for: space, .find, scope: asked.scope, context)
+        guard search.situation.leases.take(key, &context) else { return .wait(question, .queue(key)) }
         if search.situation.mayUseStorage(for: space, context), search.keyringItems(at: challenger, context) == nil,
-            context.keyring.isWorthAsking(now: context.now)
+            context.keyring.shouldQuery(now: context.now)
         {
             search.situation[challenger].keyringItems = .init(mark: context.forgets.mark)
             return .lookUp(question, KeyringAttributes.queries(for: challenger))
@@ -138,16 +145,17 @@ struct LoginResolution: Sendable {
             stored = search.netrcCandidate(for: asked, in: space, context)
         }
         if !isAskedFirst, let stored { return attempt(stored, for: asked, in: space, question, &context) }
-        guard let respondent else { return .giveUp(question) }
+        guard let respondent else { return .endUnanswered(question) }
         var question = question
         let atHand = [
             search.ownCandidate(for: asked, in: space, context),
             search.acceptedCandidate(for: asked, in: space, context), stored,
         ]
-        // Even that there is one is nobody's business who may not use it.
+        // A program without consent must not even learn that a stored credential exists.
+        // guard: consent-proposal
         question.proposed = atHand.compactMap(\.self).first { search.isConsented($0, in: space, context) }
         question.known = search.knownCredentials(for: question, asked, in: space, context)
-        // What is forgotten while the question is open is not sent by an answer.
+        // With the mark, an answer cannot use a credential that was forgotten while the question was open.
         question.proposed?.mark = context.forgets.mark
         for index in question.known.indices { question.known[index].candidate.mark = context.forgets.mark }
         let withheld =
@@ -160,13 +168,14 @@ struct LoginResolution: Sendable {
 
     // MARK: Attempts
 
-    /// Sends a credential, unless the server has not accepted it lately and another fetch has just sent it: then the verdict
-    /// comes first.
+    /// Sends a credential. If the server has not accepted it recently and another fetch has just sent it, the fetch
+    /// waits for the verdict first.
     mutating func attempt(
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
         _ context: inout FetchContext
     ) -> Resolution {
-        // Whoever waits for the verdict would wait for a person otherwise.
+        // Consent is requested before the attempt begins. Otherwise fetches that wait for its verdict would wait for a
+        // person.
         if let use = search.situation.consent.use(of: candidate, in: space, context),
             let step = search.situation.confirm(use, of: candidate.source, question, &context)
         {
@@ -175,11 +184,11 @@ struct LoginResolution: Sendable {
         var candidate = candidate
         candidate.mark = candidate.mark ?? context.forgets.mark
         let attempt = Attempt(asked, space, candidate)
-        guard beginTrial(attempt, &context) else {
+        guard beginAttempt(attempt, &context) else {
             var question = question
             question.asked = asked
             question.deferred = candidate
-            return .wait(question, .trial)
+            return .wait(question, .attempt)
         }
         return send(candidate, for: asked, in: space, question, &context)
     }
@@ -194,13 +203,14 @@ struct LoginResolution: Sendable {
             return step
         }
         var attempt = Attempt(asked, space, candidate)
+        // guard: ticket-bound, ticket-for-a-proxy-unbound
         if space.proxyType == nil { attempt.serverEndPoint = question.response?.serverEndPoint }
         outgoing[space.proxyType == nil ? .server : .proxy] = attempt
         if asked.isHandshake { handshakeQuestion = question }
         return .send
     }
 
-    /// What another fetch has found out to be right; `nil` where it is not for this one.
+    /// Sends a credential that was accepted for another fetch. Returns `nil` if this fetch cannot use it.
     mutating func follow(
         _ credential: LoginCredential, from source: CredentialSource, isShared: Bool, _ question: Question,
         _ context: inout FetchContext
@@ -213,22 +223,23 @@ struct LoginResolution: Sendable {
             !search.situation[offers.challenger].hasRefused(credential, in: space),
             !search.situation[offers.challenger].isTooNarrow(credential, for: asked),
             asked.canCarry(credential, at: offers.challenger),
-            search.problem(with: credential, at: offers.challenger, context) == nil,
+            search.problem(with: credential, at: offers.challenger, context) == nil,  // guard: waiting-fetch-path
             own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return nil }
-        var candidate = own ?? Candidate(credential: credential, source: source, home: intent.access.home)
+        var candidate = own ?? Candidate(credential: credential, source: source, partition: intent.access.partition)
         (candidate.provenAt, candidate.mark) = (context.now, context.forgets.mark)
         return send(candidate, for: asked, in: space, question, &context)
     }
 
-    /// What was refused to others meanwhile counts as refused here, where it would have been tried.
-    private mutating func learnRefusals(
+    /// Adds to the record of this fetch the refusals that other fetches have received since it started, for credentials
+    /// that it would try as well.
+    private mutating func importRefusals(
         for asked: AnswerableChallenge, in space: ProtectionSpace, deferred: Candidate?, _ context: FetchContext
     ) {
-        guard context.refusals.lastNumber > intent.lastRefusalBefore else { return }
+        guard context.refusals.lastNumber > intent.refusalBaseline else { return }
         let challenger = Challenger(space)
-        let key = search.situation.turnKey(for: space, .find, scope: asked.scope, context)
-        for refusal in context.refusals.since(intent.lastRefusalBefore) where refusal.key.space == space {
+        let key = search.situation.queueKey(for: space, .find, scope: asked.scope, context)
+        for refusal in context.refusals.since(intent.refusalBaseline) where refusal.key.space == space {
             let isOwn = [search.ownCandidate(for: asked, in: space, context), deferred].contains {
                 $0?.credential.isSame(as: refusal.credential) ?? false
             }
@@ -237,8 +248,8 @@ struct LoginResolution: Sendable {
                 continue
             }
             let candidate = Candidate(
-                credential: refusal.credential, source: refusal.source, home: intent.access.home)
-            search.situation[challenger].noteRefusal(of: Attempt(asked, space, candidate))
+                credential: refusal.credential, source: refusal.source, partition: intent.access.partition)
+            search.situation[challenger].recordRefusal(of: Attempt(asked, space, candidate))
         }
     }
 }

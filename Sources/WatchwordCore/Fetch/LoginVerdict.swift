@@ -1,10 +1,10 @@
 public import WatchwordProtocol
 
-/// What a server, or a proxy, made of a login that a fetch sent, for whoever supplied it. Holds no secret.
+/// The verdict of a server or proxy on a login, for the client that supplied it. Contains no secret.
 public struct LoginVerdict: Sendable, Equatable {
     public var fetch: FetchID
     public var space: ProtectionSpace
     public var isAccepted: Bool
-    /// `nil` where the credential shows none.
+    /// `nil` if the credential has no user to show.
     public var user: ExactText?
 }

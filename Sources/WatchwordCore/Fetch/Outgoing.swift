@@ -1,12 +1,10 @@
 internal import WatchwordProtocol
 
-/// The logins that the next request of a fetch carries.
+/// The logins that the next request of a fetch contains.
 struct Outgoing: Sendable, Equatable {
-    /// To the server.
     var server: Attempt?
-    /// To the proxy.
     var proxy: Attempt?
-    /// Of the last request.
+    /// The checks of the proofs (`rspauth`) that the response to the last request may contain.
     var proofs: [ResponseProof] = []
 
     subscript(side: Side) -> Attempt? {
@@ -19,12 +17,12 @@ struct Outgoing: Sendable, Equatable {
         }
     }
 
-    /// What the responses to the request that goes out now will have to prove.
-    mutating func noteProofs(isTunnel: Bool) {
+    /// Sets `proofs` for the next request.
+    mutating func recordProofs(isTunnel: Bool) {
         proofs = [server, isTunnel ? nil : proxy].compactMap { $0.flatMap(ResponseProof.init) }
     }
 
-    /// The attempt whose login belongs to the connection.
+    /// The attempt with a connection-level login (NTLM, Negotiate), if there is one.
     var handshake: (attempt: Attempt, side: Side)? {
         if let server, server.challenge.isHandshake { return (server, .server) }
         if let proxy, proxy.challenge.isHandshake { return (proxy, .proxy) }
@@ -32,28 +30,30 @@ struct Outgoing: Sendable, Equatable {
     }
 }
 
-/// The two that may ask in one fetch.
+/// The two peers that can challenge a fetch. The proxy comes first (SEMANTICS rule 2).
 enum Side: Sendable, Hashable, CaseIterable {
-    /// First on the way (semantics rule 2).
     case proxy
     case server
 }
 
-/// That a certificate is good enough, as somebody has said.
+/// The decision to accept a server certificate.
 struct TrustDecision: Sendable, Hashable {
-    /// Of the leaf.
+    /// The SHA-256 hash of the leaf certificate's public key.
     var spkiSha256: [UInt8]
-    /// Something is wrong with the certificate: nothing that is stored goes to this server (semantics rule 24).
+    /// Whether the certificate does not verify, or was not verified. If so, no stored credential is sent to this server
+    /// (SEMANTICS rule 24).
     var isException: Bool
     var persistence: Persistence
-    /// The only fetch that it holds for; `nil` for one that is remembered.
+    /// The only fetch that the decision applies to; `nil` for a remembered one.
     var fetch: FetchID?
 }
 
-/// What a server gets that asks for a client certificate.
+/// The reply to a server that requests a client certificate.
 enum CertificateDecision: Sendable, Equatable {
-    /// Nobody knows yet: a handshake in which the server asks fails, so that somebody can be asked.
+    /// No decision yet. If the server requests a certificate, the handshake may be aborted to ask a respondent; see
+    /// `ClientCertificateResolution.refusesRequest`.
     case undecided
+    /// Continue without a certificate.
     case none
     indirect case certificate(CertificateCredential, CredentialSource)
 
@@ -61,8 +61,8 @@ enum CertificateDecision: Sendable, Equatable {
         if case .certificate(let credential, _) = self { credential } else { nil }
     }
 
-    /// Somebody has decided so for this fetch.
-    var isOfFetch: Bool {
+    /// Whether the decision was made for this fetch alone.
+    var appliesToFetchOnly: Bool {
         switch self {
         case .undecided, .certificate(_, .session): false
         case .none, .certificate: true

@@ -1,12 +1,12 @@
 internal import WatchwordProtocol
 
-/// The respondents that had a question and gave no credential for it, and those that could not be asked.
+/// The respondents that were asked a question and supplied no credential, or could not be asked.
 struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
-    /// Those that answered `default`.
+    /// The respondents that answered `default`.
     private(set) var declined: Set<Respondent>
-    /// Those that were asked and never answered.
+    /// The respondents that were asked and never answered, and clients that have ended their subscription.
     private(set) var silent: Set<Respondent> = []
-    /// Those that were not asked.
+    /// The respondents that could not be asked.
     private(set) var unasked: [Respondent: Unanswered.NoRespondent] = [:]
     private var hasAnswer = false
 
@@ -14,31 +14,35 @@ struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
 
     init(arrayLiteral respondents: Respondent...) { declined = Set(respondents) }
 
-    /// Whether a respondent was asked in vain: from then on only an answer sends anything that is stored (security rule X1).
+    /// Whether a respondent was asked and never answered. After that, a stored credential is sent only if another
+    /// respondent answers with it (SECURITY-RULES X1).
     var isAbandoned: Bool { !silent.isEmpty }
 
-    var isEmpty: Bool { declined.isEmpty && silent.isEmpty && unasked.isEmpty }
+    /// Whether any respondent was asked, whatever it answered.
+    var hasBeenAsked: Bool { !declined.isEmpty || wasAsked }
 
-    /// Whether anybody was asked at all: `default` stands for nobody.
-    var wasAnybodyAsked: Bool { hasAnswer || !silent.subtracting(unasked.keys).isEmpty }
+    /// Whether any respondent was asked. A respondent that answered `default` does not count.
+    var wasAsked: Bool { hasAnswer || !silent.subtracting(unasked.keys).isEmpty }
 
-    /// Whether this respondent need not be asked again.
+    /// Whether this respondent has answered `default`, never answered, or could not be asked.
     func contains(_ respondent: Respondent) -> Bool {
         declined.contains(respondent) || silent.contains(respondent) || unasked[respondent] != nil
     }
 
-    /// Somebody has said something else than `default` to the question.
-    mutating func noteAnswer() { hasAnswer = true }
+    /// Records an answer other than `default`.
+    mutating func recordAnswer() { hasAnswer = true }
 
-    mutating func noteDefault(of respondent: Respondent) { declined.insert(respondent) }
+    mutating func recordDefault(of respondent: Respondent) { declined.insert(respondent) }
 
-    /// The next scheme is a new question for those that answered; whoever was silent stays silent (security rule X1).
-    mutating func noteRejection() { (declined, unasked, hasAnswer) = ([], [:], true) }
+    /// Records `reject`: the next scheme is a new question for all but the silent respondents (SECURITY-RULES X1).
+    // guard: a-rejection-does-not-answer-for-the-silent
+    mutating func recordRejection() { (declined, unasked, hasAnswer) = ([], [:], true) }
 
-    mutating func noteSilence(of respondent: Respondent) { silent.insert(respondent) }
+    mutating func recordSilence(of respondent: Respondent) { silent.insert(respondent) }
 
-    /// A client that is not there any more counts as silent as well (security rule X1).
-    mutating func noteUnasked(_ respondent: Respondent, because cause: Unanswered.NoRespondent) {
+    /// Records a respondent that could not be asked. A client that has ended its subscription counts as silent as well
+    /// (SECURITY-RULES X1).
+    mutating func recordUnasked(_ respondent: Respondent, because cause: Unanswered.NoRespondent) {
         unasked[respondent] = cause
         if cause == .unsubscribed { silent.insert(respondent) }
     }
@@ -50,7 +54,8 @@ struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
         hasAnswer = hasAnswer || other.hasAnswer
     }
 
-    /// The part that holds for other fetches of the same client: the handler was of this fetch alone.
+    /// The part that applies to other fetches of the same client: all but the handler, which belongs to this fetch
+    /// alone.
     var forOtherFetches: PassedRespondents {
         var others = self
         others.declined.remove(.handler)
@@ -59,14 +64,15 @@ struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
         return others
     }
 
-    /// The part that holds for the fetches of another client: the agents need not be asked twice, where they were asked or
-    /// there are none. That nobody answered for this client says nothing about what the other may use.
+    /// The part that applies to fetches of another client: agents are not asked again if they were asked, or if there
+    /// are none. A respondent's silence towards this client does not bar the other client from stored credentials.
     var forOtherClients: PassedRespondents {
         var others = PassedRespondents()
-        switch unasked[.agents] {
-        case .noAgent?: others.unasked[.agents] = .noAgent
-        case nil where contains(.agents): others.declined = [.agents]
-        default: break
+        if let cause = unasked[.agents] {
+            // guard: one-stopped-program-speaks-for-no-other
+            if cause == .noAgent { others.unasked[.agents] = .noAgent }
+        } else if contains(.agents) {
+            others.declined = [.agents]
         }
         return others
     }

@@ -1,17 +1,17 @@
 internal import WatchwordProtocol
 
-/// Something that somebody has to decide before a fetch can go on, and how far the search for an answer has come.
+/// A decision that a fetch needs before it can continue, and the state of the search for an answer.
 struct Question: Sendable {
     indirect enum Kind: Sendable {
-        /// A response challenges.
+        /// A login challenge in a response.
         case login(OfferList, Side)
-        /// What is wrong with a server's certificate, or all of it for a client that pins.
+        /// A server certificate that does not verify, or any certificate with `tls.trust: "always"`.
         case serverTrust(ServerTrustFacts)
-        /// A server asks for a certificate.
+        /// A server's request for a client certificate.
         case clientCertificate(ClientCertificateRequest)
     }
 
-    /// What the fetch comes to, should nobody decide.
+    /// The outcome of the fetch if no decision is made.
     indirect enum Outcome: Sendable {
         case response(TransferResponse)
         case failure(FetchFailure)
@@ -19,25 +19,26 @@ struct Question: Sendable {
 
     let kind: Kind
     let outcome: Outcome
-    /// The scheme in question.
+    /// The challenge to ask about.
     var asked: AnswerableChallenge?
-    /// The respondents that gave no credential for this challenge.
+    /// The respondents that supplied no credential for this challenge.
     var declined = PassedRespondents()
-    /// What was proposed with the challenge, and has not been tried.
+    /// The untried credential that the challenge proposes.
     var proposed: Candidate?
-    /// The stored credentials that were listed with the challenge.
+    /// The stored credentials that the challenge lists.
     var known: [KnownCredential] = []
-    /// Something is stored for the challenge, and not used because the server has accepted a stronger scheme.
+    /// Whether a stored credential is withheld because the server has accepted a stronger scheme.
     var withholdsStored = false
-    /// What is to be tried once the verdict on the same credential of another fetch is known.
+    /// The candidate to try as soon as the verdict on another fetch's attempt with the same credential is known.
     var deferred: Candidate?
-    /// Why what was tried last for a connection was of no use.
+    /// Why the last client certificate was refused or could not be used.
     var problem: Challenge.AnswerProblem?
-    /// Why the login that was tried could not be made. The fetch fails with it, unless somebody leaves it at the response.
+    /// The technical reason why the last login failed. If the question ends without an answer, the fetch fails with it
+    /// instead of `outcome`.
     var obstacle: FetchFailure?
-    /// When it was put to somebody, among what was forgotten by hand; `nil` before.
+    /// The state of the forget log when a respondent was asked; `nil` before.
     var mark: ForgetLog.Mark?
-    /// The client's own, from its last answer to a scheme of several rounds.
+    /// The opaque state from the client's last answer in a scheme of several rounds.
     var state: ExactText?
 
     init(_ kind: Kind, _ outcome: Outcome) {
@@ -45,7 +46,8 @@ struct Question: Sendable {
         self.outcome = outcome
     }
 
-    /// Another challenge is in question now; what was proposed and listed was for the last one.
+    /// Changes the challenge to ask about, and drops the credentials that were proposed and listed for the previous
+    /// one.
     mutating func ask(_ challenge: AnswerableChallenge?) {
         asked = challenge
         proposed = nil
@@ -53,8 +55,8 @@ struct Question: Sendable {
         withholdsStored = false
     }
 
-    /// Whose turn it takes to decide it.
-    var slot: TurnSlot {
+    /// The slot of the lease that is needed to decide the question.
+    var slot: LeaseSlot {
         switch kind {
         case .login(_, .server): .server
         case .login(_, .proxy): .proxy
@@ -67,12 +69,9 @@ struct Question: Sendable {
     }
 }
 
-/// What a fetch goes on with that waits for another one.
+/// The step with which a waiting fetch continues.
 enum Paused: Sendable {
     case question(Question)
-    /// The request that is to carry a credential to this side.
+    /// A request with a login to this side.
     case request(Side)
-
-    /// For whom it waits; see `TurnSlot`.
-    var side: Side? { if case .request(let side) = self { side } else { nil } }
 }

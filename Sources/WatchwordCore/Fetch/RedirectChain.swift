@@ -1,9 +1,10 @@
 internal import WatchwordProtocol
 
-/// The current request, its proxy, and the redirects followed so far (semantics rule 23).
+/// The current request, its proxy, and the redirects followed so far (SEMANTICS rule 23).
 struct RedirectChain: Sendable {
-    /// The outcome of looking for a redirect in a response.
+    /// The next hop of a redirect, or the reason why none is followed.
     enum Lead: Sendable {
+        /// The response is not a redirect, or redirects are not followed.
         case nowhere
         case onward(HopRequest)
         case refused(FetchFailure)
@@ -14,7 +15,8 @@ struct RedirectChain: Sendable {
     /// The proxy of this hop.
     private(set) var route: ProxyRoute?
     private(set) var redirects = 0
-    /// Whether a server has accepted a login or a certificate: then no redirect from https to http is followed.
+    /// Whether a server has accepted a login or a client certificate. If so, no redirect from https to http is
+    /// followed.
     var hasAuthenticated = false
 
     init(_ intent: FetchIntent) {
@@ -32,17 +34,19 @@ struct RedirectChain: Sendable {
         side == .server ? server : route.map { .proxy($0.endpoint) }
     }
 
-    /// Where a credential has to be good: to a proxy paths mean nothing.
+    /// Returns the path that a credential has to cover; `/` for a proxy.
     func path(at challenger: Challenger) -> ExactText { challenger.isProxy ? "/" : hop.url.path }
 
-    /// Whether everybody on the way can read what is sent there. Behind a proxy "localhost" is not this machine.
+    /// Whether others can read a request to `challenger` on the network. Behind a proxy, "localhost" is not this
+    /// machine.
     func isReadable(_ challenger: Challenger) -> Bool {
         guard challenger.scheme != "https" else { return false }
         return !Loopback.isLoopback(challenger.host) || !challenger.isProxy && route != nil
     }
 
-    /// Whether the connection leads to the server itself; through a proxy that forwards requests it does only where the proxy
-    /// says so.
+    /// Whether the connection leads to the server itself, so that a connection-level login is possible. Through a
+    /// forwarding proxy it does so only if the response has `Proxy-Support: Session-Based-Authentication`
+    /// (SECURITY-RULES N2).
     func reachesServer(_ response: TransferResponse) -> Bool {
         guard let route, route.endpoint.type != .socks, origin.scheme == .http else { return true }
         return response.headers.values(of: "Proxy-Support").contains {
@@ -56,7 +60,7 @@ struct RedirectChain: Sendable {
 
     mutating func enter(_ next: HopRequest) { hop = next }
 
-    /// Chooses the proxy of this hop. Returns whether it is another one than before.
+    /// Chooses the proxy of this hop. Returns whether it differs from the previous one.
     mutating func chooseRoute(_ rule: ProxyRule) -> Bool {
         let before = route
         let configured = rule.endpoint(for: origin)
@@ -68,7 +72,7 @@ struct RedirectChain: Sendable {
         return route != before
     }
 
-    /// Counts a redirect that may be followed.
+    /// Returns where a response leads, and counts the redirect if it is one.
     mutating func lead(of response: TransferResponse, _ hosts: HostRules) -> Lead {
         let plan = intent.plan
         guard plan.maxRedirects > 0 else { return .nowhere }
@@ -77,8 +81,8 @@ struct RedirectChain: Sendable {
                 after: hop, response: response, hasAuthenticated: hasAuthenticated, plan.redirects)
             guard let next else { return .nowhere }
             redirects += 1
-            guard redirects <= plan.maxRedirects else { return .refused(tooMany) }
-            try hosts.check(next.url.origin)
+            guard redirects <= plan.maxRedirects else { return .refused(tooMany) }  // guard: redirect-count
+            try hosts.check(next.url.origin)  // guard: redirect-to-denied-host
             return .onward(next)
         } catch {
             return .refused(error)
@@ -88,7 +92,7 @@ struct RedirectChain: Sendable {
     private var tooMany: FetchFailure {
         FetchFailure(
             .tooManyRedirects,
-            "More than \(intent.plan.maxRedirects) redirects, the last at \(DisplayURL.text(hop.url.text)). Allow more with maxRedirects."
+            "too many redirects (limit \(intent.plan.maxRedirects)), the last at \(DisplayURL.text(hop.url.text)); allow more redirects"
         )
     }
 }

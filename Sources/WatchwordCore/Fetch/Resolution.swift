@@ -2,17 +2,17 @@ internal import WatchwordProtocol
 
 /// The outcome of one step in resolving a question; `FetchMachine` acts on it.
 enum Resolution: Sendable {
-    /// The next request, as it was decided.
+    /// Send the next request with the decisions made.
     case send
     case ask(Question, Respondent, Challenge.AnswerProblem?)
     case consult(Consultation, Question)
     case confirm(Question, GrantBook.Use, ConsentRequest)
     case lookUp(Question, [[ExactText: ExactText]])
     case readNetrc(Question, NetrcQuery)
-    case wait(Question, SpaceTurns.WaitingPlace)
-    /// Once more from the beginning: something of what it rests on has changed.
+    case wait(Question, AuthenticationQueues.QueuePosition)
+    /// Choose again from the start, because a condition has changed.
     case chooseAgain(Question)
-    /// Nobody has an answer.
-    case giveUp(Question)
+    /// End the question without an answer.
+    case endUnanswered(Question)
     case fail(FetchFailure)
 }

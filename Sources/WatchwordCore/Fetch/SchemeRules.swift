@@ -1,11 +1,11 @@
 public import WatchwordProtocol
 
-/// Which schemes are used where, out of the configuration.
+/// The configured rules about the use of authentication schemes.
 public struct SchemeRules: Sendable, Equatable {
-    /// An order of its own for some hosts.
+    /// An order of schemes for some hosts.
     public struct Site: Sendable, Equatable {
         public var hosts: [HostPattern]
-        /// The first is tried first; what is not named is not used.
+        /// The schemes in the order in which they are tried; others are not used.
         public var order: [AuthenticationMethod]
 
         public init(hosts: [HostPattern], order: [AuthenticationMethod]) {
@@ -14,15 +14,16 @@ public struct SchemeRules: Sendable, Equatable {
         }
     }
 
-    /// Servers and proxies that the Kerberos tickets of the user are good for.
+    /// Servers and proxies that may receive the user's Kerberos tickets.
     public var negotiateHosts: [HostPattern]
-    /// Those among them that may act as the user elsewhere.
+    /// The hosts of `negotiateHosts` that receive a delegated ticket, with which they can act as the user at other
+    /// servers.
     public var delegationHosts: [HostPattern]
-    /// Servers and proxies that get NTLM, which can be relayed and guessed offline.
+    /// Servers and proxies that may receive NTLM logins, which can be relayed and cracked offline.
     public var ntlmHosts: [HostPattern]
-    /// The first that matches counts.
+    /// The first site that matches applies.
     public var sites: [Site]
-    /// Whether old and sloppy challenges are answered (semantics rule 27).
+    /// Whether weak challenges, which have an old or malformed form, are answered (SEMANTICS rule 27).
     public var allowsWeak = true
 
     public init(
@@ -39,17 +40,17 @@ public struct SchemeRules: Sendable, Equatable {
         sites.first { challenger.matches($0.hosts) }?.order
     }
 
-    /// Whether the configuration lets the scheme be used at all.
+    /// Whether the configuration allows the scheme.
     func allow(_ method: AuthenticationMethod, at challenger: Challenger) -> Bool {
         refusal(of: method, at: challenger) == nil
     }
 
-    /// Why the configuration does not let the scheme be used; `nil` where it does.
+    /// Returns why the configuration does not allow the scheme; `nil` if it does.
     func refusal(of method: AuthenticationMethod, at challenger: Challenger) -> Unanswered.Reason? {
         guard order(for: challenger)?.contains(method) ?? true else { return .excluded }
         return switch method {
-        case .negotiate: challenger.matches(negotiateHosts) ? nil : .notListed
-        case .ntlm: challenger.matches(ntlmHosts) ? nil : .notListed
+        case .negotiate: challenger.matches(negotiateHosts) ? nil : .notListed  // guard: negotiate-hosts
+        case .ntlm: challenger.matches(ntlmHosts) ? nil : .notListed  // guard: ntlm-hosts
         default: nil
         }
     }

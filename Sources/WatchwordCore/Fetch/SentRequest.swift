@@ -1,13 +1,13 @@
 public import JSONText
 public import WatchwordProtocol
 
-/// A request as it is sent, without the login in it: what `fetch/request` tells.
+/// A request as it is sent, with its logins redacted: the content of `fetch/request`.
 public struct SentRequest: Sendable, Equatable {
     public var method: String
     public var url: String
     /// The request target (RFC 9112 section 3.2).
     public var target: String
-    /// In the order in which they are sent. The value of a login is replaced.
+    /// The header fields in the order in which they are sent. Values of logins are redacted.
     public var headers: [HeaderField]
     public var login: FetchRunResult.Authentication?
     public var proxyLogin: FetchRunResult.Authentication?
@@ -25,7 +25,7 @@ public struct SentRequest: Sendable, Equatable {
 
     private static let redacted = "[redacted]"
 
-    /// In libcurl's order.
+    /// Returns the header fields in libcurl's order.
     private static func fields(_ request: TransferRequest, isForwarded: Bool) -> [HeaderField] {
         var fields = [HeaderField("Host", String(request.url.origin.text.drop { $0 != ":" }.dropFirst(3)))]
         if isForwarded, let proxy = request.proxy, let login = shown(proxy.authorization, request.proxyHandshake) {
@@ -51,7 +51,7 @@ public struct SentRequest: Sendable, Equatable {
         return fields
     }
 
-    /// `nil` for one that goes out in chunks.
+    /// Returns the length of the body; `nil` if it is sent in chunks.
     private static func length(of body: RequestBody?) -> Int? {
         switch body {
         case .bytes(let bytes)?: bytes.count
@@ -60,7 +60,7 @@ public struct SentRequest: Sendable, Equatable {
         }
     }
 
-    /// The scheme of a login, and nothing else of it.
+    /// Returns the value of a login with all but the scheme redacted.
     private static func shown(_ authorization: Secret?, _ handshake: Handshake?) -> String? {
         if let handshake { return "\(handshake.scheme == .ntlm ? "NTLM" : "Negotiate") \(redacted)" }
         return authorization.map { value in
@@ -68,7 +68,7 @@ public struct SentRequest: Sendable, Equatable {
                 bytes.prefix { $0 != 0x20 }.count < bytes.count
                     ? String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self) + " " : ""
             }
-            return scheme + redacted
+            return scheme + redacted  // guard: exchange-login
         }
     }
 
@@ -80,7 +80,7 @@ public struct SentRequest: Sendable, Equatable {
     }
 }
 
-/// The head of a response on the way to the result.
+/// The status line and header fields of any response of a fetch: a challenge, a redirect or the result.
 public struct ResponseSummary: Sendable, Equatable {
     public var status: Int
     public var reason: String

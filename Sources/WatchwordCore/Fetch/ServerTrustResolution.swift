@@ -1,19 +1,19 @@
 internal import WatchwordProtocol
 
-/// Whether a server's certificate is good enough: semantics rules 11, 13, 20 and 24; security rules C7 to C9.
+/// Decides whether a server's certificate is accepted: SEMANTICS rules 11, 13, 20 and 24; SECURITY-RULES C7 to C9.
 struct ServerTrustResolution: Sendable {
-    /// The current decision; `nil` if the certificate is verified as usual.
+    /// The current decision; `nil` if the certificate is verified normally.
     private(set) var decision: TrustDecision?
     /// The state of the forget log when the question was asked.
     private var mark: ForgetLog.Mark?
 
-    /// A new hop. A decision that somebody made for this fetch goes with it to the same origin only.
+    /// Prepares a new hop. A decision made for this fetch applies only while the origin stays the same.
     mutating func enter(from previous: Origin?, _ situation: inout FetchSituation, _ context: FetchContext) {
         let intent = situation.intent
         guard situation.chain.isSecure else { return decide(nil, &situation) }
         if previous == situation.chain.origin, decision?.fetch == intent.id { return }
         if let pinned = intent.plan.pinnedKey {
-            // Nobody has looked at what else may be wrong with it.
+            // A pinned certificate is not verified, so it counts as an exception.
             let pin = TrustDecision(spkiSha256: pinned, isException: true, persistence: .none, fetch: intent.id)
             decide(pin, &situation)
         } else {
@@ -26,15 +26,16 @@ struct ServerTrustResolution: Sendable {
         situation.isOverException = decision?.isException == true
     }
 
-    /// What is remembered may have been forgotten by hand meanwhile.
+    /// Looks up a remembered decision again, because it may have been forgotten by hand since then.
     mutating func refresh(_ situation: inout FetchSituation, _ context: FetchContext) {
+        // guard: forgotten-trust-under-way
         if let trust = decision, trust.fetch == nil { decide(remembered(situation, context), &situation) }
     }
 
     /// Returns the remembered exception for this server.
     func remembered(_ situation: FetchSituation, _ context: FetchContext) -> TrustDecision? {
         guard situation.mayRememberTrust(context) else { return nil }
-        return context.decisions.trustedKey(at: situation.chain.origin, owner: situation.intent.access.home).map {
+        return context.decisions.trustedKey(at: situation.chain.origin, owner: situation.intent.access.partition).map {
             key in
             TrustDecision(
                 spkiSha256: key.spkiSha256, isException: true,
@@ -47,9 +48,9 @@ struct ServerTrustResolution: Sendable {
         _ context: inout FetchContext
     ) -> Resolution {
         guard let leaf = facts.chain.first?.spkiSha256, !leaf.isEmpty else {
-            return .giveUp(question)
+            return .endUnanswered(question)
         }
-        if situation.intent.plan.pinnedKey != nil { return .giveUp(question) }
+        if situation.intent.plan.pinnedKey != nil { return .endUnanswered(question) }
         let isAbandoned = question.declined.isAbandoned
         if !isAbandoned, let step = useRemembered(facts, leaf, question, &situation, &context) { return step }
         let space = situation.space(.serverTrust)
@@ -58,17 +59,17 @@ struct ServerTrustResolution: Sendable {
         }
         guard let respondent = situation.nextRespondent(after: question.declined, in: space) else {
             return isAbandoned
-                ? .giveUp(question) : verifyNormally(question, facts, &situation, &context)
+                ? .endUnanswered(question) : verifyNormally(question, facts, &situation, &context)
         }
-        // Who pins looks at every certificate itself.
+        // With `tls.trust: "always"` the client checks every certificate itself.
         if situation.intent.plan.trust == .onFailure {
-            let key = situation.turnKey(for: space, .find, certificate: facts.chain.first?.sha256, context)
-            guard situation.turns.take(key, &context) else { return .wait(question, .line(key)) }
+            let key = situation.queueKey(for: space, .find, certificate: facts.chain.first?.sha256, context)
+            guard situation.leases.take(key, &context) else { return .wait(question, .queue(key)) }
         }
         return .ask(marked(question, facts, situation, context), respondent, nil)
     }
 
-    /// Somebody has accepted this key here before; or another one, and the server has a better certificate now.
+    /// Uses the remembered decision if it is for this key; otherwise drops it if the current certificate verifies.
     private mutating func useRemembered(
         _ facts: ServerTrustFacts, _ leaf: [UInt8], _ question: Question, _ situation: inout FetchSituation,
         _ context: inout FetchContext
@@ -85,18 +86,18 @@ struct ServerTrustResolution: Sendable {
         return nil
     }
 
-    /// The certificate verifies: what was remembered about an older one has had its day.
+    /// Forgets the decision about a previous certificate, since the current one verifies.
     private mutating func transferVerified(
         _ question: Question, _ situation: inout FetchSituation, _ context: inout FetchContext
     ) -> Resolution {
         if context.decisions.forgetTrust(at: situation.chain.origin) {
             context.add(.announce(CredentialChange(.forgotten, situation.space(.serverTrust))))
-            context.add(.keepTrust(context.decisions.permanentKeys))
+            context.add(.storeTrust(context.decisions.permanentKeys))
         }
         return .send
     }
 
-    /// Says that the certificate is not the one that was accepted before.
+    /// Returns the question with the problem `changed` added if another key was accepted before.
     private func marked(
         _ question: Question, _ facts: ServerTrustFacts, _ situation: FetchSituation, _ context: FetchContext
     ) -> Question {
@@ -113,7 +114,7 @@ struct ServerTrustResolution: Sendable {
     private static func decision(
         _ leaf: [UInt8], _ facts: ServerTrustFacts, _ persistence: Persistence, for fetch: FetchID
     ) -> TrustDecision {
-        // A certificate that verifies is no exception, whoever looked at it.
+        // A certificate that verifies is not an exception, even if a respondent has accepted it.
         let isException = !facts.problems.subtracting([.changed]).isEmpty
         return TrustDecision(spkiSha256: leaf, isException: isException, persistence: persistence, fetch: fetch)
     }
@@ -123,53 +124,55 @@ struct ServerTrustResolution: Sendable {
         _ situation: inout FetchSituation, _ context: inout FetchContext
     ) -> Resolution {
         guard case .credential(let credential) = answer else {
-            situation.turns.release(
+            situation.leases.release(
                 answer == .reject ? .rejected(by: respondent) : .proceed, answeredBy: respondent, .connection, &context)
+            // guard: a-good-certificate-can-be-rejected
             if answer == .reject { return distrust(question, facts, &situation, &context) }
             return verifyNormally(question, facts, &situation, &context)
         }
         guard case .trust(let trust) = credential else {
             return .ask(question, respondent, .credentialOfWrongType)
         }
+        // guard: trust-fingerprint
         guard let leaf = facts.chain.first?.spkiSha256, Hexadecimal.bytes(trust.spkiSha256) == leaf else {
             return .ask(question, respondent, .fingerprintWrong)
         }
-        let isTooLong = trust.persistence == .permanent && !situation.intent.mayKeepForGood(respondent.source)
+        let isTooLong = trust.persistence == .permanent && !situation.intent.mayStorePermanently(respondent.source)
         let persistence = isTooLong ? .forSession : trust.persistence
         let decision = Self.decision(leaf, facts, persistence, for: situation.intent.id)
         let space = situation.space(.serverTrust)
-        situation.note(.trustAccepted, space, nil, respondent.source, persistence, &context)
+        situation.audit(.trustAccepted, space, nil, respondent.source, persistence, &context)
         let isCurrent = question.mark.map { context.forgets.isCurrent($0, for: space) } ?? true
-        situation.turns.release(isCurrent ? .accepted(.trust(decision)) : .passed(declined: []), .connection, &context)
+        situation.leases.release(isCurrent ? .accepted(.trust(decision)) : .passed(declined: []), .connection, &context)
         return self.trust(decision, question, &situation, &context)
     }
 
-    /// Whoever looked at the certificate does not take it, even if it verifies: with `tls.trust: "always"` that is what it is
-    /// asked for.
+    /// Fails the fetch after a respondent has rejected the certificate. With `tls.trust: "always"`, that can be one
+    /// that verifies.
     mutating func distrust(
         _ question: Question, _ facts: ServerTrustFacts, _ situation: inout FetchSituation,
         _ context: inout FetchContext
     ) -> Resolution {
-        guard facts.problems.subtracting([.changed]).isEmpty else { return .giveUp(question) }
-        situation.turns.release(.passed(declined: question.declined), .connection, &context)
+        guard facts.problems.subtracting([.changed]).isEmpty else { return .endUnanswered(question) }
+        situation.leases.release(.passed(declined: question.declined), .connection, &context)
         let text =
-            "the certificate of \(situation.chain.origin.text) verifies, and was rejected in answer to the challenge"
+            "the certificate of \(situation.chain.origin.text) verifies, but was rejected in answer to the challenge"
         return .fail(FetchFailure(.serverNotTrusted, text))
     }
 
-    /// Rules 11 and 13: a certificate that verifies is good enough, and any other is not.
+    /// Accepts the certificate only if it verifies (SEMANTICS rules 11 and 13).
     mutating func verifyNormally(
         _ question: Question, _ facts: ServerTrustFacts, _ situation: inout FetchSituation,
         _ context: inout FetchContext
     ) -> Resolution {
         guard facts.problems.subtracting([.changed]).isEmpty, let leaf = facts.chain.first?.spkiSha256 else {
-            return .giveUp(question)
+            return .endUnanswered(question)
         }
-        situation.turns.release(.passed(declined: question.declined), .connection, &context)
+        situation.leases.release(.passed(declined: question.declined), .connection, &context)
         return trust(Self.decision(leaf, facts, .none, for: situation.intent.id), question, &situation, &context)
     }
 
-    /// Goes on with this certificate, which holds for this fetch alone, until its response has come.
+    /// Continues with this decision. It applies to this fetch alone until a response has been received.
     mutating func trust(
         _ decision: TrustDecision, _ question: Question, _ situation: inout FetchSituation,
         _ context: inout FetchContext
@@ -181,23 +184,25 @@ struct ServerTrustResolution: Sendable {
         return .send
     }
 
-    /// A response has come over a connection that was made with the decision.
-    func noteResponse(_ situation: FetchSituation, _ context: inout FetchContext) {
+    /// Remembers an exception, if its persistence allows, after a response was received on a connection that relies on
+    /// it.
+    func recordResponse(_ situation: FetchSituation, _ context: inout FetchContext) {
         guard let trust = decision, trust.fetch != nil, trust.isException, trust.persistence != .none else { return }
-        keep(trust, situation, &context)
+        remember(trust, situation, &context)
     }
 
-    /// Never silently: somebody has said for how long.
-    private func keep(_ trust: TrustDecision, _ situation: FetchSituation, _ context: inout FetchContext) {
+    /// Remembers an exception with the persistence that the answer has named.
+    private func remember(_ trust: TrustDecision, _ situation: FetchSituation, _ context: inout FetchContext) {
         guard situation.mayRememberTrust(context), let mark,
-            context.forgets.isCurrent(mark, for: situation.space(.serverTrust))
+            context.forgets.isCurrent(mark, for: situation.space(.serverTrust))  // guard: forget-trust
         else { return }
         let key = TrustedKey(origin: situation.chain.origin, spkiSha256: trust.spkiSha256)
         let isPermanent = trust.persistence == .permanent
-        let known = context.decisions.trustedKey(at: key.origin, owner: situation.intent.access.home)
+        let known = context.decisions.trustedKey(at: key.origin, owner: situation.intent.access.partition)
         if let known, known.spkiSha256 == key.spkiSha256, known.isPermanent || !isPermanent { return }
-        context.decisions.trust(key, isPermanent: isPermanent, owner: situation.intent.access.home, now: context.now)
+        context.decisions.trust(
+            key, isPermanent: isPermanent, owner: situation.intent.access.partition, now: context.now)
         context.add(.announce(CredentialChange(.stored, situation.space(.serverTrust))))
-        if isPermanent || known?.isPermanent == true { context.add(.keepTrust(context.decisions.permanentKeys)) }
+        if isPermanent || known?.isPermanent == true { context.add(.storeTrust(context.decisions.permanentKeys)) }
     }
 }

@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// What one fetch has learnt about one server or proxy. Failures at one target say nothing about another (semantics rule 7).
+/// The record that one fetch has of one server or proxy, including its count of failures (SEMANTICS rule 7).
 struct TargetRecord: Sendable, Equatable {
     private struct Rejection: Sendable, Hashable {
         let space: ProtectionSpace
@@ -10,80 +10,85 @@ struct TargetRecord: Sendable, Equatable {
     private struct TooNarrow: Sendable, Equatable {
         let credential: LoginCredential
         let realm: ExactText?
-        /// `nil` where the server has not said for what.
+        /// The scope that the server requires; `nil` if it has named none.
         let scope: BearerScope?
     }
 
-    /// What clients see as `previousFailureCount`.
+    /// The count of failed attempts (`previousFailureCount` in challenges).
     private(set) var failures = 0
     private var refused: [Attempt] = []
     private var rejected: Set<Rejection> = []
     private var tooNarrow: [TooNarrow] = []
     private var refusedCertificates: [CertificateCredential] = []
-    /// What the client said to `canAuthenticate`.
+    /// The client's answers to `auth/canAuthenticate`.
     var canAuthenticate: [ProtectionSpace: Bool] = [:]
-    /// What the keyring has for the server; looked up once, and again when something was forgotten by hand since then. What fits
-    /// depends on the space, and on the path of the hop.
+    /// The keyring items for this server or proxy. They are looked up once, and again after anything was forgotten by
+    /// hand; which of them match depends on the space and the path of each hop.
     struct FoundItems: Sendable, Equatable {
         var items: [KeyringItem] = []
-        /// Whether that is all: not where the keyring has failed, or an item is locked.
+        /// Whether the lookup was complete: it did not fail, and no item is locked.
         var isComplete = false
         let mark: ForgetLog.Mark
 
-        /// - Parameter result: `nil` where the keyring could not be used.
-        mutating func note(_ result: [KeyringItem]?) {
+        /// - Parameter result: `nil` if the keyring could not be used.
+        mutating func record(_ result: [KeyringItem]?) {
+            // guard: netrc-behind-a-locked-item
             (items, isComplete) = (result ?? [], result?.allSatisfy { !$0.isLocked } ?? false)
         }
     }
 
     var keyringItems: FoundItems?
 
-    /// What the netrc file has for the server: of the file that the configuration names since `mark`.
+    /// The logins of the netrc file, or of a configured command, for this server. `mark` is the state of the forget log
+    /// when the file was read.
     struct FoundLogins: Sendable, Equatable {
         var logins: [Netrc.Login] = []
+        var source = CredentialSource.netrc
         let mark: ForgetLog.Mark
     }
 
-    /// `nil` before it was read.
+    /// `nil` before the netrc file was read.
     var netrcLogins: FoundLogins?
-    /// What the server has said of the certificates that it takes; a failure before the connection does not say it again.
+    /// The server's last certificate request. A failure that occurs before the handshake does not contain it.
     var certificateRequest: ClientCertificateRequest?
-    /// A scheme has failed for other reasons than a wrong password: a weaker one is asked for, and never taken silently.
-    var asksBeforeWeaker = false
+    /// Whether a weaker scheme needs a prompt, because a scheme has failed for another reason than a wrong password.
+    var promptsBeforeDowngrade = false
 
     var lastRefused: Attempt? { refused.last }
 
-    /// - Parameter others: the same one, where it was refused in several realms at once.
-    mutating func noteRefusal(of attempt: Attempt, andOf others: [Attempt] = []) {
+    /// - Parameter others: the same attempt in each other realm in which the same response refuses it.
+    mutating func recordRefusal(of attempt: Attempt, andOf others: [Attempt] = []) {
         failures += 1
         refused += others + [attempt]
     }
 
-    /// An answer that was refused before it was sent (semantics rule 9).
-    mutating func noteRepeatedAnswer() { failures += 1 }
+    /// Counts an answer with a credential that was refused before, and is not sent again (SEMANTICS rule 9).
+    mutating func recordRepeatedAnswer() { failures += 1 }
 
-    mutating func noteRejection(of challenge: AnswerableChallenge, in space: ProtectionSpace) {
+    mutating func recordRejection(of challenge: AnswerableChallenge, in space: ProtectionSpace) {
         rejected.insert(Rejection(space: space, scheme: challenge.scheme))
     }
 
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace) -> Bool {
+        // guard: refused-is-not-sent-again
         refused.contains { $0.space == space && $0.credential.isSame(as: credential) }
     }
 
-    /// An entry of the netrc file is for all realms of its server: refused in one, none is sent in any.
+    /// Whether this credential, or any login of the netrc file or a command, was refused in any realm. Such a login
+    /// applies to all realms of its server, so after one refusal none of them is sent.
     func hasRefusedNetrc(_ credential: LoginCredential) -> Bool {
-        refused.contains { $0.source == .netrc || $0.credential.isSame(as: credential) }
+        refused.contains { $0.source.isWithoutRealm || $0.credential.isSame(as: credential) }
     }
 
     func hasRejected(_ challenge: AnswerableChallenge, in space: ProtectionSpace) -> Bool {
         rejected.contains(Rejection(space: space, scheme: challenge.scheme))
     }
 
-    mutating func noteTooNarrow(_ token: LoginCredential, for wanted: AnswerableChallenge) {
+    mutating func recordTooNarrow(_ token: LoginCredential, for wanted: AnswerableChallenge) {
         tooNarrow.append(TooNarrow(credential: token, realm: wanted.realm, scope: wanted.scope))
     }
 
-    /// Whether this fetch knows that the token is not good for what `challenge` wants.
+    /// Whether this fetch knows that the scope of the token is insufficient for `challenge`.
     func isTooNarrow(_ token: LoginCredential, for challenge: AnswerableChallenge) -> Bool {
         tooNarrow.contains { known in
             guard challenge.authenticationMethod == .bearer, known.realm == challenge.realm else { return false }
@@ -92,7 +97,7 @@ struct TargetRecord: Sendable, Equatable {
         }
     }
 
-    mutating func noteRefusal(of certificate: CertificateCredential) {
+    mutating func recordRefusal(of certificate: CertificateCredential) {
         failures += 1
         refusedCertificates.append(certificate)
     }

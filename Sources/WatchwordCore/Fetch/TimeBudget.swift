@@ -1,47 +1,49 @@
 internal import WatchwordProtocol
 
-/// How much of its time a fetch has used: on the network, and waiting for other fetches, for their questions, and for the
-/// keyring. The time in which a person has its own question does not count: that has a deadline of its own.
+/// The time that a fetch has used on the network and for waiting: for other fetches, for their questions, and for the
+/// keyring. The time that a respondent takes to answer a question of the fetch itself does not count, because each
+/// question has a deadline of its own.
 struct TimeBudget: Sendable {
     let timeout: Duration
-    /// The client has named `timeout`: then it bounds the waiting as well.
+    /// Whether `timeout` includes waiting. It does if the client has set it.
     let boundsWaiting: Bool
     private var network = Duration.zero
     private var waited = Duration.zero
     private var waitedSinceRequest = Duration.zero
-    /// Since when the fetch's own question has waited behind those of others; `nil` while it does not.
+    /// When the fetch's own question was queued behind other questions; `nil` while it is not queued.
     private(set) var queuedSince: Duration?
 
     init(_ plan: FetchPlan) { (timeout, boundsWaiting) = (plan.timeout, plan.timeoutBoundsWaiting) }
 
-    mutating func noteRequest() { waitedSinceRequest = .zero }
+    mutating func recordRequest() { waitedSinceRequest = .zero }
 
-    mutating func noteNetwork(_ duration: Duration) { network += duration }
+    mutating func recordNetwork(_ duration: Duration) { network += duration }
 
-    mutating func noteWait(_ duration: Duration) {
+    mutating func recordWait(_ duration: Duration) {
         waited += duration
         waitedSinceRequest += duration
     }
 
-    /// The fetch's own question waits behind those of others. A queue that it leaves for another one is the same wait.
-    mutating func noteQueued(_ now: Duration) { queuedSince = queuedSince ?? now }
+    /// Records that the fetch's own question is queued behind others. If it moves to another queue, the same wait
+    /// continues.
+    mutating func recordQueued(_ now: Duration) { queuedSince = queuedSince ?? now }
 
-    /// Its question has been delivered, or need not be any longer.
+    /// Ends the wait in a queue: the question was delivered or withdrawn.
     mutating func endQueue(_ now: Duration) {
         guard let since = queuedSince else { return }
         queuedSince = nil
-        noteWait(now - since)
+        recordWait(now - since)
     }
 
-    /// For the network.
+    /// The time left for the network.
     var left: Duration { timeout - network - (boundsWaiting ? waited : .zero) }
 
-    /// When a wait that began at `since` has to end.
+    /// Returns when a wait that began at `since` reaches its limit.
     func end(ofWaitSince since: Duration) -> Duration {
-        let end = since + Limits.turnWait - waitedSinceRequest
-        return boundsWaiting ? min(end, since + left) : end
+        let end = since + Limits.leaseWait - waitedSinceRequest
+        return boundsWaiting ? min(end, since + left) : end  // guard: wait-timeout
     }
 
-    /// Whether nothing is left at `now`, in a wait that began at `since`.
+    /// Whether no time is left at `now`, in a wait that began at `since`.
     func isUsedUp(at now: Duration, inWaitSince since: Duration) -> Bool { boundsWaiting && now - since >= left }
 }

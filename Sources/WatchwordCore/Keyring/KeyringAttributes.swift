@@ -1,18 +1,18 @@
 public import WatchwordProtocol
 
-/// How credentials are described in the keyring, by us and by others.
+/// The attributes of credentials in the keyring, as this broker and other programs write them.
 ///
-/// Ours follow the schema `org.gnome.keyring.NetworkPassword` of libsecret and GNOME: `user`, `server`, `protocol`, `port`,
-/// `object` for the path, `domain`, `authtype`. `domain` is the realm, as in libsoup's items; with the `authtype` of NTLM, which has no realm, it is
-/// the Windows domain, as in GVfs's. Others write less: git's helper leaves out port and realm, Python's keyring writes `service`
-/// and `username`.
+/// The broker uses the schema `org.gnome.keyring.NetworkPassword` of libsecret and GNOME: `user`, `server`, `protocol`,
+/// `port`, `object` for the path, `domain`, `authtype`. `domain` is the realm, as in libsoup's items. For NTLM, which
+/// has no realm, it is the Windows domain, as in GVfs's items. Other programs write less: git's helper omits port and
+/// realm, Python's keyring writes `service` and `username`.
 public enum KeyringAttributes {
     /// Marks the default among several users of one space.
     static let preferred: ExactText = "watchword-default"
-    /// The Windows domain in an item that is for other schemes as well, where `domain` is the realm.
+    /// The Windows domain in an item that is not for NTLM, where `domain` is the realm.
     static let windowsDomain: ExactText = "watchword-domain"
 
-    /// What to look for at a server or a proxy: all that anybody may have stored for it.
+    /// Returns the queries that find everything that any program may have stored for a server or a proxy.
     static func queries(for challenger: Challenger) -> [[ExactText: ExactText]] {
         guard case .server(let origin) = challenger else { return [["server": challenger.host]] }
         var services: [ExactText] = [
@@ -24,7 +24,7 @@ public enum KeyringAttributes {
         return [["server": origin.host]] + unique.map { ["service": $0] }
     }
 
-    /// How a credential of ours is described.
+    /// Returns the attributes with which the broker stores a credential.
     static func attributes(
         for pattern: SpacePattern, _ account: Account, path: ExactText? = nil
     ) -> [ExactText: ExactText] {
@@ -33,7 +33,7 @@ public enum KeyringAttributes {
             "protocol": ExactText(pattern.proxyType.map(protocolName) ?? pattern.scheme), "port": "\(pattern.port)",
         ]
         if pattern.authenticationMethod == .ntlm {
-            attributes["domain"] = account.domain
+            attributes["domain"] = account.domain  // guard: keyring-writes-domain
         } else {
             if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
             attributes[windowsDomain] = account.domain
@@ -43,12 +43,13 @@ public enum KeyringAttributes {
         return attributes
     }
 
-    /// The attributes that say whose an item is, and not what it is for.
+    /// The attributes that identify the user of an item, rather than its protection space.
     static func ofAccount(in pattern: SpacePattern) -> Set<ExactText> {
         ["user", pattern.authenticationMethod == .ntlm ? "domain" : windowsDomain]
     }
 
-    /// From "/" on; `nil` for the whole server. git writes paths without the slash, and so do we.
+    /// Returns the path of the item with its leading slash; `nil` for the whole server. Like git, the broker stores the
+    /// path without that slash.
     static func path(_ attributes: [ExactText: ExactText]) -> ExactText? {
         guard let object = attributes["object"], !object.isEmpty, object != "/" else { return nil }
         return object.hasPrefix("/") ? object : "/\(object)"
@@ -58,20 +59,22 @@ public enum KeyringAttributes {
         method == .ntlm ? nil : attributes["domain"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// `nil` for an item without a user.
+    /// Returns `nil` for an item without a user.
     static func account(_ attributes: [ExactText: ExactText], _ method: AuthenticationMethod?) -> Account? {
         guard let user = attributes["user"] ?? attributes["username"], !user.isEmpty else { return nil }
+        // guard: keyring-reads-domain
         return Account(user: user, domain: attributes[method == .ntlm ? "domain" : windowsDomain])
     }
 
-    /// So that what is for a proxy is taken for a server's by nobody.
+    /// Returns the value of `protocol` for a proxy: not a URL scheme, so that no program uses a proxy's credential for
+    /// a server.
     static func protocolName(of type: ProxyType) -> String { type == .socks ? "socks" : "\(type.rawValue)-proxy" }
 
     static func proxyType(ofProtocol name: ExactText) -> ProxyType? {
         ProxyType.allCases.first { ExactText(protocolName(of: $0)) == name }
     }
 
-    /// The words that GNOME's programs use.
+    /// Returns the value of `authtype`, as GNOME programs use it.
     static func authtype(_ method: AuthenticationMethod) -> String {
         switch method {
         case .httpBasic: "basic"
@@ -90,13 +93,13 @@ public enum KeyringAttributes {
         }
     }
 
-    /// What finds everything that may be stored for the server of `pattern`.
+    /// Returns the query that finds everything that may be stored for the server of `pattern`.
     public static func searchQuery(for pattern: SpacePattern) -> [ExactText: ExactText] { ["server": pattern.host] }
 
-    /// Finds what was stored with the schema of network passwords.
+    /// The query that finds everything stored with the schema of network passwords.
     public static let everything: [ExactText: ExactText] = ["xdg:schema": "org.gnome.keyring.NetworkPassword"]
 
-    /// What a person sees in the keyring's own program.
+    /// Returns the label, which programs that manage the keyring show.
     static func label(for pattern: SpacePattern, _ account: Account) -> String {
         let place = "\(pattern.scheme)://\(pattern.host):\(pattern.port)"
         return "\(account.text.shortened) at \(place)" + (pattern.realm.map { " (\($0.shortened))" } ?? "")

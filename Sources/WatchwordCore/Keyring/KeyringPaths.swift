@@ -1,8 +1,9 @@
 internal import WatchwordProtocol
 
-/// The paths for which the keyring had items of their own when it was last looked up, by server.
+/// The paths for which the keyring had items at the last lookup, by server.
 ///
-/// A credential for the whole server that the session has is not used there: the item goes first (semantics rule 18).
+/// At and below such a path, a credential of the session cache with a wider path is not used, because the keyring item
+/// takes precedence (SEMANTICS rule 18).
 struct KeyringPaths: Sendable {
     private struct Place: Sendable {
         let pattern: SpacePattern
@@ -14,8 +15,8 @@ struct KeyringPaths: Sendable {
 
     private var places: [Challenger: [Place]] = [:]
 
-    /// - Parameter usable: all that the keyring has for the server, and that may be sent.
-    mutating func note(_ usable: [StoredCredential], at challenger: Challenger) {
+    /// - Parameter usable: all items for the server whose credential may be sent.
+    mutating func record(_ usable: [StoredCredential], at challenger: Challenger) {
         let named = usable.compactMap { stored in
             stored.credential?.path.map { Place(pattern: stored.pattern, account: stored.account, path: $0) }
         }
@@ -26,27 +27,30 @@ struct KeyringPaths: Sendable {
         }
     }
 
-    /// The server has refused what was there for the path.
+    /// Called when the server has refused the credential for the path.
     mutating func forget(_ path: ExactText?, at challenger: Challenger) {
         guard let path else { return }
         places[challenger]?.removeAll { $0.path == path }
     }
 
-    /// Somebody has answered for `requested` with something else, and the server has accepted that: they are not asked
-    /// about it at every fetch.
+    /// Called when a respondent supplied another credential for `requested` and the server accepted it. The paths that
+    /// cover `requested` are dropped from this record, so that later fetches use that credential and do not ask again.
     mutating func overrule(for requested: ExactText, in space: ProtectionSpace) {
         places[Challenger(space)]?.removeAll {
+            // guard: an-answer-overrules-the-keyrings-path
             $0.pattern.matches(space) && LoginCredential.path($0.path, covers: requested)
         }
     }
 
     /// Whether there may be an item for `requested` that is narrower than `credential`.
-    /// - Parameter user: the account that the fetch names, if any: those of others are not for it.
+    /// - Parameter user: the user that the fetch names, if any; items of other users do not count.
     func hasNarrower(
         than credential: LoginCredential, for requested: ExactText, in space: ProtectionSpace, user: Account?
     ) -> Bool {
         (places[Challenger(space)] ?? []).contains { place in
+            // guard: keyring-path-of-another-realm
             place.path.utf8.count > credential.pathLength && place.pattern.matches(space)
+                // guard: keyring-path-of-another-user
                 && (user?.admits(place.account) ?? true) && LoginCredential.path(place.path, covers: requested)
         }
     }

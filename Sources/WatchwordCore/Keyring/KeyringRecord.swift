@@ -1,21 +1,22 @@
 internal import WatchwordProtocol
 
-/// What the broker knows of the keyring: whether it can be used, and which of its values servers have refused.
+/// The state of the keyring: whether it is usable, and which credentials of the keyring or the netrc file servers have
+/// refused.
 public struct KeyringRecord: Sendable {
     public enum State: Sendable, Equatable {
-        /// Switched off in the configuration, or by the program's options.
+        /// Switched off in the configuration or on the command line.
         case disabled
-        /// Not tried yet.
+        /// The keyring was not used yet.
         case unknown
         case usable
-        /// Not asked again before `until`, so that a keyring that never answers delays one fetch and not every one.
+        /// The keyring is not used again before `until`, so that an unresponsive service delays one fetch, not all.
         case unusable(KeyringFailure, until: Duration)
     }
 
     private struct Refusal: Sendable {
         let space: ProtectionSpace
         let credential: LoginCredential
-        /// Then it holds in every realm of the server.
+        /// Set for a credential of the netrc file, which has no realm: the refusal applies to all realms of the server.
         let isOfNetrc: Bool
         let since: Duration
     }
@@ -37,8 +38,8 @@ public struct KeyringRecord: Sendable {
         }
     }
 
-    /// Whether asking it makes sense now.
-    func isWorthAsking(now: Duration) -> Bool {
+    /// Whether to query the keyring now.
+    func shouldQuery(now: Duration) -> Bool {
         switch state {
         case .disabled: false
         case .unknown, .usable: true
@@ -46,35 +47,40 @@ public struct KeyringRecord: Sendable {
         }
     }
 
-    /// Whether what somebody wants to keep for good can be kept.
+    /// Whether a permanent credential can be stored.
     public var canStore: Bool { state == .usable }
 
-    /// Whether an accepted credential that is to be kept for good goes into the keyring. To those who were asked it was
-    /// offered only where it can: what says more than that lets no window come up, and waits for no silent service.
+    /// Whether to write an accepted permanent credential to the keyring. For an answer of a respondent the keyring must
+    /// be known to be usable, because `permanent` was offered only then; for a credential of the request the keyring
+    /// may be untested.
     func mayStore(from source: CredentialSource, now: Duration) -> Bool {
         switch source {
         case .client, .agent: canStore
-        case .explicit, .url: isWorthAsking(now: now)
-        case .session, .keyring, .ambient, .netrc: false
+        case .explicit, .url: shouldQuery(now: now)
+        case .session, .keyring, .ambient, .netrc, .command: false
         }
     }
 
-    /// Whether this machine has no keyring, as far as is known: one that was there before has failed.
+    /// Whether this machine has no keyring, as far as known. A keyring that was used before counts as failed, not as
+    /// absent.
     var isAbsent: Bool {
+        // guard: netrc-behind-one-that-was-there
         if case .unusable(let failure, _) = state { failure.kind == .absent && !wasUsable } else { false }
     }
 
-    public mutating func noteUse() {
+    public mutating func recordUse() {
         guard state != .disabled else { return }
         (state, wasUsable) = (.usable, true)
     }
 
-    public mutating func noteFailure(_ failure: KeyringFailure, now: Duration) {
+    public mutating func recordFailure(_ failure: KeyringFailure, now: Duration) {
         guard state != .disabled, failure.kind != .cancelled else { return }
         state = .unusable(failure, until: now + Self.pause(after: failure.kind))
     }
 
-    /// A service that did not answer costs its limit each time; the others say at once how they are.
+    /// Returns how long the service is not used after a failure. There is a pause after a timeout, which would
+    /// otherwise delay each call, and for a service without encryption, which will not change soon; other failures cost
+    /// no time.
     private static func pause(after kind: KeyringFailure.Kind) -> Duration {
         switch kind {
         case .timedOut, .plainOnly: Limits.keyringPause
@@ -82,11 +88,11 @@ public struct KeyringRecord: Sendable {
         }
     }
 
-    // MARK: Values that were refused
+    // MARK: Refused credentials
 
-    /// The keyring's value, or that of the netrc file, was refused: it is not sent again for a while, whatever becomes of it
-    /// there.
-    mutating func noteRefusal(
+    /// Records that a credential of the keyring or the netrc file was refused. The same credential is not sent again
+    /// during `Limits.sessionLifetime`.
+    mutating func recordRefusal(
         of credential: LoginCredential, in space: ProtectionSpace, isOfNetrc: Bool = false, now: Duration
     ) {
         refusals.append(Refusal(space: space, credential: credential, isOfNetrc: isOfNetrc, since: now))
@@ -95,18 +101,18 @@ public struct KeyringRecord: Sendable {
         paths.forget(credential.path, at: Challenger(space))
     }
 
-    /// Notes for which paths of a server there is something that may be sent.
-    /// - Parameter time: of the wall clock, since 1970.
-    mutating func notePaths(of items: [KeyringItem], at challenger: Challenger, time: Duration, now: Duration) {
+    /// Records the paths of a server for which there are usable items.
+    /// - Parameter time: the wall-clock time since 1970.
+    mutating func recordPaths(of items: [KeyringItem], at challenger: Challenger, time: Duration, now: Duration) {
         let usable = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
             guard let credential = stored.credential else { return false }
             return !credential.isExpired(at: time) && !hasRefused(credential, at: challenger, now: now)
         }
-        paths.note(usable, at: challenger)
+        paths.record(usable, at: challenger)
     }
 
     /// See `KeyringPaths.overrule`.
-    mutating func noteAnswer(for path: ExactText, in space: ProtectionSpace) { paths.overrule(for: path, in: space) }
+    mutating func recordAnswer(for path: ExactText, in space: ProtectionSpace) { paths.overrule(for: path, in: space) }
 
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, now: Duration) -> Bool {
         refusals.contains {
@@ -114,7 +120,7 @@ public struct KeyringRecord: Sendable {
         }
     }
 
-    /// In any realm, by any scheme.
+    /// Whether the credential was refused in any realm, with any scheme.
     func hasRefused(_ credential: LoginCredential, at challenger: Challenger, now: Duration) -> Bool {
         refusals.contains {
             Challenger($0.space) == challenger && $0.credential.isSame(as: credential)
@@ -122,7 +128,8 @@ public struct KeyringRecord: Sendable {
         }
     }
 
-    /// The server has changed its mind, or the user has. What it accepts says nothing for another login of the netrc file.
+    /// Drops the refusals in `space`, because the server has accepted a credential. Refusals of netrc credentials are
+    /// dropped only for this credential, but in all spaces of the server.
     mutating func forgetRefusals(in space: ProtectionSpace, accepting accepted: LoginCredential) {
         refusals.removeAll {
             $0.isOfNetrc

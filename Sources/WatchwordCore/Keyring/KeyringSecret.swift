@@ -1,13 +1,13 @@
 public import WatchwordProtocol
 
-/// What the secret of an item of the keyring says: a password, and in further lines when it expires and its refresh token.
+/// The secret of a keyring item: a password, and in further lines its expiry and its refresh token.
 ///
-/// The lines are those of git's helper for libsecret (git 2.41): `password_expiry_utc=` with seconds since 1970, and
-/// `oauth_refresh_token=`. Further lines of the form `name=value` that are unknown are passed over; a text with any other
-/// further lines, and none of these two, is one password.
+/// The lines have the form of git's helper for libsecret (git 2.41): `password_expiry_utc=` with seconds since 1970,
+/// and `oauth_refresh_token=`. Unknown lines of the form `name=value` are ignored. A text with lines of another form,
+/// and neither of these two, is one password.
 public struct KeyringSecret: Sendable, Equatable {
     public let password: Secret
-    /// Since 1970.
+    /// The time, since 1970, when the password expires; `nil` for never.
     public let expiresAt: Duration?
     public let refreshToken: Secret?
 
@@ -18,12 +18,12 @@ public struct KeyringSecret: Sendable, Equatable {
         (self.password, self.expiresAt, self.refreshToken) = (password, expiresAt, refreshToken)
     }
 
-    /// `nil` when it says something of the expiry that is no time: nobody knows whether the password may still be sent.
+    /// Returns `nil` if the expiry is malformed: it is then unknown whether the password is still valid.
     public init?(_ text: Secret) {
         let read = text.withUnsafeBytes { bytes -> KeyringSecret? in
             guard let parts = Self.split(bytes) else { return KeyringSecret(password: text) }
             let seconds = parts.expiry.map { Self.seconds($0) }
-            if case .some(nil) = seconds { return nil }
+            if case .some(nil) = seconds { return nil }  // guard: keyring-expiry-malformed
             return KeyringSecret(
                 password: parts.password, expiresAt: (seconds ?? nil).map { .seconds($0) }, refreshToken: parts.token)
         }
@@ -31,18 +31,18 @@ public struct KeyringSecret: Sendable, Equatable {
         self = read
     }
 
-    /// 31 December 9999, the last day that RFC 3339 can write.
+    /// 31 December 9999, the last day that RFC 3339 can express.
     private static let latest = 253_402_300_799
 
     private struct Parts {
         var password: Secret
         var expiry: UnsafeRawBufferPointer?
         var token: Secret?
-        /// One of the lines that git's helper writes today is there.
+        /// Whether one of the lines of git's helper occurs.
         var isGits = false
     }
 
-    /// The value of `name` in `line`; `nil` for a line that says something else.
+    /// Returns the value of `name` in `line`; `nil` if the line has another name.
     private static func value(_ name: String, _ line: Slice<UnsafeRawBufferPointer>) -> UnsafeRawBufferPointer? {
         guard line.starts(with: "\(name)=".utf8) else { return nil }
         return UnsafeRawBufferPointer(rebasing: line.dropFirst(name.utf8.count + 1))
@@ -53,7 +53,7 @@ public struct KeyringSecret: Sendable, Equatable {
         return line[..<mark].allSatisfy { $0 == UInt8(ascii: "_") || (0x61...0x7A).contains($0) }
     }
 
-    /// `nil` for a text that is one password.
+    /// Returns `nil` if the whole text is one password.
     private static func split(_ bytes: UnsafeRawBufferPointer) -> Parts? {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let further = lines.dropFirst().filter { !$0.isEmpty }
@@ -63,17 +63,17 @@ public struct KeyringSecret: Sendable, Equatable {
             if let expiry = value(expiry, line) { (parts.expiry, parts.isGits) = (expiry, true) }
             if let token = value(token, line) { (parts.token, parts.isGits) = (Secret(copying: token), true) }
         }
-        return parts.isGits || further.allSatisfy { isNamed($0) } ? parts : nil
+        return parts.isGits || further.allSatisfy { isNamed($0) } ? parts : nil  // guard: keyring-lines-of-git
     }
 
-    /// Seconds since 1970; `nil` for what is no such number.
+    /// Returns the seconds since 1970; `nil` if they are malformed or out of range.
     private static func seconds(_ digits: UnsafeRawBufferPointer) -> Int? {
         guard !digits.isEmpty, digits.count <= 12, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         let seconds = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         return seconds <= latest ? seconds : nil
     }
 
-    /// How `credential` is written, for others to read as well.
+    /// Returns the secret of an item for `credential`, in the form that git's helper reads.
     public static func text(of credential: LoginCredential) -> Secret {
         var parts: [Part] = [.secret(credential.secret)]
         if let expiresAt = credential.expiresAt {

@@ -1,16 +1,16 @@
 public import WatchwordProtocol
 
-/// A credential in the keyring that another program has changed.
+/// A change by another program to a credential in the keyring.
 public enum KeyringChange: Sendable, Equatable {
-    /// It is new, or it is another one than before.
+    /// The credential is new or its value has changed.
     case stored(KeyringItem)
     case removed
 }
 
-/// Tells which signals of the keyring are news: those about logins for HTTP that another program has changed.
+/// Filters the signals of the keyring: only changes to HTTP logins by other programs are reported.
 ///
-/// The keyring signals every change to everybody, also to whoever made it. Most services do so before they reply; a signal that
-/// comes a moment later is known by its item.
+/// The keyring signals every change to all programs, including the program that made it. Most services signal a change
+/// before they reply to the call that made it; a later signal is recognised by its item.
 public struct KeyringWatch: Sendable {
     public struct Signal: Sendable, Equatable {
         public enum Kind: Sendable {
@@ -18,7 +18,7 @@ public struct KeyringWatch: Sendable {
         }
 
         public var kind: Kind
-        /// The keyring's own name for the item.
+        /// The identifier of the item in the keyring.
         public var item: String
 
         public init(_ kind: Kind, _ item: String) {
@@ -27,40 +27,40 @@ public struct KeyringWatch: Sendable {
         }
     }
 
-    /// What finds the items whose end is news.
+    /// The queries that find the HTTP logins in the keyring when the watch begins.
     public static let queries: [[ExactText: ExactText]] = ["https", "http"].map {
         KeyringAttributes.everything.merging(["protocol": $0]) { own, _ in own }
     }
     private static let limit = 4096
     private static let grace = Duration.seconds(1)
 
-    /// A deleted item cannot be asked what it was.
+    /// The items that are HTTP logins. Recorded because a deleted item no longer has attributes.
     private var known: Set<String> = []
-    /// Unlocking changes an item too, and is no news.
+    /// The known items that are locked. Unlocking an item also causes a signal, which is not reported.
     private var locked: Set<String> = []
     private var waiting: [Signal] = []
-    /// Where in `waiting` the signals begin that came while this broker was changing something.
+    /// The index in `waiting` of the first signal after this broker began a change of its own.
     private var start: Int?
-    /// Until when a signal about an item is an answer to this broker's own change.
+    /// By item, the time until which a signal belongs to this broker's own change.
     private var late: [String: Duration] = [:]
 
     public init() {}
 
-    /// The items that are there when the watch begins.
+    /// Records the items that exist when the watch begins.
     public mutating func learn(unlocked: [String], locked: [String]) {
         for item in unlocked + locked { remember(item) }
         self.locked.formUnion(locked.filter(known.contains))
     }
 
-    public mutating func note(_ signal: Signal, now: Duration) {
+    public mutating func record(_ signal: Signal, now: Duration) {
         if let end = late[signal.item] {
-            if now < end { return }
+            if now < end { return }  // guard: watch-late-signals
             late[signal.item] = nil
         }
         guard waiting.count < Self.limit else { return }
-        // Some services say of an item that is new, or has several changes, that it has changed.
+        // Some services send `changed` for an item that is new, or several times for one change.
         let last = waiting[(start ?? 0)...].last { $0.item == signal.item }
-        if signal.kind == .changed, let last, last.kind != .deleted { return }
+        if signal.kind == .changed, let last, last.kind != .deleted { return }  // guard: watch-one-change-once
         waiting.append(signal)
     }
 
@@ -68,15 +68,14 @@ public struct KeyringWatch: Sendable {
 
     public mutating func beginOwnChange() { start = waiting.count }
 
-    /// - Parameters:
-    ///   - item: what was changed; `nil` where nothing was.
-    ///   - isThere: whether it is there now.
+    /// - Parameter item: the changed item; `nil` if nothing was changed.
+    /// - Parameter isThere: whether the item exists now.
     public mutating func endOwnChange(of item: String?, isThere: Bool, now: Duration) {
         guard let start else { return }
         self.start = nil
         guard let item else { return }
         let count = waiting.count
-        waiting = waiting[..<start] + waiting[start...].filter { $0.item != item }
+        waiting = waiting[..<start] + waiting[start...].filter { $0.item != item }  // guard: watch-own-changes
         late = late.filter { $0.value > now }
         if waiting.count == count { late[item] = now + Self.grace }
         if isThere { remember(item) } else { known.remove(item) }
@@ -84,14 +83,14 @@ public struct KeyringWatch: Sendable {
 
     // MARK: Changes of others
 
-    /// The signal that is looked at next; of all but deleted items `change` wants the item.
+    /// Returns the next signal. Except for a deleted item, the caller looks up the item and passes it to `change`.
     public mutating func next() -> Signal? { waiting.isEmpty ? nil : waiting.removeFirst() }
 
-    /// What has changed for people; `nil` for nothing.
-    /// - Parameter item: as it is now; `nil` when there is none.
+    /// Returns the change to report; `nil` for none.
+    /// - Parameter item: the current item; `nil` if it does not exist.
     public mutating func change(_ signal: Signal, _ item: KeyringItem?) -> KeyringChange? {
         if signal.kind == .deleted { return forget(signal.item) }
-        // Of one that is gone a signal follows.
+        // The item has been deleted since the signal; another signal reports that.
         guard let item else { return nil }
         if item.isLocked {
             if known.contains(item.id) { locked.insert(item.id) }
@@ -100,7 +99,7 @@ public struct KeyringWatch: Sendable {
         let isUnlocked = locked.remove(item.id) != nil
         guard isLogin(item) else { return forget(item.id) }
         remember(item.id)
-        return isUnlocked && signal.kind == .changed ? nil : .stored(item)
+        return isUnlocked && signal.kind == .changed ? nil : .stored(item)  // guard: watch-unlocking
     }
 
     private mutating func remember(_ item: String) {
@@ -113,6 +112,7 @@ public struct KeyringWatch: Sendable {
     }
 
     private func isLogin(_ item: KeyringItem) -> Bool {
+        // guard: watch-logins-only
         KeyringAttributes.everything.allSatisfy { item.attributes[$0.key] == $0.value } && StoredItem(item) != nil
     }
 }

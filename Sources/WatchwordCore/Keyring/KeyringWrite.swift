@@ -1,16 +1,16 @@
 public import WatchwordProtocol
 
-/// How a credential goes into the keyring, given what is there already.
+/// The changes to make to the keyring to store a credential.
 public struct KeyringWrite: Sendable, Equatable {
-    /// The item that holds the very same already: nothing needs to be written.
+    /// The item that already contains the same credential; if there is one, nothing needs to be written.
     public let unchanged: String?
-    /// The item that holds the same, but for the Windows domain, which it lacks: it gets these attributes.
+    /// The item that lacks only the Windows domain; if there is one, its attributes are replaced.
     public let incomplete: String?
     public let attributes: [ExactText: ExactText]
     public let secret: Secret
     public let label: String
 
-    /// - Parameter items: what the keyring holds for the server, with secrets.
+    /// - Parameter items: the items of the keyring for the server, with secrets.
     public init(_ credential: LoginCredential, for pattern: SpacePattern, over items: [KeyringItem]) {
         let ours = KeyringAttributes.attributes(for: pattern, credential.account, path: credential.path)
         let secret = KeyringSecret.text(of: credential)
@@ -24,7 +24,7 @@ public struct KeyringWrite: Sendable, Equatable {
             existing ?? sameSpace.first { $0.holds(withoutDomain) && $0.secret == secret }
         incomplete = existing == nil ? predecessor?.id : nil
         var attributes = ours
-        // The first user of a space is its default (semantics rule 18).
+        // The first user of a space is its default (SEMANTICS rule 18).
         if predecessor?.isMarkedDefault ?? sameSpace.isEmpty { attributes[KeyringAttributes.preferred] = "1" }
         self.attributes = attributes
         label = KeyringAttributes.label(for: pattern, credential.account)
@@ -34,13 +34,13 @@ public struct KeyringWrite: Sendable, Equatable {
 extension KeyringItem {
     var isMarkedDefault: Bool { attributes[KeyringAttributes.preferred] == "1" }
 
-    /// Whether the item describes exactly `wanted`, with our schema, apart from what does not say where it belongs.
+    /// Whether the item has the broker's schema and exactly the attributes `wanted`, ignoring `others`.
     fileprivate func holds(_ wanted: [ExactText: ExactText], allowing others: Set<ExactText> = []) -> Bool {
         let schema = KeyringAttributes.everything
         return schema.allSatisfy { attributes[$0.key] == $0.value } && says(wanted, besides: others)
     }
 
-    /// Whether the item describes exactly `wanted`, under whichever schema.
+    /// Whether the item has exactly the attributes `wanted`, ignoring `others` and the schema.
     func says(_ wanted: [ExactText: ExactText], besides others: Set<ExactText> = []) -> Bool {
         let aside = others.union(KeyringAttributes.everything.keys).union([KeyringAttributes.preferred])
         return attributes.filter { !aside.contains($0.key) } == wanted.filter { !others.contains($0.key) }

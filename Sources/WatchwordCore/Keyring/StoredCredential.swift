@@ -1,18 +1,18 @@
 public import WatchwordProtocol
 
-/// An item of the keyring, read as a credential: for which spaces, and how exactly it says so.
+/// A keyring item read as a credential, with the spaces that it is for.
 public struct StoredCredential: Sendable, Equatable {
     public let item: KeyringItem
     public let account: Account
-    /// Which spaces it was stored for.
+    /// The spaces that the item was stored for.
     public let pattern: SpacePattern
-    /// `nil` while the item is locked, and for one that cannot be read.
+    /// `nil` while the item is locked, and if its secret is malformed.
     let credential: LoginCredential?
-    /// Names the scheme of the URL; a service name alone does not.
+    /// Whether the item names a URL scheme; a service name alone does not.
     let namesScheme: Bool
     let namesPort: Bool
 
-    /// `nil` for an item that was not stored for `origin`, or that nobody can tell what it is for.
+    /// Returns `nil` for an item that was not stored for this challenger, or whose purpose is unknown.
     init?(_ item: KeyringItem, at challenger: Challenger) {
         let attributes = item.attributes
         guard let place = Self.place(attributes, at: challenger) else { return nil }
@@ -40,14 +40,15 @@ public struct StoredCredential: Sendable, Equatable {
         self.namesPort = place.namesPort
     }
 
-    /// Whether it says exactly what we would have stored for this space, so that a refusal speaks of it and nothing else. What
-    /// says more, or less, may be right elsewhere.
+    /// Whether the item is exactly what the broker would have stored for this space. Only then does a refusal apply to
+    /// nothing else: an item with more or fewer attributes may be valid elsewhere.
     func isExact(for space: ProtectionSpace) -> Bool {
+        // guard: keyring-retains-item-without-domain
         guard !mayLackDomain, let credential, item.secret == KeyringSecret.text(of: credential) else { return false }
         return item.says(KeyringAttributes.attributes(for: SpacePattern(space), account, path: credential.path))
     }
 
-    /// An item for NTLM that names no domain may have lost it: a refusal says nothing about its password.
+    /// Whether this is an item for NTLM that may lack its domain; a refusal then says nothing about the password.
     private var mayLackDomain: Bool {
         pattern.authenticationMethod == .ntlm && account.domain == nil
             && !account.user.utf8.contains { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "@") }
@@ -60,11 +61,12 @@ public struct StoredCredential: Sendable, Equatable {
         var namesPort: Bool
     }
 
-    /// Whether the item is about this server, or this proxy, and no other one: what it leaves out must be what is usual.
+    /// Returns which parts of the challenger's address the item names; `nil` if the item is for another challenger. A
+    /// missing port means the default port of the scheme.
     private static func place(_ attributes: [ExactText: ExactText], at challenger: Challenger) -> Place? {
         guard case .server(let origin) = challenger else { return proxyPlace(attributes, at: challenger) }
         if let server = attributes["server"] {
-            guard server.asciiLowercased == origin.host else { return nil }
+            guard server.asciiLowercased == origin.host else { return nil }  // guard: keyring-host
             let scheme = attributes["protocol"].flatMap { $0.isEmpty ? nil : $0.asciiLowercased }
             let port = attributes["port"].flatMap { $0 == "0" || $0.isEmpty ? nil : $0 }
             return place(scheme: scheme?.string, port: port?.string, at: origin)
@@ -82,9 +84,10 @@ public struct StoredCredential: Sendable, Equatable {
         }
     }
 
-    /// Only what says of itself that it is for this proxy.
+    /// Matches only items that name this proxy exactly.
     private static func proxyPlace(_ attributes: [ExactText: ExactText], at proxy: Challenger) -> Place? {
         guard attributes["server"]?.asciiLowercased == proxy.host, attributes["port"] == "\(proxy.port)",
+            // guard: keyring-server-is-no-proxy
             let type = proxy.proxyType, attributes["protocol"].flatMap(KeyringAttributes.proxyType) == type
         else { return nil }
         return Place(namesScheme: true, namesPort: true)
@@ -92,11 +95,11 @@ public struct StoredCredential: Sendable, Equatable {
 
     private static func place(scheme: String?, port: String?, at origin: Origin) -> Place? {
         guard scheme == nil || scheme == origin.scheme.rawValue else { return nil }
+        // guard: keyring-port
         guard port.map({ $0 == String(origin.port) }) ?? (origin.port == origin.scheme.defaultPort) else { return nil }
-        // Stored for no scheme in particular, it was not stored for the one that everybody on the way can read
-        // (semantics rule 25).
+        // An item without a scheme was not stored for a connection that can be read on the network (SEMANTICS rule 25).
         let isReadable = origin.scheme == .http && !origin.isLoopback
-        guard scheme != nil || !isReadable else { return nil }
+        guard scheme != nil || !isReadable else { return nil }  // guard: keyring-readable
         return Place(namesScheme: scheme != nil, namesPort: port != nil)
     }
 }

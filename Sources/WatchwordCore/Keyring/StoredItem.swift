@@ -1,18 +1,18 @@
 public import WatchwordProtocol
 
-/// An item of the keyring as `credential/list` shows it: where it belongs, as far as it says so itself.
+/// A keyring item as `credential/list` shows it, with the space that its attributes name.
 public struct StoredItem: Sendable, Equatable {
     public let id: String
     public let pattern: SpacePattern
     public let account: Account
     public let isDefault: Bool
-    /// What is good for this path and below only; `nil` for the whole server.
+    /// The path at and below which the item is valid; `nil` for the whole server.
     public let path: ExactText?
-    /// Since 1970; `nil` where the secret was not asked for, or does not say.
+    /// The time, since 1970, when the credential expires; `nil` if unknown or if the secret was not requested.
     public let expiresAt: Duration?
     private let all: [ExactText: ExactText]
 
-    /// `nil` for an item that names no server, no user, or a protocol that is not HTTP.
+    /// Returns `nil` for an item without a server or a user, or with a protocol other than HTTP.
     public init?(_ item: KeyringItem) {
         let attributes = item.attributes
         let scheme = attributes["protocol"]?.asciiLowercased
@@ -36,12 +36,12 @@ public struct StoredItem: Sendable, Equatable {
             realm: KeyringAttributes.realm(attributes, method), authenticationMethod: method, proxyType: proxyType)
     }
 
-    /// Whether both are for the same, so that one of them is the default.
+    /// Whether both items are for the same space and path, which have one default.
     public func isBeside(_ other: StoredItem) -> Bool {
         pattern == other.pattern && path == other.path
     }
 
-    /// The item's attributes with or without the mark of the default.
+    /// Returns the attributes of the item, with or without the mark of the default.
     public func attributes(isDefault: Bool) -> [ExactText: ExactText] {
         var attributes = all
         attributes[KeyringAttributes.preferred] = isDefault ? "1" : nil

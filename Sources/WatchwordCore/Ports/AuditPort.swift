@@ -1,7 +1,8 @@
 public import WatchwordProtocol
 
-/// Where the account is kept of who used what for where.
+/// The audit log, which has a record of each use of a credential.
 public protocol AuditPort: Sendable {
-    /// Returns at once, and never fails: what cannot be kept is counted, and the account says so.
+    /// Records an event. Returns at once and never fails; events that are lost are counted, and the log reports their
+    /// number.
     func record(_ event: AuditEvent)
 }

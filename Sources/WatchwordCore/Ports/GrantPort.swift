@@ -1,8 +1,8 @@
-/// Where grants that last are written down. They hold no secret: who may use what.
+/// The file of permanent grants. It contains no secrets.
 public protocol GrantPort: LastingPort {
-    /// As they were kept last; empty where nothing was, or where nothing can be read.
-    func standingGrants() -> [StandingGrant]
+    /// Returns the stored grants; empty if there are none or if they cannot be read.
+    func permanentGrants() -> [PermanentGrant]
 
-    /// Replaces what was kept: all of it, or nothing. It does not wait for the disk; whoever cannot write logs why.
-    func keep(_ grants: [StandingGrant])
+    /// Replaces the stored grants atomically. Does not wait for the disk; the adapter logs a failure.
+    func store(_ grants: [PermanentGrant])
 }

@@ -1,16 +1,16 @@
 public import WatchwordProtocol
 
-/// One item of the user's keyring, as it lies there.
+/// One item of the user's keyring.
 public struct KeyringItem: Sendable, Equatable {
-    /// The keyring's own name for it; an object path of the Secret Service.
+    /// The identifier of the item in the keyring: an object path of the Secret Service.
     public var id: String
     public var label: String
-    /// Readable without a password: what the item is looked up by. Numbers are in decimal digits.
+    /// The attributes by which items are found; readable while the item is locked. Numbers are in decimal.
     public var attributes: [ExactText: ExactText]
-    /// `nil` while the item is locked, and where secrets were not asked for.
+    /// `nil` while the item is locked, and if secrets were not requested.
     public var secret: Secret?
     public var isLocked: Bool
-    /// Seconds since 1970; 0 where the keyring does not say.
+    /// Seconds since 1970; 0 if unknown.
     public var created: UInt64
 
     public init(
@@ -25,20 +25,20 @@ public struct KeyringItem: Sendable, Equatable {
     }
 }
 
-/// Why the keyring did not do what it was asked for.
+/// The reason why a keyring operation failed.
 public struct KeyringFailure: Error, Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
-        /// No message bus, or no Secret Service on it.
+        /// The session has no message bus, or the bus has no Secret Service.
         case absent
-        /// What is needed is locked.
+        /// The collection or the item is locked.
         case locked
-        /// The user has closed the keyring's own window.
+        /// The user has closed a window of the keyring.
         case dismissed
-        /// No answer within the limit of the call.
+        /// The service did not reply within the time limit of the call.
         case timedOut
-        /// The service ended in the middle of the call.
+        /// The service exited during the call.
         case lost
-        /// The service takes and gives secrets readable on the bus only; it is not used.
+        /// The service transfers secrets only unencrypted on the bus, and is not used.
         case plainOnly
         /// The call was cancelled, or the keyring's thread has been shut down.
         case cancelled
@@ -47,7 +47,7 @@ public struct KeyringFailure: Error, Sendable, Equatable {
     }
 
     public var kind: Kind
-    /// What happened and what to do about it; without any secret.
+    /// A message for people: the failure and what to do about it, without secrets.
     public var text: String
 
     public init(_ kind: Kind, _ text: String) {
@@ -56,35 +56,36 @@ public struct KeyringFailure: Error, Sendable, Equatable {
     }
 }
 
-/// Credentials at rest, in the keyring of the user's session.
+/// Persistent credentials in the keyring of the user's session.
 ///
-/// No call blocks its caller. Each completion is called exactly once, on any thread, at the latest when the limit of the call
-/// has passed. Calls are carried out one after the other. Nothing but `unlock` and `store` lets the keyring show a window.
+/// No call blocks its caller. Each completion is called exactly once, on any thread, at the latest after the time limit
+/// of the call. Calls are executed one after the other. Only `unlock` and `store` let the keyring show a window.
 public protocol KeyringPort: Sendable {
     typealias Completion<Value> = @Sendable (Result<Value, KeyringFailure>) -> Void
 
-    /// All items that carry every attribute of at least one of `queries`, each item once, at most `Limits.keyringItems`.
-    /// Secrets of unlocked items come along when `withSecrets` says so. Locked items are listed without theirs.
+    /// Returns the items that have all attributes of at least one of `queries`, each item once, at most
+    /// `Limits.keyringItems` items. With `withSecrets`, unlocked items include their secrets; locked items never do.
     func search(_ queries: [[ExactText: ExactText]], withSecrets: Bool, completion: @escaping Completion<[KeyringItem]>)
 
-    /// Puts `secret` under `attributes` into the default collection with the schema
-    /// `org.gnome.keyring.NetworkPassword`; an item with the same attributes is replaced. Gives the item's id.
+    /// Stores `secret` with `attributes` in the default collection, with the schema
+    /// `org.gnome.keyring.NetworkPassword`. An item with the same attributes is replaced. Returns the item's id.
     func store(
         _ secret: Secret, attributes: [ExactText: ExactText], label: String, completion: @escaping Completion<String>)
 
-    /// Removes the item, if its secret is still `expected`, or whatever it is where that is `nil`. Gives whether it was removed.
+    /// Removes the item if its secret is still `expected`, or unconditionally if `expected` is `nil`. Returns whether
+    /// it was removed.
     func remove(_ id: String, ifSecretIs expected: Secret?, completion: @escaping Completion<Bool>)
 
     /// Replaces the attributes of the item.
     func setAttributes(_ attributes: [ExactText: ExactText], of id: String, completion: @escaping Completion<Void>)
 
-    /// Unlocks the default collection; the keyring may ask the user, for at most `limit`.
+    /// Unlocks the default collection. The keyring may prompt the user, for at most `limit`.
     func unlock(limit: Duration, completion: @escaping Completion<Void>)
 
-    /// Reports each login for HTTP that another program changes from now on, as far as the keyring says so; from the first use
-    /// of the keyring on, and from the next use on after its service has ended. On any thread.
+    /// Reports, on any thread, each HTTP login that another program changes, if the keyring signals it. Reports begin
+    /// with the first use of the keyring. If the service exits, reports begin again with the next use.
     func observe(_ report: @escaping @Sendable (KeyringChange) -> Void)
 
-    /// Whether the keyring can be used now: success means present, encrypted on the bus, and the default collection unlocked.
+    /// Checks that the keyring is usable: present, encrypted on the bus, and its default collection unlocked.
     func check(completion: @escaping Completion<Void>)
 }

@@ -1,5 +1,6 @@
-/// A place for what outlasts the broker, on a disk that may take its time.
+/// Storage for data that outlives the broker, on a disk that may be slow.
 public protocol LastingPort: Sendable {
-    /// Calls `completion`, on any thread, when everything that was to be kept so far is written, or could not be.
-    func whenKept(_ completion: @escaping @Sendable () -> Void)
+    /// Calls `completion`, on any thread, after everything passed so far was written or has failed to be written: with
+    /// `nil`, or with the reason of the last failure.
+    func whenStored(_ completion: @escaping @Sendable (_ failure: String?) -> Void)
 }

@@ -1,10 +1,9 @@
-/// The body of a request.
+/// A request body: bytes in memory, or a stream from a socket of the client.
 public enum RequestBody: Sendable, Equatable {
     case bytes([UInt8])
-    /// It comes through a socket.
     case stream(RequestStream)
 
-    /// The bytes, where they are all at hand.
+    /// The bytes, unless the body is a stream.
     var bytes: [UInt8]? {
         if case .bytes(let bytes) = self { bytes } else { nil }
     }
@@ -12,7 +11,7 @@ public enum RequestBody: Sendable, Equatable {
 
 public struct RequestStream: Sendable, Equatable {
     public var source: BodySourceID
-    /// `nil` when nobody knows: then it goes out in chunks (RFC 9112 section 7.1).
+    /// The size in bytes; `nil` if unknown. The body is then sent in chunks (RFC 9112 section 7.1).
     public var size: Int?
 
     public init(source: BodySourceID, size: Int?) {
@@ -21,39 +20,38 @@ public struct RequestStream: Sendable, Equatable {
     }
 }
 
-/// Names the place of one request's body in a port; never used again.
+/// Identifies the source of one request's body in a port; never reused.
 public struct BodySourceID: Hashable, Sendable {
     public let value: Int
 
     public init(value: Int) { self.value = value }
 }
 
-/// What has become of a request's body that comes through a socket.
+/// Whether a streamed request body was sent, and whether it can be sent again.
 public enum RequestBodyState: Sendable, Equatable {
-    /// Nothing of it was sent.
+    /// Nothing was sent.
     case untouched
-    /// All that was sent is still there.
+    /// Everything that was sent is still available.
     case copied
-    /// Some of it was sent, and is gone.
+    /// A part was sent, and cannot be sent again.
     case spent
 }
 
-/// When a response is handed over: complete, or while its body is still on its way.
+/// The time at which a response is delivered: when it is complete, or while its body is still being received.
 ///
-/// Responses that ask for a log-in or lead elsewhere (401, 407, 3xx) are always handed over complete: what comes of them is
-/// decided later.
+/// Responses with status 401, 407 or 3xx are always delivered complete, because they may lead to another request.
 public enum BodyDelivery: Sendable, Equatable {
     case whole
-    /// Complete, unless the body is larger than so many bytes.
+    /// When it is complete, unless the body is larger than this number of bytes.
     case beyond(Int)
-    /// As soon as its header is there.
+    /// When the header has been received.
     case fromHeader
 }
 
-/// A body that a port holds, and that has to be read, attached or cancelled.
+/// A response body at a port, to be read, attached or cancelled.
 public struct OpenBody: Sendable, Equatable {
     public var transfer: TransferID
-    /// As the server has announced it; `nil` when it has not, or when the body comes in a coding that is undone.
+    /// The length from the server's header; `nil` if unknown, or if a content coding is decoded.
     public var announcedBytes: Int?
 
     public init(transfer: TransferID, announcedBytes: Int?) {
@@ -65,7 +63,7 @@ public struct OpenBody: Sendable, Equatable {
 /// The next bytes of an open body.
 public struct BodyPart: Sendable, Equatable {
     public var bytes: [UInt8]
-    /// Where `bytes` start in the body.
+    /// The position of `bytes` in the body, in bytes.
     public var offset: Int
     public var isAtEnd: Bool
 
@@ -76,7 +74,7 @@ public struct BodyPart: Sendable, Equatable {
     }
 }
 
-/// How far a transfer has come.
+/// The progress of a transfer.
 public struct TransferProgress: Sendable, Equatable {
     public var receivedBytes: Int
     public var announcedBytes: Int?
@@ -90,13 +88,15 @@ public struct TransferProgress: Sendable, Equatable {
 }
 
 extension TransferRequest {
-    /// A larger body, or one of unknown size, is announced before it is sent, so that a challenge comes first.
+    /// The size in bytes above which a request body is announced with `Expect: 100-continue`, so that a challenge
+    /// arrives before the body is sent. A body of unknown size is always announced.
     public static let announcedBodyBytes = 1 << 20
 
-    /// Methods whose meaning includes a body send an empty one, with its length, where none is given (RFC 9110 section 8.6).
+    /// Whether a body is sent. Methods whose meaning includes a body send an empty one with its length (RFC 9110
+    /// section 8.6).
     public var sendsBody: Bool { method != "HEAD" && (body != nil || ["POST", "PUT", "PATCH"].contains(method)) }
 
-    /// It is worth to wait for a challenge, or for `100 Continue`, before the body is sent (RFC 9110 section 10.1.1).
+    /// Whether to wait for a challenge or `100 Continue` before sending the body (RFC 9110 section 10.1.1).
     public var announcesBody: Bool {
         switch body {
         case .bytes(let bytes)?: bytes.count > Self.announcedBodyBytes

@@ -1,18 +1,19 @@
 public import WatchwordProtocol
 
-/// Whose connections a transfer may use. What marks a connection (an NTLM or Negotiate login, a client certificate, a trust
-/// exception, a tunnel for which a proxy was given a credential) has a number of its own, so that nobody else gets it.
+/// Selects the connections that a transfer may use. Each authentication state (an NTLM or Negotiate login, a client
+/// certificate, a trust exception, a proxy login of a tunnel) has a number of its own, so that only transfers with the
+/// same state share a connection.
 public enum ConnectionIdentity: Hashable, Sendable {
-    /// The connections that carry no identity; everybody may use them.
+    /// Connections without an identity, shared by all transfers.
     case none
-    /// The connections of one identity; HTTP/1.1 only where a handshake has logged them in. The number is the core's to choose.
+    /// The connections of one identity, numbered by the caller. With a connection-level login they use HTTP/1.1 only.
     case number(Int)
 }
 
-/// The proxy that an exchange goes through. Nothing of it is ever sent to the origin.
+/// The proxy of an exchange. No value of this type is ever sent to the origin server.
 public struct ProxyRequest: Sendable, Equatable {
     public enum Kind: String, Sendable {
-        /// `https` is HTTP over TLS to the proxy; `socks5h` leaves name resolution to it (RFC 1928).
+        /// `https` is HTTP over TLS to the proxy; with `socks5h` the proxy resolves names (RFC 1928).
         case http, https, socks5h
     }
 
@@ -20,9 +21,10 @@ public struct ProxyRequest: Sendable, Equatable {
     /// A name or an address; an IPv6 address with its brackets.
     public var host: String
     public var port: Int
-    /// The whole value of the `Proxy-Authorization` field. A tunnel stays authorised: give each such credential an identity.
+    /// The value of the `Proxy-Authorization` field. A tunnel stays authenticated, so each value needs an identity of
+    /// its own.
     public var authorization: Secret?
-    /// For SOCKS5 (RFC 1929).
+    /// The user name, for SOCKS5 only (RFC 1929).
     public var user: Secret?
     public var password: Secret?
 
@@ -38,24 +40,24 @@ public struct ProxyRequest: Sendable, Equatable {
     }
 }
 
-/// A login that belongs to the connection, and that the adapter makes by itself: what comes of it is the last response.
+/// A connection-level login, which the adapter performs itself; the caller gets the last response.
 ///
-/// NTLM takes several rounds. Negotiate is Kerberos, never NTLM in its name, with a service ticket for `HTTP/` and the host as
-/// the URL spells it; it takes one, and a server that wants more gives a 401.
+/// NTLM takes several rounds. Negotiate means Kerberos, never NTLM, with a ticket for the service `HTTP/` and the host
+/// of the URL. It takes one round; if a server requires more, the caller gets its 401.
 public struct Handshake: Sendable, Equatable {
     public enum Scheme: String, Sendable { case ntlm, negotiate }
     public enum Target: String, Sendable { case origin, proxy }
 
     public var scheme: Scheme
     public var target: Target
-    /// For NTLM. Negotiate uses the tickets of the user that the broker runs as.
+    /// The user name, for NTLM only. Negotiate uses the Kerberos tickets of the user that the broker runs as.
     public var user: ExactText
-    /// Empty for none.
+    /// Empty if there is none.
     public var domain: ExactText
     public var password: Secret?
-    /// Negotiate: the server gets a ticket with which it can act for the user.
+    /// For Negotiate: whether the user's ticket is delegated to the server, which can then act as the user.
     public var delegates: Bool
-    /// Negotiate: what the ticket is bound to; see `TransferResponse`.
+    /// For Negotiate: the certificate hash that the ticket is bound to; see `TransferResponse.serverEndPoint`.
     public var serverEndPoint: [UInt8]?
 
     public init(
@@ -72,26 +74,26 @@ public struct Handshake: Sendable, Equatable {
     }
 }
 
-/// What is shown to a server that asks for a certificate.
+/// The certificate to use when a server requests one.
 public struct ClientCertificate: Sendable, Equatable {
-    /// Bytes that may hold a key are a secret.
+    /// Bytes may contain a key and are therefore a secret.
     public enum Material: Sendable, Equatable {
         case bytes(Secret)
         case file(String)
-        /// An object on a token, as RFC 7512 writes it. The attribute `token` or `serial` must be there, so that the PIN goes to
-        /// no other token. The adapter knows the module: a URI that names one is refused, for loading it would run its code.
-        /// `passphrase` is the PIN, which the URI must not hold. Tokens lock themselves after a few wrong PINs: one that was
-        /// refused is not tried a second time in a row.
+        /// An object on a token, as a URI of RFC 7512. It needs the attribute `token` or `serial`, so that the PIN goes
+        /// to no other token. A URI that names a module is refused, because loading the module would run its code; the
+        /// adapter chooses the module. The PIN is in `passphrase`, never in the URI. Tokens lock themselves after a few
+        /// wrong PINs, so a PIN that was just refused is not tried again.
         case token(uri: String)
     }
 
-    /// PEM (the leaf first, then its issuers; its key too when `privateKey` is `nil`), or PKCS#12.
+    /// PEM (the leaf first, then its issuers, and the key if `privateKey` is `nil`), or PKCS#12.
     public var certificate: Material
-    /// PEM, or an object on a token; `nil` when `certificate` holds it, or the token under the same URI.
+    /// PEM, or an object on a token; `nil` if `certificate` contains it, or if the token has it under the same URI.
     public var privateKey: Material?
     public var passphrase: Secret?
-    /// The content that was accepted before under the same name; other content fails with cause `clientCertificateChanged`.
-    /// `nil` for any.
+    /// The content accepted earlier under the same name; other content fails with cause `clientCertificateChanged`.
+    /// `nil` accepts any content.
     public var expectedContent: CertificateContent?
 
     public init(certificate: Material, privateKey: Material? = nil, passphrase: Secret? = nil) {
@@ -101,9 +103,9 @@ public struct ClientCertificate: Sendable, Equatable {
     }
 }
 
-/// That the server has asked for a certificate (RFC 8446 section 4.3.2).
+/// A server's request for a client certificate (RFC 8446 section 4.3.2).
 public struct ClientCertificateRequest: Sendable, Equatable {
-    /// The issuers that it accepts, as RFC 4514 writes them; empty when it does not say.
+    /// The issuers that the server accepts, in the form of RFC 4514; empty if it names none.
     public var distinguishedNames: [String]
 
     public init(distinguishedNames: [String]) { self.distinguishedNames = distinguishedNames }

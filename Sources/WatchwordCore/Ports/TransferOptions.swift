@@ -1,24 +1,24 @@
 public import WatchwordProtocol
 
-/// What a client wants of each exchange of its fetch: one value from its message to the transfer.
+/// The client's options for each exchange of its fetch.
 public struct TransferOptions: Sendable, Equatable {
-    /// Names, in lower case, of the fields that are not added to those of the request.
+    /// The lower-case names of default header fields to omit.
     public var omittedHeaders: Set<String> = []
-    /// For the name and the connection; `nil` for the adapter's own limit.
+    /// The time limit for name resolution and connecting; `nil` for the adapter's default.
     public var connectTimeout: Duration?
-    /// A larger response, after decoding, ends the exchange with `TransferFailure.Kind.bodyTooLarge`.
+    /// The maximum size of the decoded body; a larger one fails with `TransferFailure.Kind.bodyTooLarge`.
     public var maxBodyBytes: Int
     public var delivery = BodyDelivery.whole
-    /// Asks for a content coding, and undoes it (RFC 9110 section 8.4).
+    /// Whether to request a content coding and decode it (RFC 9110 section 8.4).
     public var decompresses = false
-    /// Of either body; `nil` for no limit.
+    /// The maximum rate of each body; `nil` for no limit.
     public var maxBytesPerSecond: Int?
-    /// Slower than that ends the exchange with `timedOut`; `nil` for no limit.
+    /// The minimum rate, below which the exchange fails with `timedOut`; `nil` for no limit.
     public var lowSpeed: LowSpeed?
 
     public init(maxBodyBytes: Int = Limits.bodyBytes) { self.maxBodyBytes = maxBodyBytes }
 
-    /// - Parameter inSteps: the response is wanted as soon as it begins.
+    /// - Parameter inSteps: whether the response is delivered as soon as its header has been received.
     init(_ params: FetchRunParams, inSteps: Bool) throws(FetchFailure) {
         omittedHeaders = try HeaderPolicy.checkedOmissions(params.omitHeaders)
         connectTimeout = params.connectTimeoutMs.map { .milliseconds($0) }

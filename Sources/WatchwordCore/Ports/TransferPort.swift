@@ -1,43 +1,42 @@
 public import WatchwordProtocol
 
-/// One HTTP exchange to be made: a request to one origin, with the one identity that its headers carry.
+/// The request of one HTTP exchange with one origin.
 public struct TransferRequest: Sendable, Equatable {
     public var url: FetchURL
-    /// A token (RFC 9110 section 9.1), sent as it is.
+    /// A token (RFC 9110 section 9.1), sent unchanged.
     public var method: String
-    /// Checked against the grammar, and free of every field that the broker makes itself.
+    /// Validated fields, without the fields that the broker sets itself.
     public var headers: [HeaderField]
-    /// What the client wants of the exchange.
     public var options: TransferOptions
-    /// The whole value of the `Authorization` field; `nil` sends none.
+    /// The value of the `Authorization` field; `nil` for none.
     public var authorization: Secret?
     public var body: RequestBody?
-    /// The proxy that it goes through; `nil` for none.
+    /// The proxy to use; `nil` for none.
     public var proxy: ProxyRequest?
-    /// Addresses to which no connection is made, and over none that is there already anything sent.
+    /// The addresses to which no connection is made; existing connections to them are not used either.
     public var deniedAddresses = AddressRules()
-    /// For the whole exchange, name resolution and connecting included.
+    /// The time limit for the whole exchange, including name resolution and connecting.
     public var timeout: Duration
-    /// What is kept of the response in memory counts there. Where it has no room, a body goes on its way, or into a file, though
-    /// it is smaller than `options.delivery` says.
-    public var allowance: Allowance?
-    /// The quota for what is kept of the response in temporary files; `nil` for none.
-    public var disk: Allowance?
+    /// The quota for the response in memory. Once the quota is used up, a body is streamed or written to a file even
+    /// below the threshold of `options.delivery`.
+    public var memoryQuota: Quota?
+    /// The quota for the response in temporary files; `nil` for none.
+    public var disk: Quota?
     public var identity = ConnectionIdentity.none
     public var trust = TrustPolicy.verify
-    /// Shown when the server asks; only together with an identity.
+    /// Used when the server requests a certificate; requires an identity.
     public var clientCertificate: ClientCertificate?
-    /// A server that asks for a certificate, where there is none to show, ends the exchange before the request is sent, with
-    /// cause `clientCertificateRequired`. Only together with an identity.
+    /// Whether to fail before the request is sent, with cause `clientCertificateRequired`, if the server requests a
+    /// certificate and there is none. Requires an identity.
     public var refusesCertificateRequest = false
-    /// Makes a connection even where one is kept open, so that the login is made again.
+    /// Whether to open a new connection even if one can be reused, so that the login is performed again.
     public var needsNewConnection = false
-    /// Only together with an identity, and in place of `authorization` or that of the proxy.
+    /// The connection-level login. Requires an identity, and replaces `authorization` or `proxy.authorization`.
     public var handshake: Handshake?
-    /// What a response has to prove whose body is handed over on its way, or kept elsewhere: wrong, it ends with the cause
-    /// `serverProofWrong`. That of one which comes with its body is for whoever gets it.
+    /// The Digest proofs to check for a response whose body is streamed or stored in a file; the transfer fails with
+    /// cause `serverProofWrong` if one is wrong. For any other response the caller checks the proofs.
     public var proofs: [ResponseProof] = []
-    /// That of the proxy, where `handshake` is that of the origin.
+    /// The connection-level login at the proxy, if `handshake` is for the origin.
     public var proxyHandshake: Handshake?
 
     public init(
@@ -55,37 +54,38 @@ public struct TransferRequest: Sendable, Equatable {
     }
 }
 
-/// A response, whatever its status.
+/// A response with any status.
 public struct TransferResponse: Sendable, Equatable {
     public var status: Int
-    /// The reason phrase; empty where there is none.
+    /// The reason phrase; may be empty.
     public var reason = ""
     /// `1.0`, `1.1` or `2`.
     public var httpVersion: String
-    /// Of the final response: those of interim (1xx) responses are dropped.
+    /// The fields of the final response. Fields of interim (1xx) responses are dropped.
     public var headers: [HeaderField]
-    /// The fields that came after the body (RFC 9110 section 6.5); none before a body that is on its way.
+    /// The fields after the body (RFC 9110 section 6.5); empty while the body is still being received.
     public var trailers: [HeaderField] = []
-    /// The body was sent in a content coding, which was undone.
+    /// Whether a content coding of the body was decoded.
     public var isDecoded = false
-    /// The whole body; empty when `openBody` is there.
+    /// The whole body; empty if there is an `openBody`.
     public var body: [UInt8]
-    /// Of the allowance of the request: held as long as `body` is.
-    public var share: Allowance.Share?
-    /// The body, where it is still on its way.
+    /// The share of `body` in the usage of the memory quota.
+    public var share: Quota.Share?
+    /// The body, if it is still being received.
     public var openBody: OpenBody?
-    /// A 407 that the proxy in use has answered itself. No other 407 is about a proxy. In answer to CONNECT its body is lost.
+    /// Whether this 407 is from the proxy in use; any other 407 is not a challenge of a proxy. The body of a response
+    /// to CONNECT is not available.
     public var isFromProxy = false
-    /// That the server has asked for a certificate when this connection was made, if it has.
+    /// The server's request for a client certificate when this connection was made, if any.
     public var clientCertificateRequest: ClientCertificateRequest?
-    /// The certificate that this connection was ready to show.
+    /// The client certificate that was available to this connection, requested or not.
     public var clientCertificate: CertificateContent?
-    /// Of a 401 with Negotiate over TLS: the hash of the server's certificate, with which a login is bound to this channel
+    /// For a 401 with Negotiate over TLS: the hash of the server's certificate that binds a login to this channel
     /// (`tls-server-end-point`, RFC 5929 section 4).
     public var serverEndPoint: [UInt8]?
-    /// It came over a connection that an earlier transfer had made, and logged in where its identity says so.
-    public var usedKeptConnection = false
-    /// Of a request whose body comes through a socket: whether it can be sent again.
+    /// Whether the connection was reused: made by an earlier transfer and, if its identity has a login, authenticated.
+    public var reusedConnection = false
+    /// For a streamed request body: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
 
     public init(status: Int, httpVersion: String = "1.1", headers: [HeaderField] = [], body: [UInt8] = []) {
@@ -96,80 +96,82 @@ public struct TransferResponse: Sendable, Equatable {
     }
 }
 
-/// Why an exchange gave no response.
+/// The reason why an exchange failed.
 public struct TransferFailure: Error, Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
         case nameNotResolved, cannotConnect, timedOut, connectionLost, serverNotTrusted, tlsFailed
         case bodyTooLarge, headersTooLarge, malformedResponse
-        /// The request's body ended too early, or did not come.
+        /// The request's body ended too early or never arrived.
         case requestBodyIncomplete
-        /// It would have to be sent again, on another connection: the one that was kept from before has ended. Nothing was kept of it.
+        /// The reused connection ended, so the request's body would have to be sent again, but no copy exists.
         case requestBodyGone
-        /// The task that waited was cancelled, or the engine was shut down.
+        /// The transfer was cancelled, or the engine was shut down.
         case cancelled
-        /// The temporary files of the client, or of all clients, use their whole quota.
+        /// The quota for temporary files of the connection, its program, or all programs is used up.
         case quotaExceeded
         case outOfMemory, internalError
     }
 
-    /// What lies behind the kind, where somebody can do something about it.
+    /// A more specific cause, which the client or its user can act on.
     public enum Cause: Sendable, Equatable {
-        /// The proxy's name is unknown, or nothing answers there in time.
+        /// The name of the proxy cannot be resolved, or the proxy does not respond in time.
         case proxyUnreachable
-        /// It answered, but will not connect to the origin: the status of its answer to CONNECT, or `nil` for SOCKS and for what
-        /// is no such answer.
+        /// The proxy responded, but refused to connect to the origin: the status of its answer to CONNECT, or `nil` for
+        /// SOCKS and for an invalid answer.
         case proxyRefused(status: Int?)
-        /// SOCKS: no login was given and it wants one, or it was wrong.
+        /// SOCKS: the proxy requires a login, and none was supplied or it was wrong.
         case proxyLoginRefused
         /// SOCKS: the user or the password is longer than 255 bytes (RFC 1929). Nothing was sent.
         case proxyLoginTooLong
-        /// No protected connection to the proxy, or its certificate does not verify.
+        /// There is no TLS connection to the proxy, or its certificate does not verify.
         case proxyTLSFailed
-        /// The file is missing, or holds no certificate or no key.
+        /// The file is missing, or contains no certificate or no key.
         case clientCertificateUnreadable
-        /// The passphrase of the key is wrong, or missing.
+        /// The passphrase of the key is wrong or missing.
         case clientKeyPassphraseWrong
         case clientKeyMismatch
-        /// The token was given too many wrong PINs, or says that the next one locks it. This one was not tried.
+        /// Too many wrong PINs were sent to the token, or the token reports that one more locks it. This PIN was not
+        /// tried.
         case tokenPINNotTried
-        /// Others can get at the file that holds the key. Nothing was sent.
+        /// Other users can access the file of the key. Nothing was sent.
         case clientKeyExposed
-        /// A file or a token holds another certificate than the one that was accepted. Nothing was sent.
+        /// The file or token contains a certificate other than the accepted one. Nothing was sent.
         case clientCertificateChanged
-        /// The server has looked at the certificate and ended the connection.
+        /// The server received the certificate and ended the connection.
         case clientCertificateRefused
-        /// The server does not go on without a certificate.
+        /// The server does not continue without a certificate.
         case clientCertificateRequired
-        /// The only addresses of the server or the proxy are among `TransferRequest.deniedAddresses`. Nothing was sent.
+        /// All addresses of the server or the proxy are among `TransferRequest.deniedAddresses`. Nothing was sent.
         case addressDenied
-        /// Negotiate: there is no Kerberos ticket for the service, and none can be had. Nothing was sent.
+        /// Negotiate: there is no Kerberos ticket for the service, and none can be obtained. Nothing was sent.
         case noTicket
-        /// The ticket names another certificate than the connection shows, which has this hash. Nothing was sent.
+        /// Negotiate: the ticket is bound to a certificate other than that of the connection, which has the hash
+        /// `serverEndPoint`. Nothing was sent.
         case channelChanged(serverEndPoint: [UInt8]?)
-        /// Negotiate: the answer to the ticket is not from the service that the ticket is for. Digest: the proof at the end of
+        /// Negotiate: the answer to the ticket is not from the service of the ticket. Digest: the proof at the end of
         /// the response is wrong.
         case serverProofWrong
-        /// NTLM: the user, the domain or the password holds characters beyond ISO 8859-1. Nothing was sent.
+        /// NTLM: the user, the domain or the password contains characters beyond ISO 8859-1. Nothing was sent.
         case charactersUnsupported
-        /// NTLM: the challenge would have led to a response weaker than NTLMv2, or cannot be read. It was not answered.
+        /// NTLM: the challenge is malformed, or would lead to a response weaker than NTLMv2. It was not answered.
         case ntlmChallengeUnusable
-        /// NTLM: the login would have to begin again, because the connection ended or what was sent is ignored.
+        /// NTLM: the login would have to start again, because the connection ended or the server ignores the messages.
         case ntlmNotContinued
-        /// So many logins wait for a file, a token or a ticket that no more are begun.
+        /// Too many logins wait for a file, a token or a ticket.
         case tooManyWaiting
     }
 
     public var kind: Kind
-    /// For people: what happened, to what. Never holds a header's value.
+    /// A message for people: the failure and what it concerns. Never contains the value of a header field.
     public var detail: String
     public var cause: Cause?
-    /// What was wrong on the wire, in more detail than `kind`, where the adapter knows.
+    /// The failure of the connection or the protocol, in more detail than `kind`, if known.
     public var wireCause: FailureCause?
-    /// For kind `serverNotTrusted` what the server has shown, for cause `proxyTLSFailed` the proxy.
+    /// The certificate of the server for kind `serverNotTrusted`, or of the proxy for cause `proxyTLSFailed`.
     public var serverTrust: ServerTrustFacts?
-    /// That the server has asked for a certificate, if it has.
+    /// The server's request for a client certificate, if any.
     public var clientCertificateRequest: ClientCertificateRequest?
-    /// Of a request whose body comes through a socket: whether it can be sent again.
+    /// For a streamed request body: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
 
     public init(_ kind: Kind, _ detail: String, cause: Cause? = nil, wireCause: FailureCause? = nil) {
@@ -180,9 +182,9 @@ public struct TransferFailure: Error, Sendable, Equatable {
     }
 }
 
-/// What an engine can say of itself, for `server/status`.
-public struct TransferFigures: Sendable, Equatable {
-    /// The library and its version, for people.
+/// The statistics of an engine, for `server/status`.
+public struct TransferStatistics: Sendable, Equatable {
+    /// The name and version of the library, for people.
     public var engine: String
     public var running: Int
     public var finished: Int
@@ -198,74 +200,77 @@ public struct TransferFigures: Sendable, Equatable {
     }
 }
 
-/// Names one transfer of a port; never used again.
+/// Identifies one transfer of a port; never reused.
 public struct TransferID: Hashable, Sendable {
     public let value: Int
 
     public init(value: Int) { self.value = value }
 }
 
-/// The way out to the network. An adapter makes exchanges; it never follows, retries or authenticates.
+/// The interface to the network. An adapter makes single exchanges: it never follows redirects or retries, and
+/// authenticates only as the request specifies.
 ///
-/// It lives on the executor of whoever uses it: every call is made there, and every completion is called there. That of `start`
-/// never comes before the call that has brought it about has returned; the others may, and their receivers do not call back. Completions instead of `async`: a continuation that is resumed goes through
-/// the global pool, which costs a small fetch more than all the rest.
+/// All calls are made on the executor of the caller, and all completions are called there. The completion of `start` is
+/// never called before the call that causes it has returned. Any other completion may be called before its call
+/// returns, and must not call the port. Completions are used rather than `async`, because resuming a continuation goes
+/// through the global pool, which costs more than the rest of a small fetch.
 public protocol TransferPort: Sendable {
     typealias Outcome = Result<TransferResponse, TransferFailure>
-    /// How the way of an open body ended: with its size when all of it has been taken.
+    /// The end of an open body: its size in bytes, if all of it was read or written.
     typealias Delivery = Result<Int, TransferFailure>
 
     /// Starts one exchange. `completion` is called exactly once.
     func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID
 
-    /// Ends the transfer within milliseconds with `.cancelled`, if it has not ended yet. An open body is given up.
+    /// Ends the transfer within milliseconds with `.cancelled`, unless it has ended. An open body is dropped.
     func cancel(_ id: TransferID)
 
-    /// Says what becomes of an open body: `completion` is called once, when all of it has been read or written to what was
-    /// attached, or when that cannot be. Nobody who reads for long is such a reason.
+    /// Reports the end of an open body. `completion` is called once: when the whole body has been read or written to
+    /// the attached socket, or when that failed, for example because the reader was idle for too long.
     func follow(_ id: TransferID, completion: @escaping @Sendable (Delivery) -> Void)
 
-    /// The next bytes of an open body, at most `maxBytes`; waits until there are some, or its end. One reader at a time.
+    /// Returns the next bytes of an open body, at most `maxBytes`; waits until some have been received or the body
+    /// ends. There can be only one reader at a time.
     func read(
         _ id: TransferID, maxBytes: Int, completion: @escaping @Sendable (Result<BodyPart, TransferFailure>) -> Void)
 
-    /// Writes the rest of an open body to a connected socket, and then closes it, whatever happens.
+    /// Writes the rest of an open body to a connected socket, and closes the socket in any case.
     /// - Parameter socket: a descriptor that the port owns from now on.
     func attach(_ id: TransferID, socket: Int32)
 
-    /// Makes a place for a request's body that comes through a socket. It is there until it is released.
-    /// - Parameters:
-    ///   - size: how many bytes it has; `nil` when nobody knows.
-    ///   - keepsCopy: so that it can be sent again, as long as there is room.
-    ///   - memory: of which a copy that is not in a file takes no more than half; `nil` for no quota.
-    ///   - disk: the quota for a copy in a temporary file; `nil` for none.
-    func makeSource(size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?) -> BodySourceID
+    /// Makes a source for a request body that is received through a socket. It exists until it is released.
+    /// - Parameter size: the number of bytes; `nil` if unknown.
+    /// - Parameter storesCopy: whether to store a copy, as long as the quotas allow it, so that the body can be sent
+    ///   again.
+    /// - Parameter memory: the quota for a copy in memory, which uses at most half of it; `nil` for no quota.
+    /// - Parameter disk: the quota for a copy in a temporary file; `nil` for none.
+    func makeSource(size: Int?, storesCopy: Bool, memory: Quota?, disk: Quota?) -> BodySourceID
 
-    /// The body comes through `socket`, to its end.
+    /// Receives the body through `socket`, up to its end.
     /// - Parameter socket: a descriptor that the port owns from now on.
     func attach(_ source: BodySourceID, socket: Int32)
 
     func release(_ source: BodySourceID)
 
-    /// Makes an open body of bytes that are complete.
+    /// Makes an open body from bytes in memory.
     func open(_ body: [UInt8]) -> TransferID
 
-    /// How far the transfer has come; `nil` when it is not known any more.
+    /// Reports the progress of the transfer; `nil` if it is unknown.
     func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void)
 
-    /// Closes the connections of an identity: idle ones at once, those in use when their transfers have ended. Later
-    /// transfers of the identity make new ones.
+    /// Closes the connections of an identity: idle ones at once, others when their transfers have ended. Later
+    /// transfers of the identity open new ones.
     func forget(_ identity: ConnectionIdentity)
 
-    var figures: TransferFigures { get }
+    var figures: TransferStatistics { get }
 }
 
 extension TransferPort {
-    /// A place for a request's body whose copy has no quota.
-    public func makeSource(size: Int?, keepsCopy: Bool) -> BodySourceID {
-        makeSource(size: size, keepsCopy: keepsCopy, memory: nil, disk: nil)
+    /// Makes a source for a request body whose copy has no quota.
+    public func makeSource(size: Int?, storesCopy: Bool) -> BodySourceID {
+        makeSource(size: size, storesCopy: storesCopy, memory: nil, disk: nil)
     }
 
-    /// Nothing to close where there are no connections.
+    /// Does nothing, for a port without connections.
     public func forget(_ identity: ConnectionIdentity) {}
 }

@@ -1,9 +1,9 @@
-/// When a server's certificate is good enough.
+/// The condition under which a server's certificate is accepted.
 public enum TrustPolicy: Sendable, Equatable {
-    /// When it verifies.
+    /// The certificate verifies.
     case verify
-    /// When its key is this one, whatever else is wrong; only together with an identity.
+    /// The key of the leaf certificate has this hash; other problems are ignored. Requires an identity.
     case leaf(spkiSha256: [UInt8])
-    /// Never: a new connection is made, and fails with the facts even if the certificate verifies.
+    /// Never: a new connection is made, and fails with the facts about the certificate even if it verifies.
     case ask
 }

@@ -1,9 +1,8 @@
-/// Where the certificates that are trusted for good are written down. Adapters hold no secret: what they keep can be seen by
-/// everybody who connects to the servers.
+/// The file of permanently trusted certificate keys. It contains no secrets: servers send these keys to every client.
 public protocol TrustPort: LastingPort {
-    /// As they were kept last; empty where nothing was, or where nothing can be read.
+    /// Returns the stored keys; empty if there are none or if they cannot be read.
     func trustedKeys() -> [TrustedKey]
 
-    /// Replaces what was kept: all of it, or nothing. It does not wait for the disk; whoever cannot write logs why.
-    func keep(_ keys: [TrustedKey])
+    /// Replaces the stored keys atomically. Does not wait for the disk; the adapter logs a failure.
+    func store(_ keys: [TrustedKey])
 }

@@ -1,23 +1,24 @@
 internal import WatchwordProtocol
 
-/// What people had the broker forget, and in which order: nothing that began before is remembered, or served to others, after.
+/// The forget operations, in order. After such an operation, a credential that it covers is neither remembered nor
+/// shared with other fetches if its lookup, question or attempt began before.
 ///
-/// Bounded: of what was forgotten long ago, everything counts as meant.
+/// Bounded: everything that began before the oldest entry counts as forgotten.
 struct ForgetLog: Sendable {
-    /// A point in that order. Whatever may be remembered carries the one at which it began.
+    /// A position in the log, recorded when a lookup, question or attempt begins.
     struct Mark: Sendable, Hashable, Comparable {
         fileprivate let number: Int
 
         static func < (left: Mark, right: Mark) -> Bool { left.number < right.number }
     }
 
-    /// What was forgotten.
+    /// The credentials that one forget operation covers.
     enum Scope: Sendable {
         case everything
         case origin(Origin)
-        /// The credentials of these spaces; of one user, or of all where that is `nil`.
+        /// The credentials for these spaces, of one user, or of all users if `user` is `nil`.
         case credentials(SpacePattern, user: ExactText?)
-        /// What was found in a netrc file, and nothing that is kept.
+        /// The credentials read from the netrc file; no credential in the session cache or keyring.
         case netrcFile
     }
 
@@ -25,13 +26,13 @@ struct ForgetLog: Sendable {
 
     private var scopes: [Scope] = []
     private var dropped = 0
-    /// Since when the configuration names the netrc file that it names now.
+    /// The mark of the last change of the configured netrc file.
     private(set) var netrcMark = Mark(number: 0)
 
-    /// Where whatever begins now stands.
+    /// The mark for a lookup, question or attempt that begins now.
     var mark: Mark { Mark(number: dropped + scopes.count) }
 
-    mutating func note(_ scope: Scope) {
+    mutating func record(_ scope: Scope) {
         scopes.append(scope)
         if scopes.count > Self.capacity {
             scopes.removeFirst()
@@ -39,19 +40,19 @@ struct ForgetLog: Sendable {
         }
     }
 
-    mutating func noteNetrcChange() {
-        note(.netrcFile)
-        netrcMark = mark
+    mutating func recordNetrcChange() {
+        record(.netrcFile)
+        netrcMark = mark  // guard: netrc-changed
     }
 
-    /// Whether nothing was forgotten since `mark` that means a credential of `user` in these spaces.
+    /// Whether no forget operation since `mark` covers a credential of `user` for these spaces.
     func isCurrent(_ mark: Mark, for pattern: SpacePattern, user: ExactText?) -> Bool {
         guard mark.number >= dropped else { return false }
         return !scopes[(mark.number - dropped)...].contains { $0.means(pattern, user) }
     }
 
     func isCurrent(_ mark: Mark, for space: ProtectionSpace, user: ExactText? = nil) -> Bool {
-        // Mostly nothing was forgotten, and this is asked for every response.
+        // A fast path: this is called for every response, and usually nothing was forgotten.
         mark == self.mark || isCurrent(mark, for: SpacePattern(space), user: user)
     }
 }

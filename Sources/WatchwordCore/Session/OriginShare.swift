@@ -1,14 +1,15 @@
-/// The share that one server or proxy has of a bounded table: it cannot take the places of all others (security rule X4).
+/// The share of a bounded table that one server or proxy may use, so it cannot evict all others (SECURITY-RULES X4).
 enum OriginShare {
-    /// How many of `limit` entries may be about one server.
+    /// Returns how many of `limit` entries may belong to one server or proxy.
     static func entries(of limit: Int) -> Int { min(limit, max(16, limit / 8)) }
 
-    /// The index of the entry that makes room for the newest one, which is the last; `nil` while there is room.
+    /// Returns the index of the entry to remove after the last one was appended; `nil` while there is room.
     ///
-    /// Of a server that has more than its share the oldest entry goes, else the oldest of a server that has most.
+    /// If the server of the newest entry exceeds its share, the oldest entry of that server is removed; otherwise the
+    /// oldest entry of a server with the most entries.
     static func surplus<Entry>(in entries: [Entry], limit: Int, of challenger: (Entry) -> Challenger) -> Int? {
         guard let newest = entries.last.map(challenger) else { return nil }
-        if entries.count(where: { challenger($0) == newest }) > self.entries(of: limit) {
+        if entries.count(where: { challenger($0) == newest }) > self.entries(of: limit) {  // guard: share-of-a-server
             return entries.firstIndex { challenger($0) == newest }
         }
         guard entries.count > limit else { return nil }

@@ -1,17 +1,17 @@
 public import WatchwordProtocol
 
-/// The passphrase that a locked broker wants before it uses anything again, and how long whoever does not know it has to wait
-/// between two tries: a second after the first, twice as long after each further one, at most a minute.
+/// The passphrase that unlocks the broker, and the delay after a wrong one: one second after the first, doubled after
+/// each further one, at most a minute.
 ///
-/// Times are durations since any one start; they never go back.
+/// All times are durations since one arbitrary start and never decrease.
 public struct PassphraseLock: Sendable {
     public enum Outcome: Sendable, Equatable {
         case open
-        /// There is a passphrase, and none was given.
+        /// A passphrase is set, but none was supplied.
         case wanted
-        /// The next try may come after that time.
+        /// The next attempt is allowed after `wait`.
         case wrong(wait: Duration)
-        /// This one came before it, and was not looked at.
+        /// The passphrase was not checked: the next attempt is allowed after `wait`.
         case tooSoon(wait: Duration)
     }
 
@@ -24,7 +24,7 @@ public struct PassphraseLock: Sendable {
 
     public init() {}
 
-    /// From now on `passphrase` is wanted. `false`, and nothing has changed, when another one is wanted already.
+    /// Sets the passphrase. Returns `false`, without a change, if a different one is set already.
     public mutating func set(_ passphrase: Secret?) -> Bool {
         guard let passphrase else { return true }
         if let own = self.passphrase { return own == passphrase }
@@ -33,8 +33,8 @@ public struct PassphraseLock: Sendable {
         return true
     }
 
-    /// Whether it opens, after which nothing is wanted any more.
-    public mutating func tryToOpen(with given: Secret?, now: Duration) -> Outcome {
+    /// Checks a passphrase. If it matches, removes the passphrase and the delay.
+    public mutating func attemptUnlock(with given: Secret?, now: Duration) -> Outcome {
         guard let passphrase else { return .open }
         guard let given else { return .wanted }
         guard now >= nextTry else { return .tooSoon(wait: nextTry - now) }

@@ -1,32 +1,34 @@
 internal import WatchwordProtocol
 
-/// What the broker remembers for the session: credentials that servers have accepted, by protection space and user, with the
-/// paths where they were, and the nonces that go with them; and credentials that were handed over for later.
+/// The credentials of the session, by protection space and user: accepted credentials, with the paths and Digest
+/// nonces they were accepted for, and staged credentials that no server has seen.
 ///
-/// Times are durations since any one start; they never go back. Bounded: the entry unused for longest makes room.
+/// All times are durations since one arbitrary start and never decrease. Bounded in total, per server and per
+/// partition: the least recently used entry is evicted.
 public struct SessionCache: Sendable {
-    /// By who challenges, because each fetch looks there before it sends anything. The first of a space is its default, until
-    /// another one is preferred.
+    /// The accepted credentials, indexed by challenger because each fetch searches them before it sends anything. The
+    /// first credential of a space is its default, until another is preferred.
     private var entries: [Challenger: [SessionEntry]] = [:]
-    /// Handed over by `credential/store`, not tried yet.
-    private var given: [GivenCredential] = []
-    /// Not credentials: counted for every fetch, whatever it lets the broker keep.
+    /// The credentials staged by `credential/store`, not tried yet.
+    private var given: [StagedCredential] = []
+    /// The nonce counts of all fetches, including those without storage: nonces are not credentials.
     var nonces = DigestNonces()
-    /// How many servers' credentials are remembered; those handed over for later are not among them.
+    /// The number of accepted credentials; staged ones are not included.
     public private(set) var count = 0
-    /// Neither of them.
+    /// Whether there are neither accepted nor staged credentials.
     var isEmpty: Bool { count == 0 && given.isEmpty }
     private var lastNumber = 0
     public var limits: SessionLimits
-    /// The wall-clock time since 1970 as of the last event: what expires goes by it.
+    /// The wall-clock time of the last event, since 1970, which decides whether a credential has expired.
     var wallTime = Duration.zero
 
     public init(limits: SessionLimits = SessionLimits()) { self.limits = limits }
 
     // MARK: Reading
 
-    /// The credential for exactly this space, of this account, or of the space's default one.
-    /// - Parameter scope: what a token has to be good for, as far as that is known (semantics rule 29).
+    /// Returns the credential of `user` for exactly this space, or the default of the space if `user` is `nil`. Returns
+    /// `nil` if that credential is doubted (`SessionEntry.isDoubted`), or if a staged credential takes precedence.
+    /// - Parameter scope: the scope that a token needs; `nil` if unknown (SEMANTICS rule 29).
     func credential(
         for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
         path: ExactText = "/", scope: BearerScope? = nil, now: Duration
@@ -41,8 +43,8 @@ public struct SessionCache: Sendable {
         return isOutranked(entry, for: user, path: path, now: now) ? nil : entry.credential
     }
 
-    /// One that was handed over for this space, and that no server has seen yet.
-    func givenCredential(
+    /// Returns the staged credential that ranks first for this space.
+    func stagedCredential(
         for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: ExactText = "/", now: Duration,
         where isMeant: (SpacePattern) -> Bool = { _ in true }
     ) -> LoginCredential? {
@@ -52,11 +54,13 @@ public struct SessionCache: Sendable {
         return fitting.min { $0.precedes($1) }?.credential
     }
 
-    /// Those that were handed over for `space`; not one of an account whose newer password the server has accepted there.
+    /// Returns the staged credentials for `space`, unless the same account already has an accepted credential for the
+    /// same path.
     private func waiting(
         for space: ProtectionSpace, owner: Partition?, path: ExactText, now: Duration
-    ) -> [GivenCredential] {
+    ) -> [StagedCredential] {
         let fitting = given.filter {
+            // guard: session-owner-of-given
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.covers(path) && isValid($0, now)
         }
         guard !fitting.isEmpty else { return [] }
@@ -70,7 +74,7 @@ public struct SessionCache: Sendable {
         }
     }
 
-    /// Whether one that no server has seen yet goes before `entry`: the default, or one for a narrower path (semantics rule
+    /// Whether a staged credential takes precedence over `entry`, by a narrower path or as the default (SEMANTICS rule
     /// 18).
     private func isOutranked(_ entry: SessionEntry, for user: Account?, path: ExactText, now: Duration) -> Bool {
         guard !given.isEmpty else { return false }
@@ -83,8 +87,8 @@ public struct SessionCache: Sendable {
         }
     }
 
-    /// All that are for exactly this space, the narrowest path alone, with their numbers: what was accepted, then what no
-    /// server has seen, of the patterns that are meant.
+    /// Returns all credentials with the narrowest path for exactly this space, and their numbers: accepted ones, then
+    /// staged ones whose pattern satisfies `isMeant`.
     func choices(
         for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: ExactText,
         now: Duration, where isMeant: (SpacePattern) -> Bool
@@ -97,14 +101,16 @@ public struct SessionCache: Sendable {
         return named.filter { $0.1.pathLength == narrowest }
     }
 
-    /// A password for any of these spaces, or a token for those of Bearer: the space whose paths fit best first, then the default of its space; one that was
-    /// handed over, and that no server has seen yet, last.
+    /// Returns a password for any of these spaces, or a token if they are for Bearer. Prefers the space with the
+    /// longest matching path, then the default of that space. A staged credential is used if none was accepted, or if
+    /// its path is narrower.
     func credential(
         for pattern: SpacePattern, user: Account?, owner: Partition?, path: ExactText, now: Duration
     ) -> LoginCredential? {
         let challenger = Challenger(pattern)
         let list = list(at: challenger, of: owner, path: path)
-        // Whoever is on the way would have the password of a Digest from a program that is asked for Basic (semantics rule 25).
+        // An attacker on the network could send a Basic challenge and read a password that was accepted for Digest
+        // (SEMANTICS rule 25).
         let isReadable =
             if case .server(let origin) = challenger { origin.scheme == .http && !origin.isLoopback } else { true }
         let form: LoginCredential.Form = pattern.authenticationMethod == .bearer ? .token : .password
@@ -128,16 +134,17 @@ public struct SessionCache: Sendable {
         return untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best
     }
 
-    /// The space whose credential may be sent before any challenge; the longest matching path wins. NTLM and Negotiate log in
-    /// connections, which is never done unasked.
+    /// Returns the entry whose credential may be sent before a challenge; the longest matching path wins. NTLM and
+    /// Negotiate are excluded: they authenticate connections, and only after a challenge.
     func preemptiveEntry(
         at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
         let candidates = list(at: challenger, of: owner, path: path)
         var best: (entry: SessionEntry, length: Int)?
-        // Which of several tokens is meant the server says in its challenge.
+        // Set if several tokens match equally; only the server's challenge says which one is needed.
         var isAmbiguous = false
         for entry in candidates where isValid(entry, now) {
+            // guard: attempt-doubted
             guard !entry.isHandshake, !entry.isDoubted, let length = entry.matchLength(of: path),
                 length >= best?.length ?? -1
             else {
@@ -148,29 +155,31 @@ public struct SessionCache: Sendable {
             let isOnly = candidates.count == 1 && given.isEmpty
             let equals = isOnly ? [] : candidates.filter { $0.credential.scope == scope }
             guard isOnly || isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
+            // guard: one-token-is-not-two
             isAmbiguous = best.map { length == $0.length && !entry.credential.isSame(as: $0.entry.credential) } ?? false
             best = (entry, length)
         }
-        if isAmbiguous { return nil }
+        if isAmbiguous { return nil }  // guard: scope-preemptive
         return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
     }
 
     private func list(at challenger: Challenger, of owner: Partition?) -> [SessionEntry] {
         guard let list = entries[challenger] else { return [] }
-        return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }
+        return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }  // guard: session-owner
     }
 
-    /// Those that are good for `path`.
+    /// Returns the entries that are valid for `path`.
     private func list(at challenger: Challenger, of owner: Partition?, path: ExactText) -> [SessionEntry] {
         let list = list(at: challenger, of: owner)
+        // guard: session-path
         return list.allSatisfy { $0.credential.path == nil } ? list : list.filter { $0.credential.covers(path) }
     }
 
     private func isValid(_ entry: SessionEntry, _ now: Duration) -> Bool {
-        limits.allow(entry, now: now) && !entry.credential.isExpired(at: wallTime)
+        limits.allow(entry, now: now) && !entry.credential.isExpired(at: wallTime)  // guard: session-expiry
     }
 
-    private func isValid(_ entry: GivenCredential, _ now: Duration) -> Bool {
+    private func isValid(_ entry: StagedCredential, _ now: Duration) -> Bool {
         limits.allow(since: entry.since, lastUse: entry.since, now: now) && !entry.credential.isExpired(at: wallTime)
     }
 
@@ -178,7 +187,7 @@ public struct SessionCache: Sendable {
         _ entry: SessionEntry, for user: Account?, among list: [SessionEntry], path: ExactText, now: Duration
     ) -> Bool {
         defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
-            && !isOutranked(entry, for: user, path: path, now: now)
+            && !isOutranked(entry, for: user, path: path, now: now)  // guard: default-counts-what-waits
     }
 
     private func defaultEntry(
@@ -187,12 +196,12 @@ public struct SessionCache: Sendable {
         let fitting = list.lazy.filter {
             $0.space == space && (user?.admits($0.credential.account) ?? true) && isValid($0, now)
         }
-        // One for a narrower path goes before one for the whole server (semantics rule 18).
+        // A credential for a narrower path precedes one for the whole server (SEMANTICS rule 18).
         let narrowest = fitting.map(\.credential.pathLength).max()
         return fitting.filter { $0.credential.pathLength == narrowest }.min { $0.standing.precedes($1.standing) }
     }
 
-    /// The credential for exactly this space that somebody has refused who may have been somebody else.
+    /// Returns the credential for exactly this space if its refusal is doubtful (see `SessionEntry.isDoubted`).
     func doubtedCredential(
         for space: ProtectionSpace, user: Account?, owner: Partition?, now: Duration
     ) -> LoginCredential? {
@@ -200,7 +209,7 @@ public struct SessionCache: Sendable {
         return entry.flatMap { $0.isDoubted ? $0.credential : nil }
     }
 
-    /// Notes such a refusal, until the credential is accepted again.
+    /// Records a doubtful refusal of the credential. The doubt ends when the credential is accepted again.
     mutating func doubt(_ refused: LoginCredential, for space: ProtectionSpace, owner: Partition?) {
         let challenger = Challenger(space)
         for index in entries[challenger]?.indices ?? 0..<0 {
@@ -211,7 +220,7 @@ public struct SessionCache: Sendable {
         }
     }
 
-    /// When the server last accepted this very credential (see `SessionEntry.provenAt`); `nil` when that is not known.
+    /// Returns when the server last accepted exactly this credential (see `SessionEntry.provenAt`); `nil` if unknown.
     func provenAt(_ credential: LoginCredential, for space: ProtectionSpace, owner: Partition?) -> Duration? {
         let entry = entries[Challenger(space)]?.first {
             $0.space == space && $0.owner == owner && $0.credential.isSame(as: credential)
@@ -219,38 +228,40 @@ public struct SessionCache: Sendable {
         return entry?.provenAt
     }
 
-    /// Whether `holder` has brought this very credential of the part of all.
-    func wasBrought(_ credential: LoginCredential, for space: ProtectionSpace, by holder: GrantBook.Holder) -> Bool {
+    /// Whether `holder` has provided exactly this credential to the shared partition.
+    func wasProvided(_ credential: LoginCredential, for space: ProtectionSpace, by holder: GrantBook.Holder) -> Bool {
         (entries[Challenger(space)] ?? []).contains { entry in
             entry.space == space && entry.owner == nil && entry.credential.isSame(as: credential)
-                && entry.bringers.contains { $0.isSame(as: holder) }
+                && entry.providers.contains { $0.isSame(as: holder) }
         }
     }
 
     // MARK: Writing
 
-    /// Notes an accepted credential. `digest` is the challenge that it was accepted for. Returns whether that is news. What the
-    /// kernel does not keep from swap is not remembered.
+    /// Stores an accepted credential. Returns whether it is new. A credential whose memory is not locked against
+    /// swapping is not stored.
+    /// - Parameter digest: the challenge that the credential was accepted for.
     /// - Parameter isProven: see `SessionEntry.provenAt`.
     @discardableResult
     mutating func remember(
         _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil,
-        by bringer: GrantBook.Holder? = nil, path: ExactText, digest: DigestChallenge?, isProven: Bool = true,
+        by provider: GrantBook.Holder? = nil, path: ExactText, digest: DigestChallenge?, isProven: Bool = true,
         now: Duration
     ) -> Bool {
-        guard credential.secret.isLocked else { return false }
+        guard credential.secret.isLocked else { return false }  // guard: remember-locked-memory
         let directory = URLComponentText.directory(of: path)
         let challenger = Challenger(space)
-        // Taken out, so that it is not copied.
+        // Removing the list during the change avoids a copy.
         var list = entries.removeValue(forKey: challenger) ?? []
         let index = list.firstIndex {
+            // guard: session-account-domain
             $0.space == space && $0.owner == owner && $0.credential.account == credential.account
                 && $0.credential.isForSamePart(as: credential)
         }
         var isNews = true
         if let index, list[index].credential.isWhole(credential), isValid(list[index], now) {
-            list[index].note(directory, digest: digest, now: now, maxPaths: limits.paths)
-            list[index].noteBringer(bringer)
+            list[index].record(directory, digest: digest, now: now, maxPaths: limits.paths)
+            list[index].recordProvider(provider)
             if isProven { list[index].provenAt = now }
             list[index].isDoubted = false
             isNews = false
@@ -261,7 +272,7 @@ public struct SessionCache: Sendable {
                 digest: digest, since: now, lastUse: now, provenAt: isProven ? now : nil,
                 standing: index.map { list[$0].standing }
                     ?? standing(of: credential, owner) { $0.matches(space) } ?? Standing(place: lastNumber))
-            entry.noteBringer(bringer)
+            entry.recordProvider(provider)
             if let index {
                 list[index] = entry
             } else {
@@ -274,20 +285,20 @@ public struct SessionCache: Sendable {
         given.removeAll {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
         }
-        if countOfOrigin > OriginShare.entries(of: limits.entries) {
-            // What programs have for themselves goes before what all have.
+        if countOfOrigin > OriginShare.entries(of: limits.entries) {  // guard: session-share-of-a-server
+            // Entries of single partitions are evicted before shared ones.
             if !dropOldest(where: { $0.owner != nil && $0.challenger == challenger }) {
                 dropOldest { $0.challenger == challenger }
             }
         } else if let owner, entryCount(of: owner) > SessionLimits.entriesOfPart {
             dropOldest { $0.owner == owner }
-        } else if count > limits.entries {
+        } else if count > limits.entries {  // guard: session-entries
             if !dropOldest(where: { $0.owner != nil }) { dropOldest() }
         }
         return isNews
     }
 
-    /// Keeps a credential that no server has seen. Returns its number, and whether that is news.
+    /// Stages a credential that no server has seen. Returns its number and whether it is new.
     mutating func give(
         _ credential: LoginCredential, for pattern: SpacePattern, owner: Partition? = nil, now: Duration
     ) -> (number: Int, isNews: Bool) {
@@ -298,17 +309,18 @@ public struct SessionCache: Sendable {
         if let index, given[index].credential.isWhole(credential) { return (given[index].number, false) }
         lastNumber += 1
         let replaced = supersede(with: credential, for: pattern, owner: owner)
-        let entry = GivenCredential(
+        let entry = StagedCredential(
             number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now,
             standing: index.map { given[$0].standing } ?? replaced ?? Standing(place: lastNumber))
         if let index { given[index] = entry } else { given.append(entry) }
+        // guard: session-given-entries
         let surplus = OriginShare.surplus(in: given, limit: limits.entries) { Challenger($0.pattern) }
         if let surplus { given.remove(at: surplus) }
         return (lastNumber, true)
     }
 
-    /// Forgets the passwords that the accounts of `credential` had in the spaces of `pattern`: a newer one was stored (semantics
-    /// rule 18). Returns how the first of them stood.
+    /// Removes the credentials of the same account in the spaces of `pattern`, because a newer one was stored
+    /// (SEMANTICS rule 18). Returns the highest standing among the removed ones.
     @discardableResult
     mutating func supersede(
         with credential: LoginCredential, for pattern: SpacePattern, owner: Partition?
@@ -320,7 +332,7 @@ public struct SessionCache: Sendable {
                 !entry.credential.isWhole(credential)
             else { return false }
             if standing.map(entry.standing.precedes) ?? true { standing = entry.standing }
-            return true
+            return true  // guard: stored-replaces-accepted
         }
         return standing
     }
@@ -335,12 +347,13 @@ public struct SessionCache: Sendable {
         return own.map(\.standing).min { $0.precedes($1) }
     }
 
-    /// Whether this very credential was handed over, so that using it for the first time is no news.
-    func wasGiven(_ credential: LoginCredential, for space: ProtectionSpace) -> Bool {
+    /// Whether exactly this credential was staged, so that its first use is not reported as new.
+    func wasStaged(_ credential: LoginCredential, for space: ProtectionSpace) -> Bool {
         given.contains { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
     }
 
-    /// Makes the entry the default of its space. `nil` when there is no such entry, else whether that changed anything.
+    /// Makes the entry the default of its space. Returns whether that changed anything; `nil` if no such entry
+    /// exists.
     mutating func prefer(_ number: Int, now: Duration) -> Bool? {
         if let chosen = given.first(where: { $0.number == number }) {
             guard !isDefault(chosen, now: now) else { return false }
@@ -353,7 +366,7 @@ public struct SessionCache: Sendable {
         return true
     }
 
-    /// Among the credentials of the spaces that are meant, and of the same path, only this one is preferred.
+    /// Marks entry `number` as preferred, and no other of the same path in these spaces.
     private mutating func mark(
         _ number: Int, beside chosen: LoginCredential, _ owner: Partition?, where isMeant: (SpacePattern) -> Bool
     ) {
@@ -376,7 +389,7 @@ public struct SessionCache: Sendable {
         }
     }
 
-    /// Among those for the same path.
+    /// Whether the entry is the default among those for the same path.
     private func isDefault(_ entry: SessionEntry, now: Duration) -> Bool {
         let equals = list(at: entry.challenger, of: entry.owner).filter {
             $0.credential.isForSamePart(as: entry.credential)
@@ -384,7 +397,7 @@ public struct SessionCache: Sendable {
         return isDefault(entry, for: nil, among: equals, path: entry.credential.path ?? "/", now: now)
     }
 
-    private func isDefault(_ entry: GivenCredential, now: Duration) -> Bool {
+    private func isDefault(_ entry: StagedCredential, now: Duration) -> Bool {
         let equals = given.filter {
             $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.isForSamePart(as: entry.credential)
                 && isValid($0, now)
@@ -397,20 +410,22 @@ public struct SessionCache: Sendable {
         }
     }
 
-    /// Takes over a nonce that was announced at the end of a body, where the session still has the login and its nonce.
+    /// Records a nonce that the server announced after a body, if the cache still has the login with its previous
+    /// nonce.
     mutating func follow(_ response: DigestResponse, with nonce: ExactText, _ attempt: Attempt) {
         let challenger = attempt.challenger
         let index = entries[challenger]?.firstIndex {
-            $0.space == attempt.space && $0.owner == attempt.home && $0.credential.isSame(as: attempt.credential)
+            $0.space == attempt.space && $0.owner == attempt.partition && $0.credential.isSame(as: attempt.credential)
                 && $0.digest?.nonce == response.challenge.nonce
         }
         guard let index else { return }
+        // guard: nextnonce-of-open-body
         entries[challenger]?[index].digest = nonces.follow(response, with: nonce, at: challenger)
     }
 
     // MARK: Forgetting
 
-    /// Forgets the credential, if it is still the one that was refused: a newer one survives. Returns whether it was there.
+    /// Removes the refused credential; one with a newer value stays. Returns whether anything was removed.
     @discardableResult
     mutating func forget(
         _ refused: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil, at challenger: Challenger
@@ -427,7 +442,7 @@ public struct SessionCache: Sendable {
         return count + given.count < before
     }
 
-    /// Forgets what `isMeant` says, and returns how many that were.
+    /// Removes the matching credentials and returns their number.
     mutating func forget(where isMeant: (SessionListing) -> Bool) -> Int {
         let before = count + given.count
         for challenger in Array(entries.keys) { removeEntries(at: challenger) { isMeant(SessionListing($0)) } }
@@ -435,24 +450,25 @@ public struct SessionCache: Sendable {
         return before - count - given.count
     }
 
-    /// Forgets everything, or all of one origin, or what came at `since` or later. Returns how many credentials were forgotten.
+    /// Removes all credentials that match `origin` and were stored at `since` or later; `nil` matches all. Returns
+    /// their number.
     public mutating func clear(origin: Origin? = nil, since: Duration? = nil) -> Int {
         forget { listing in
-            if let since, listing.since < since { return false }
+            if let since, listing.since < since { return false }  // guard: clearing-since-a-time
             guard let origin else { return true }
             return listing.space.proxyType == nil && listing.space.scheme == origin.scheme.rawValue
                 && listing.space.host == origin.host && listing.space.port == origin.port
         }
     }
 
-    /// Drops what is too old or was not used for too long.
+    /// Removes the entries whose lifetime or idle time is over.
     public mutating func expire(now: Duration) {
         let before = self
         for challenger in Array(entries.keys) { removeEntries(at: challenger) { !before.isValid($0, now) } }
         given.removeAll { !before.isValid($0, now) }
     }
 
-    /// Everything that is remembered, without its secrets; in the order in which it came.
+    /// Returns all entries without their secrets, oldest first.
     func listing(now: Duration) -> [SessionListing] {
         let accepted = entries.values.joined().filter { isValid($0, now) }.map { entry in
             var listing = SessionListing(entry)
@@ -470,19 +486,19 @@ public struct SessionCache: Sendable {
 
     private mutating func removeEntries(at challenger: Challenger, where isDropped: (SessionEntry) -> Bool) {
         guard let list = entries[challenger] else { return }
-        let kept = list.filter { !isDropped($0) }
-        count -= list.count - kept.count
-        entries[challenger] = kept.isEmpty ? nil : kept
+        let remaining = list.filter { !isDropped($0) }
+        count -= list.count - remaining.count
+        entries[challenger] = remaining.isEmpty ? nil : remaining
     }
 
     private func entryCount(of owner: Partition) -> Int {
         entries.values.reduce(0) { $0 + $1.count { $0.owner == owner } }
     }
 
-    /// Returns whether there was one.
+    /// Removes the least recently used entry of a server with the most matching entries. Returns `false` if none
+    /// matches.
     @discardableResult
     private mutating func dropOldest(where isMeant: (SessionEntry) -> Bool = { _ in true }) -> Bool {
-        // Of a server that has most; among those the one unused for longest.
         let most = entries.values.map { $0.count(where: isMeant) }.max() ?? 0
         let fullest = entries.values.filter { $0.count(where: isMeant) == most }
         let oldest = fullest.joined().filter(isMeant).min { $0.lastUse < $1.lastUse }

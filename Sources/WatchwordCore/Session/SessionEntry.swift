@@ -2,69 +2,71 @@ internal import WatchwordProtocol
 
 /// One accepted credential in the session cache.
 struct SessionEntry: Sendable {
-    /// Names the entry for as long as the broker runs.
+    /// Identifies the entry while the broker runs.
     let number: Int
     let space: ProtectionSpace
-    /// In whose part it is; `nil` for that of all.
+    /// The partition; `nil` for the shared one.
     let owner: Partition?
     let credential: LoginCredential
-    /// Directories at or below which the credential was accepted. For Basic they are its whole scope (RFC 7617 section
-    /// 2.2); Digest is good for the places that its challenge names, else for the whole server (RFC 7616 section 3.3), and
-    /// they only say which space fits better.
+    /// The directories in or below which the credential was accepted. For Basic they are the whole scope (RFC 7617
+    /// section 2.2). Digest is valid for its `domain`, or else for the whole server (RFC 7616 section 3.3); for Digest
+    /// the directories only decide which space fits better.
     var directories: [ExactText]
-    /// The challenge that the credential was last accepted for.
+    /// The challenge for which the credential was last accepted.
     var digest: DigestChallenge?
     let since: Duration
     var lastUse: Duration
-    /// When the server last looked at the credential and accepted it. A connection that was logged in earlier proves nothing.
+    /// When the server last checked the credential and accepted it. A response on an authenticated connection proves
+    /// nothing.
     var provenAt: Duration?
-    /// Somebody has refused it who may not have been the one that it is for. It is sent after a challenge only, by one fetch
-    /// after the other.
+    /// Set after a refusal that may not concern this credential: a 407 through a forwarding proxy can come from the
+    /// server. The credential is then sent only after a challenge, and by one fetch at a time.
     var isDoubted = false
-    /// Who has typed it in, or brought it along, where somebody has to be asked about others.
-    var bringers: [GrantBook.Holder] = []
+    /// The programs that provided this credential and need no consent for it.
+    var providers: [GrantBook.Holder] = []
     var standing: Standing
 
     var challenger: Challenger { Challenger(space) }
 
     var isHandshake: Bool { space.authenticationMethod == .ntlm || space.authenticationMethod == .negotiate }
 
-    /// How much of `path` the entry is good for; `nil` when it is outside.
+    /// Returns how many bytes of `path` the entry matches; `nil` if it is not valid there.
     func matchLength(of path: ExactText) -> Int? {
-        let match = directories.lazy.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
+        let match = directories.lazy.filter { path.hasPrefix($0) }.map(\.utf8.count).max()  // guard: session-path-scope
         guard space.authenticationMethod == .httpDigest else { return match }
-        // To a proxy `domain` means nothing (RFC 7616 section 3.3).
+        // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
         guard let domain = digest?.domain, case .server(let origin) = challenger else { return match ?? 0 }
         return domain.matchLength(of: path, at: origin).map { max($0, match ?? 0) }
     }
 
-    mutating func noteBringer(_ holder: GrantBook.Holder?) {
-        guard let holder, !bringers.contains(where: { $0.isSame(as: holder) }) else { return }
-        bringers = bringers.suffix(SessionLimits.bringers - 1) + [holder]
+    mutating func recordProvider(_ holder: GrantBook.Holder?) {
+        guard let holder, !providers.contains(where: { $0.isSame(as: holder) }) else { return }
+        providers = providers.suffix(SessionLimits.providers - 1) + [holder]
     }
 
-    mutating func note(_ directory: ExactText, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
+    mutating func record(_ directory: ExactText, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
         lastUse = now
         digest = newer
         guard !directories.contains(where: { directory.hasPrefix($0) }) else { return }
         directories.removeAll { $0.hasPrefix(directory) }
-        if directories.count >= maxPaths { directories.removeFirst() }
+        if directories.count >= maxPaths { directories.removeFirst() }  // guard: session-paths
         directories.append(directory)
     }
 }
 
-/// A credential that somebody handed over before any server asked.
-struct GivenCredential: Sendable {
+/// A credential that was stored before any server challenged for it.
+struct StagedCredential: Sendable {
     let number: Int
     let pattern: SpacePattern
-    /// In whose part it is; `nil` for that of all.
+    /// The partition; `nil` for the shared one.
     let owner: Partition?
     let credential: LoginCredential
     let since: Duration
     var standing: Standing
 
-    /// How good it is, its path first: the default among all goes before what says more of what it is for.
-    func precedes(_ other: GivenCredential) -> Bool {
+    /// Whether this credential ranks before `other`: by the narrower path, then as the chosen default, then by the more
+    /// exact pattern, then by its position (`Standing.place`).
+    func precedes(_ other: StagedCredential) -> Bool {
         let (own, others) = (credential.pathLength, other.credential.pathLength)
         if own != others { return own > others }
         if standing.isPreferred != other.standing.isPreferred { return standing.isPreferred }
@@ -73,7 +75,7 @@ struct GivenCredential: Sendable {
     }
 }
 
-/// What the session cache says of an entry: everything but the secret.
+/// An entry of the session cache as it is listed, without the secret.
 struct SessionListing: Sendable, Equatable {
     let number: Int
     let isToken: Bool
@@ -102,7 +104,7 @@ struct SessionListing: Sendable, Equatable {
         lastUse = entry.lastUse
     }
 
-    init(_ given: GivenCredential) {
+    init(_ given: StagedCredential) {
         number = given.number
         isToken = given.credential.form == .token
         space = given.pattern
@@ -118,6 +120,6 @@ struct SessionListing: Sendable, Equatable {
 }
 
 extension SpacePattern {
-    /// How much of a space it names.
+    /// A measure of how many parts of a space the pattern names.
     var exactness: Int { (realm == nil ? 0 : 2) + (authenticationMethod == nil ? 0 : 1) }
 }

@@ -1,14 +1,16 @@
 public import WatchwordProtocol
 
-/// The bounds of the session cache.
+/// The limits of the session cache.
 public struct SessionLimits: Sendable, Equatable {
+    /// The maximum number of accepted credentials. The same limit applies separately to staged ones.
     public var entries: Int
-    /// Of these, those that one program, or one client, has for itself.
+    /// The maximum number of entries in the partition of one program or client.
     static let entriesOfPart = 64
-    /// How many programs are known to have brought one credential.
-    static let bringers = 16
+    /// The maximum number of programs remembered as providers of one credential.
+    static let providers = 16
+    /// The maximum number of directories in one entry.
     public var paths: Int
-    /// An entry that was not used for this long is dropped.
+    /// An entry is dropped when it was not used for this long.
     public var idle: Duration
     /// An entry is dropped after this time, however often it was used.
     public var lifetime: Duration
@@ -28,6 +30,6 @@ public struct SessionLimits: Sendable, Equatable {
     }
 
     func allow(since: Duration, lastUse: Duration, now: Duration) -> Bool {
-        now - lastUse < idle && now - since < lifetime
+        now - lastUse < idle && now - since < lifetime  // guard: session-idle, session-lifetime
     }
 }

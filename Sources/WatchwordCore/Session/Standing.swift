@@ -1,8 +1,10 @@
-/// Where a credential stands among those of its space: the first is the default, until another one is preferred (semantics rule 18).
+/// The rank of a credential among the credentials of its space. The first credential is the default until another is
+/// preferred (SEMANTICS rule 18).
 struct Standing: Sendable, Equatable {
-    /// Chosen as the default by hand.
+    /// Set by the user's choice of a default.
     var isPreferred = false
-    /// Rises with each account that comes; a newer password has that of the one which it replaces.
+    /// The position of the account, which increases with each new account. A new password has the position of the
+    /// password that it replaces.
     let place: Int
 
     func precedes(_ other: Standing) -> Bool {

@@ -1,9 +1,9 @@
 public import WatchwordProtocol
 
-/// Where a proxy listens, and what it speaks there.
+/// The address and the protocol of a proxy.
 public struct ProxyEndpoint: Sendable, Hashable {
     public let type: ProxyType
-    /// A name or an address in small letters; an IPv6 address with its brackets.
+    /// A name or an address in lower case; an IPv6 address with its brackets.
     public let host: ExactText
     public let port: Int
 
@@ -13,8 +13,8 @@ public struct ProxyEndpoint: Sendable, Hashable {
         self.port = port
     }
 
-    /// Reads `http://`, `https://` or `socks5h://` with a host and a port. `socks5://` means the same as `socks5h://`: names are
-    /// never resolved on this side. A path behind them means nothing, and is left out.
+    /// Parses `http://`, `https://` or `socks5h://` with a host and a port. `socks5://` and `socks://` mean the same as
+    /// `socks5h://`: the proxy always resolves the names. A path is ignored.
     /// - Throws: `FetchFailure` of kind `badURL`.
     public init(_ text: String) throws(FetchFailure) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { throw .badProxy }
@@ -25,7 +25,7 @@ public struct ProxyEndpoint: Sendable, Hashable {
         case "socks5", "socks5h", "socks": type = .socks
         default: throw .badProxy
         }
-        let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "/" }
+        let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "/" }  // guard: proxy-url-path
         guard !rest.contains(where: { "?#".contains($0) }) else { throw .badProxy }
         let place = try Origin(scheme: .http, authority: rest)
         let namesPort = rest.last?.isNumber == true && rest.hasSuffix(":\(place.port)")
@@ -45,12 +45,13 @@ public struct ProxyEndpoint: Sendable, Hashable {
 
 extension FetchFailure {
     fileprivate static let badProxy = FetchFailure(
-        .badURL, "A proxy is given as http://host:port, https://host:port or socks5h://host:port.")
+        .badURL, "invalid proxy URL; use http://host:port, https://host:port or socks5h://host:port")
 }
 
-/// The proxy of one hop, and what may be used for it.
+/// The proxy of one hop and the restrictions on its use.
 struct ProxyRoute: Sendable, Equatable {
     var endpoint: ProxyEndpoint
-    /// By the fetch, not by the configuration: nothing that is stored goes there, or through it (semantics rule 24).
+    /// Whether the fetch, rather than the configuration, names the proxy. Stored credentials are then sent neither to
+    /// nor through the proxy (SEMANTICS rule 24).
     var isNamedByFetch: Bool
 }

@@ -1,10 +1,10 @@
 internal import WatchwordProtocol
 
-/// Paths and queries as text (RFC 3986 sections 3.3, 3.4 and 5.2.4).
+/// Functions for paths and queries (RFC 3986 sections 3.3, 3.4 and 5.2.4).
 enum URLComponentText {
-    /// Takes apart what follows an authority, or a reference without one; the fragment is dropped.
+    /// Splits a URL after its authority, or a relative reference, into path and query; the fragment is dropped.
     static func components(of text: Substring) throws(FetchFailure) -> (path: String, query: String?) {
-        // Bytes, here and below: every fetch comes this way, and Swift's characters cost ten times as much.
+        // Every fetch runs this code, and Swift's `Character` takes ten times as long as bytes.
         let withoutFragment = text[..<(text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex)]
         guard let mark = withoutFragment.utf8.firstIndex(of: UInt8(ascii: "?")) else {
             return (try encoded(withoutFragment), nil)
@@ -13,15 +13,15 @@ enum URLComponentText {
         return (try encoded(withoutFragment[..<mark]), try encoded(query))
     }
 
-    /// With the characters percent-encoded that may not stand there. Control characters and `\` are refused: readers
-    /// disagree on what they mean.
+    /// Percent-encodes the characters of `text` that are not allowed. Throws for control characters and `\`, because
+    /// parsers disagree about their meaning.
     static func encoded(_ text: Substring) throws(FetchFailure) -> String {
         if text.utf8.allSatisfy({ isPrintable($0) && !needsEncoding($0) }) { return String(text) }
         var result: [UInt8] = []
         result.reserveCapacity(text.utf8.count)
         for byte in text.utf8 {
             guard isPrintable(byte) else {
-                throw .badURL("A URL holds no control characters and no backslash.")
+                throw .badURL("control characters and backslashes are not allowed in a URL; percent-encode them")
             }
             if needsEncoding(byte) {
                 result += [UInt8(ascii: "%"), hexDigits[Int(byte >> 4)], hexDigits[Int(byte & 15)]]
@@ -34,7 +34,7 @@ enum URLComponentText {
 
     private static let hexDigits = Array("0123456789ABCDEF".utf8)
     private static func isPrintable(_ byte: UInt8) -> Bool {
-        byte >= 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\")
+        byte >= 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\")  // guard: url-backslash
     }
 
     private static func needsEncoding(_ byte: UInt8) -> Bool {
@@ -44,7 +44,7 @@ enum URLComponentText {
         }
     }
 
-    /// Resolves `.` and `..`, also where they are written `%2e`, and makes sure that the path starts with `/`.
+    /// Resolves `.` and `..`, also in the form `%2e`, and adds a missing `/` at the start.
     static func removingDotSegments(_ path: String) -> String {
         let isPlain = !path.utf8.contains(UInt8(ascii: ".")) && !path.utf8.contains(UInt8(ascii: "%"))
         if isPlain && path.utf8.first == UInt8(ascii: "/") { return path }
@@ -75,7 +75,7 @@ enum URLComponentText {
         }
     }
 
-    /// The path up to and with its last `/` (RFC 7617 section 2.2): what a Basic credential is good for.
+    /// Returns the path up to and including its last `/`, the scope of a Basic credential (RFC 7617 section 2.2).
     static func directory(of path: ExactText) -> ExactText {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "/" }
         return ExactText(path.string[...slash])

@@ -1,13 +1,13 @@
 internal import WatchwordProtocol
 
 extension FetchURL {
-    /// The URL that `reference`, out of a `Location` field, means here (RFC 3986 section 5.2.2).
+    /// Resolves the reference of a `Location` field against this URL (RFC 3986 section 5.2.2).
     /// - Throws: `FetchFailure` of kind `badRedirect`.
     public func resolving(_ reference: String) throws(FetchFailure) -> FetchURL {
         do {
             return try resolved(reference)
         } catch {
-            throw FetchFailure(.badRedirect, "\(origin.text) redirects to a place that cannot be used. \(error.text)")
+            throw FetchFailure(.badRedirect, "invalid redirect from \(origin.text): \(error.text)")
         }
     }
 

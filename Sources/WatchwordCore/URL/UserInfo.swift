@@ -1,12 +1,13 @@
 public import WatchwordProtocol
 
-/// User and password out of a URL (RFC 3986 section 3.2.1). They are used only after a challenge of that URL's origin.
+/// The user and password of a URL (RFC 3986 section 3.2.1). They are used only to answer a challenge from the URL's
+/// origin.
 public struct UserInfo: Sendable, Equatable {
     public var user: ExactText
-    /// `nil` when the URL named only a user.
+    /// `nil` if the URL has only a user.
     public var password: Secret?
 
-    /// Splits at the first colon and decodes both halves.
+    /// Splits at the first colon and percent-decodes both parts.
     /// - Throws: `FetchFailure` of kind `badURL`.
     public init(_ text: Secret) throws(FetchFailure) {
         let halves = text.withUnsafeBytes { bytes -> (user: [UInt8], password: Secret?)? in
@@ -17,13 +18,14 @@ public struct UserInfo: Sendable, Equatable {
             return (user.withUnsafeBytes { Array($0) }, password)
         }
         guard let halves, let user = String(validating: halves.user, as: UTF8.self) else {
-            throw .badURL("User and password in the URL are not percent-encoded as they should be.")
+            throw .badURL("malformed user or password in the URL; percent-encode special characters")
         }
         self.user = ExactText(user)
         self.password = halves.password
     }
 
-    /// `nil` for control characters, plain or encoded, for `\` and `@`, and for a `%` without two digits.
+    /// Returns `nil` for control characters, plain or encoded, for an unencoded `\` or `@`, and for a `%` without two
+    /// hexadecimal digits.
     private static func decoded(_ text: Slice<UnsafeRawBufferPointer>) -> Secret? {
         guard !text.contains(where: { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "@") }),
             let secret = Secret(percentDecoding: text),

@@ -1,18 +1,18 @@
-/// Cuts the bytes of one peer into messages. It has no idea what a message is.
+/// Splits the bytes of one peer into messages, without parsing them.
 ///
-/// States: `detecting` until the first bytes say which framing it is; then, for good, that framing's states, which follow
-/// each other in a ring: a line (or header and body) that is complete, or `skipping` the rest of one that is too large.
+/// The first bytes show the framing. After that, each message is a line, or a header section and a body. The rest of a
+/// message that is too large is skipped.
 public struct FrameDecoder: ~Copyable {
     public enum Event {
-        /// One message, lent for the length of the call.
+        /// One message. The bytes are valid only during the call.
         case message(UnsafeRawBufferPointer)
-        /// A message above the limit. It is skipped; the next one is read as usual.
+        /// A message above the limit. It is skipped; the next message is read as usual.
         case tooLarge
     }
 
     private enum State: Equatable {
         case detecting
-        /// `searched` bytes of the buffer are known to hold no LF.
+        /// The first `searched` bytes of the buffer contain no LF.
         case line(searched: Int)
         case skippingLine
         case header
@@ -26,7 +26,7 @@ public struct FrameDecoder: ~Copyable {
 
     public init(maxMessageBytes: Int = Limits.messageBytes) { self.maxMessageBytes = maxMessageBytes }
 
-    /// `nil` until the peer has shown it.
+    /// The framing of the peer; `nil` until it is detected.
     public var framing: Framing? {
         switch state {
         case .detecting: nil
@@ -35,14 +35,14 @@ public struct FrameDecoder: ~Copyable {
         }
     }
 
-    /// Bytes that wait for the rest of their message.
+    /// The number of bytes buffered for an incomplete message.
     public var bufferedCount: Int { buffer.bytes.count }
 
-    /// Forgets them. Nothing more may be fed.
+    /// Discards the buffered bytes. `feed` must not be called afterwards.
     public mutating func dropUnread() { buffer = WipingBuffer() }
 
-    /// How much has come of a message that is not complete; `nil` between two messages. What is skipped counts as one of the
-    /// largest size.
+    /// The number of bytes already received of an incomplete message; `nil` between two messages. For a message that is being
+    /// skipped, the size limit.
     public var unfinishedCount: Int? {
         switch state {
         case .detecting, .line, .header: buffer.isEmpty ? nil : buffer.count
@@ -51,9 +51,9 @@ public struct FrameDecoder: ~Copyable {
         }
     }
 
-    /// Takes bytes as they come, and calls `handle` for each message that they complete, in order.
+    /// Consumes received bytes, and calls `handle` for each message that they complete, in order.
     ///
-    /// After a failure nothing more may be fed.
+    /// After an error, `feed` must not be called again.
     public mutating func feed(
         _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
     ) throws(FramingFailure) {
@@ -67,7 +67,7 @@ public struct FrameDecoder: ~Copyable {
         }
     }
 
-    /// Reads as many whole messages as there are, and returns how many bytes they took.
+    /// Reads all complete messages, and returns the number of bytes consumed.
     private mutating func consume(
         _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
     ) throws(FramingFailure) -> Int {
@@ -80,7 +80,7 @@ public struct FrameDecoder: ~Copyable {
         return used
     }
 
-    /// One transition; the bytes that it used, or `nil` when it needs more.
+    /// Performs one state transition. Returns the number of bytes consumed, or `nil` if more bytes are needed.
     private mutating func step(
         _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
     ) throws(FramingFailure) -> Int? {
@@ -115,7 +115,7 @@ public struct FrameDecoder: ~Copyable {
         _ bytes: UnsafeRawBufferPointer, searched: Int, _ handle: (Event) -> Void
     ) -> Int? {
         guard let end = bytes.lineEnd(from: searched) else {
-            guard bytes.count <= maxMessageBytes else {
+            guard bytes.count <= maxMessageBytes else {  // guard: frame-line-size
                 handle(.tooLarge)
                 state = .skippingLine
                 return bytes.count
@@ -125,7 +125,7 @@ public struct FrameDecoder: ~Copyable {
         }
         state = .line(searched: 0)
         let line = UnsafeRawBufferPointer(rebasing: bytes[..<end])
-        if line.count > maxMessageBytes {
+        if line.count > maxMessageBytes {  // guard: frame-whole-line-size
             handle(.tooLarge)
         } else if !line.allSatisfy(\.isBlank) {
             handle(.message(line))
@@ -143,11 +143,11 @@ public struct FrameDecoder: ~Copyable {
         _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
     ) throws(FramingFailure) -> Int? {
         guard let length = FrameHeader.length(of: bytes) else {
-            if bytes.count >= Limits.frameHeaderBytes { throw .headerTooLarge }
+            if bytes.count >= Limits.frameHeaderBytes { throw .headerTooLarge }  // guard: frame-header-size
             return nil
         }
         let contentLength = try FrameHeader.contentLength(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
-        if contentLength > maxMessageBytes {
+        if contentLength > maxMessageBytes {  // guard: frame-size
             handle(.tooLarge)
             state = .skippingBody(remaining: contentLength)
         } else if contentLength > 0 {

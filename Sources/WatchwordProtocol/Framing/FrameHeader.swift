@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The header section of a `Content-Length` frame (Language Server Protocol, "Base Protocol").
 enum FrameHeader {
-    /// The bytes up to and with the empty line that ends the section; `nil` while that line has not come.
+    /// Returns the length of the section including the empty line that ends it; `nil` if that line has not been received yet.
     static func length(of bytes: UnsafeRawBufferPointer) -> Int? {
         let section = UnsafeRawBufferPointer(rebasing: bytes.prefix(Limits.frameHeaderBytes))
         var end = 0
@@ -13,7 +13,7 @@ enum FrameHeader {
         return nil
     }
 
-    /// The one `Content-Length` of a whole section; other fields are passed over.
+    /// Returns the `Content-Length` of a complete section. Other fields are ignored; a second `Content-Length` is an error.
     static func contentLength(_ section: UnsafeRawBufferPointer) throws(FramingFailure) -> Int {
         var found: Int?
         let text = String(decoding: section.dropLast(4), as: UTF8.self)
@@ -22,6 +22,7 @@ enum FrameHeader {
                 throw .malformedHeader
             }
             guard line[..<colon].equalsIgnoringASCIICase("Content-Length") else { continue }
+            // guard: frame-one-length
             guard found == nil, let count = decimal(line[line.index(after: colon)...]) else { throw .noContentLength }
             found = count
         }
@@ -29,7 +30,7 @@ enum FrameHeader {
         return found
     }
 
-    /// Digits with spaces and tabs around them (RFC 9110 section 5.6.3). Twelve digits are more than anything that could be skipped.
+    /// Parses digits surrounded by optional spaces and tabs (RFC 9110 section 5.6.3). At most twelve digits are accepted.
     private static func decimal(_ text: Substring) -> Int? {
         let digits = text.utf8.drop(while: isPadding).reversed().drop(while: isPadding).reversed()
         guard !digits.isEmpty, digits.count <= 12 else { return nil }
@@ -51,7 +52,7 @@ extension UInt8 {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The place of the first LF at or behind `start`.
+    /// Returns the index of the first LF at or after `start`.
     func lineEnd(from start: Int) -> Int? {
         guard let base = baseAddress, start < count else { return nil }
         return memchr(base + start, 0x0A, count - start).map { UnsafeRawPointer($0) - base }

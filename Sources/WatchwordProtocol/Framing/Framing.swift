@@ -1,18 +1,19 @@
 public import JSONText
 
-/// How messages are told apart on one connection. Detected from the first bytes of the peer, and used both ways.
+/// The framing of messages on one connection. It is detected from the peer's first bytes and used in both directions.
 public enum Framing: Sendable, Equatable {
-    /// One JSON value to a line, ended by LF.
+    /// One JSON value per line, terminated by LF.
     case lines
     /// `Content-Length: N`, an empty line, then N bytes, as in the Language Server Protocol.
     case headers
 
-    /// The message with its frame, ready to be sent.
+    /// Returns the framed message.
     public func frame(_ message: JSON) -> [UInt8] {
         self == .lines ? message.serialized(terminator: "\n") : frame(text: message.serialized())
     }
 
-    /// - Parameter text: JSON without a line break.
+    /// Returns the framed message.
+    /// - Parameter text: JSON without line breaks.
     public func frame(text: [UInt8]) -> [UInt8] {
         switch self {
         case .lines: text + [UInt8(ascii: "\n")]
@@ -21,7 +22,7 @@ public enum Framing: Sendable, Equatable {
     }
 }
 
-/// Why the bytes of a peer cannot be told apart into messages any more. The connection ends with it.
+/// A framing error. The following bytes cannot be split into messages, so the connection is closed.
 public enum FramingFailure: Error, Sendable, Equatable {
     case unknownFraming
     case headerTooLarge
@@ -32,10 +33,10 @@ public enum FramingFailure: Error, Sendable, Equatable {
 extension FramingFailure: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .unknownFraming: "a connection starts with a JSON value, or with the header Content-Length"
-        case .headerTooLarge: "the header of a frame is larger than \(Limits.frameHeaderBytes) bytes"
-        case .malformedHeader: "the header of a frame is not made of lines like \"Content-Length: 42\", ended by CR LF"
-        case .noContentLength: "the header of a frame does not say one Content-Length"
+        case .unknownFraming: "a connection must start with a JSON value or a Content-Length header"
+        case .headerTooLarge: "the frame header is larger than \(Limits.frameHeaderBytes) bytes"
+        case .malformedHeader: "malformed frame header: use lines like \"Content-Length: 42\", terminated by CR LF"
+        case .noContentLength: "the frame header must contain exactly one valid Content-Length"
         }
     }
 }

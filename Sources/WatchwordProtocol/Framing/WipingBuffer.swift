@@ -1,7 +1,7 @@
 internal import CPlatform
 internal import Glibc
 
-/// A growing run of bytes that leaves nothing behind: what is consumed, outgrown or dropped is wiped.
+/// A growable byte buffer that wipes bytes when they are consumed, when its block is replaced, and when it is destroyed.
 struct WipingBuffer: ~Copyable {
     private var block: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -12,7 +12,7 @@ struct WipingBuffer: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Lent until the next change.
+    /// The content; valid until the next mutation.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: block[..<count]) }
 
     mutating func append(_ added: UnsafeRawBufferPointer) {
@@ -22,19 +22,19 @@ struct WipingBuffer: ~Copyable {
         count += added.count
     }
 
-    /// Drops the first `consumed` bytes and wipes where they were.
+    /// Removes the first `consumed` bytes and wipes the space that becomes free.
     mutating func removeFirst(_ consumed: Int) {
         let rest = count - consumed
         if rest > 0 { memmove(block.baseAddress!, block.baseAddress! + consumed, rest) }
-        watchword_wipe(block.baseAddress.map { $0 + rest }, consumed)
+        watchword_wipe(block.baseAddress.map { $0 + rest }, consumed)  // guard: buffer-wipes-what-is-taken
         count = rest
-        if rest == 0 && block.count > Self.keptBytes { shrink() }
+        if rest == 0 && block.count > Self.retainedBytes { shrink() }
     }
 
     mutating func removeAll() { removeFirst(count) }
 
-    /// An empty buffer keeps no more than this, so that one large message does not cost its size for ever.
-    private static let keptBytes = 64 << 10
+    /// The capacity that an empty buffer may retain, so that one large message does not occupy memory permanently.
+    private static let retainedBytes = 64 << 10
 
     private mutating func reserve(_ needed: Int) {
         guard needed > block.count else { return }
@@ -54,7 +54,7 @@ struct WipingBuffer: ~Copyable {
 
     private static func release(_ block: UnsafeMutableRawBufferPointer) {
         guard let start = block.baseAddress else { return }
-        watchword_wipe(start, block.count)
+        watchword_wipe(start, block.count)  // guard: buffer-wipes-its-end
         block.deallocate()
     }
 }

@@ -1,13 +1,14 @@
 public import JSONText
 
-/// Which program a fetch is for, as far as the broker can tell.
+/// The program that a fetch is for, as far as the broker can determine it.
 public struct Requester: Sendable, Equatable {
-    /// What the client called itself in `initialize`.
+    /// The name that the client gave in `initialize`.
     public var name: String?
     public var pid: Int
-    /// On whose behalf it speaks, as far as the kernel tells.
+    /// The program behind the client, as far as the kernel identifies it.
     public var subject: Subject
-    /// It came through the restricted socket: from a container or another machine, whose door `pid` may be.
+    /// Whether the client uses the restricted socket. If so, it may run in a container or on another machine, and `pid`
+    /// may be a process that only forwards its connection.
     public var isRestricted: Bool
 
     public init(name: String?, pid: Int, subject: Subject, isRestricted: Bool = false) {
@@ -26,15 +27,15 @@ public struct Requester: Sendable, Equatable {
     }
 }
 
-/// `auth/challenge` and its twin `auth/pending`.
+/// The parameters of the request `auth/challenge` and of the equivalent notification `auth/pending`.
 public struct AuthChallengeParams: Sendable, Equatable {
     public var challengeID: String
     public var fetchID: String
     public var challenge: Challenge
     public var requester: Requester
-    /// The request of the fetch, where the challenge is for the handler that came with it.
+    /// The id of the request that started the fetch, if the challenge is for the handler of that fetch.
     public var handledRequest: RequestID?
-    /// From now until the broker goes on without an answer.
+    /// Milliseconds from now until the broker continues without an answer.
     public var deadlineMs: Int
 
     public init(challengeID: String, fetchID: String, challenge: Challenge, requester: Requester, deadlineMs: Int) {

@@ -1,12 +1,12 @@
 public import JSONText
 
-/// That a program is to use something that is kept: what a person has to know to say yes or no.
+/// A program's use of a stored or ambient credential, as described to the person who decides about it.
 public struct ConsentRequest: Sendable, Equatable {
     public var subject: Subject
     public var space: ProtectionSpace
-    /// `nil` for a token, a certificate, tickets.
+    /// The user of the credential; `nil` for a token, a certificate, or Kerberos tickets.
     public var user: ExactText?
-    /// `session`, `keyring`, `ambient` or `netrc`.
+    /// The source of the credential: `session`, `keyring`, `ambient`, `netrc` or `command`.
     public var source: CredentialSource
     public var url: String
     public var method: String
@@ -24,13 +24,13 @@ public struct ConsentRequest: Sendable, Equatable {
     }
 }
 
-/// `auth/confirm`: whether a program may use something that is kept.
+/// The parameters of `auth/confirm`, which asks whether a program may use a stored or ambient credential.
 public struct AuthConfirmParams: Sendable, Equatable {
     public var confirmID: String
     public var fetchID: String
     public var requester: Requester
     public var request: ConsentRequest
-    /// From now until the broker asks somebody else, or goes on as after a no.
+    /// Milliseconds from now until the broker asks the next agent, or continues as after `no`.
     public var deadlineMs: Int
 
     public init(
@@ -58,69 +58,15 @@ public struct AuthConfirmParams: Sendable, Equatable {
 /// The reply to `auth/confirm`.
 public struct ConfirmReply: Sendable, Equatable {
     public var consent: Consent
-    /// Only beside `no`: the questions of this program are put to no agent any more.
+    /// Whether agents receive no further questions of this program. Only valid with `no`.
     public var stopsAsking: Bool
 
-    /// Strict, as all answers are.
+    /// Parses a reply. An unknown member makes it invalid, as in all answers.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, at: "answer")
         consent = try members.required("allow", members.choice("allow", as: Consent.self))
         try members.refuseMembers(otherThan: consent == .no ? ["allow", "stopAsking"] : ["allow"])
         stopsAsking = try members.boolean("stopAsking") ?? false
-    }
-}
-
-/// One of the grants of `grant/list`.
-public struct GrantDescription: Sendable, Equatable {
-    /// Names it for as long as the broker runs.
-    public var id: Int
-    public var subject: Subject
-    public var space: ProtectionSpace
-    public var user: ExactText?
-    /// `session`, `always` or `no`.
-    public var consent: Consent
-
-    public init(id: Int, subject: Subject, space: ProtectionSpace, user: ExactText?, consent: Consent) {
-        self.id = id
-        self.subject = subject
-        self.space = space
-        self.user = user
-        self.consent = consent
-    }
-
-    public var json: JSON {
-        [
-            "id": .string("g\(id)"), "subject": subject.json, "protectionSpace": space.json,
-            "user": user?.json ?? .null, "allow": .string(consent.rawValue),
-        ]
-    }
-}
-
-/// `grant/revoke`: one grant, all of a program, or all.
-public struct GrantRevokeParams: Sendable, Equatable {
-    public var id: Int?
-    /// As `Subject.text` has it.
-    public var subject: ExactText?
-
-    /// - Throws: `InvalidParams`.
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["id", "subject"])
-        subject = try members.exactText("subject")
-        guard let text = try members.string("id") else { return }
-        guard subject == nil else { throw InvalidParams("params has both an id and a subject; one says what is meant") }
-        guard text.hasPrefix("g"), let number = Int(text.dropFirst()), number > 0 else {
-            throw members.wrong("id", "an id of grant/list")
-        }
-        id = number
-    }
-
-    public init(id: Int? = nil, subject: ExactText? = nil) {
-        self.id = id
-        self.subject = subject
-    }
-
-    public var json: JSON {
-        ["id": id.map { .string("g\($0)") }, "subject": subject?.json]
     }
 }
 

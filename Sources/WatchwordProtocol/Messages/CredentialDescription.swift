@@ -1,10 +1,11 @@
 public import JSONText
 
-/// Names an entry of `credential/list`: `session:7`, `keyring:` and the keyring's own name, `trust:2`, or `certificate:3`.
+/// The id of an entry of `credential/list`: `session:7`, `keyring:` and the object path of the keyring item, `trust:2`, or
+/// `certificate:3`.
 public enum CredentialID: Sendable, Hashable {
     case session(Int)
     case keyring(String)
-    /// An accepted certificate of a server.
+    /// A trust exception for a server certificate.
     case trust(Int)
     /// A client certificate.
     case certificate(Int)
@@ -34,15 +35,15 @@ public enum CredentialID: Sendable, Hashable {
     }
 }
 
-/// One entry of `credential/list`: everything but the secret.
+/// One entry of `credential/list`, without the secret.
 public struct CredentialDescription: Sendable, Equatable {
-    /// As in the credentials that answer a challenge.
+    /// The type of the credential, named as in the answer to a challenge.
     public enum Kind: Sendable, Equatable {
         case password
         case token
-        /// A server's certificate that somebody has accepted, by its key: the SHA-256 of its SubjectPublicKeyInfo.
+        /// A trust exception for a server certificate, identified by its key: the SHA-256 of its SubjectPublicKeyInfo.
         case trust(spkiSha256: [UInt8])
-        /// A client certificate, by its path or its `pkcs11:` URI; `nil` for one that came as PEM.
+        /// A client certificate, identified by its path or its `pkcs11:` URI; `nil` if it was provided as PEM.
         case certificate(source: String?)
 
         fileprivate var name: String {
@@ -58,18 +59,18 @@ public struct CredentialDescription: Sendable, Equatable {
     public var id: CredentialID
     public var kind: Kind
     public var pattern: SpacePattern
-    /// `nil` for all but a password.
+    /// The user; only for a password.
     public var user: ExactText?
-    /// The Windows domain, where one was given apart from the user.
+    /// The Windows domain, if it is separate from the user.
     public var domain: ExactText?
-    /// What is good for this path and below only; `nil` for the whole server.
+    /// The path at and below which the credential is valid; `nil` for the whole server.
     public var path: ExactText?
-    /// Since 1970.
+    /// The time when the credential expires, since 1970.
     public var expiresAt: Duration?
     public var persistence: Persistence
     public var source: CredentialSource
     public var isDefault: Bool
-    /// How long ago it was used last; `nil` when the broker does not know.
+    /// The time since the last use; `nil` if unknown.
     public var lastUsed: Duration?
 
     public init(

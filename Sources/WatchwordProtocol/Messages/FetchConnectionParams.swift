@@ -1,20 +1,20 @@
 internal import JSONText
 
-/// Through which proxy a fetch goes.
+/// The proxy that a fetch uses.
 public enum ProxyChoice: Sendable, Equatable {
-    /// The one that the configuration says, if any.
+    /// The configured proxy, if any.
     case configured
     case none
     case named(NamedProxy)
 }
 
-/// A proxy that a fetch has named.
+/// A proxy that a fetch names.
 public struct NamedProxy: Sendable, Equatable {
-    /// Without user information.
+    /// The URL without user information.
     public var url: String
-    /// From the URL, percent-encoded as it came.
+    /// The user information of the URL, still percent-encoded.
     public var userInfo: Secret?
-    /// For this proxy only.
+    /// A credential for this proxy only.
     public var credential: LoginCredential?
 
     public init(url: String, userInfo: Secret? = nil, credential: LoginCredential? = nil) {
@@ -24,21 +24,21 @@ public struct NamedProxy: Sendable, Equatable {
     }
 }
 
-/// When a server's certificate becomes a challenge.
+/// The condition under which a server certificate causes a challenge.
 public enum TrustMode: String, Sendable, CaseIterable {
-    /// When it does not verify.
+    /// The certificate does not verify.
     case onFailure
-    /// On every new connection, for clients that pin.
+    /// The connection is new, whether or not the certificate verifies; for clients that pin keys.
     case always
 }
 
-/// What a fetch says about TLS.
+/// The TLS parameters of a fetch.
 public struct TLSParams: Sendable, Equatable {
     public var trust = TrustMode.onFailure
-    /// The fetch's own answer to a server that asks for a certificate.
+    /// The client certificate for a server that requests one.
     public var certificate: CertificateCredential?
-    /// The only key that a server may show, wherever the fetch is led; then it does not matter what else is wrong with its
-    /// certificate.
+    /// The only server key that the fetch accepts, also after redirects. Other problems of a certificate with this key are
+    /// ignored.
     public var pin: TrustCredential?
 
     public init() {}
@@ -67,7 +67,7 @@ extension ProxyChoice {
         self = .named(NamedProxy(url: url, userInfo: userInfo, credential: credential))
     }
 
-    /// May hold a password: it must be written with `JSON.write(_:)`.
+    /// May contain a password: serialize it with `JSON.write(_:)`.
     var json: JSON? {
         switch self {
         case .configured: nil
@@ -92,13 +92,13 @@ extension TLSParams {
                 throw members.wrong("pin", "a credential of type trust")
             }
             guard given.persistence == Persistence.none else {
-                throw members.wrong("pin.persistence", "none: a pin is for its fetch")
+                throw members.wrong("pin.persistence", "none: a pin applies only to its fetch")
             }
             pin = given
         }
     }
 
-    /// May hold a key: it must be written with `JSON.write(_:)`.
+    /// May contain a private key: serialize it with `JSON.write(_:)`.
     var json: JSON {
         [
             "trust": .string(trust.rawValue), "certificate": certificate?.json, "pin": pin?.json,

@@ -1,60 +1,60 @@
 public import JSONText
 
-/// Who is asked when a server challenges.
+/// The respondents for the challenges of a fetch.
 public enum Interaction: String, Sendable, CaseIterable {
-    /// The connection that started the fetch, if it subscribed; then an agent.
+    /// The connection that started the fetch, if it is subscribed; then an agent.
     case ownClient = "self"
     case agent
-    /// Nobody: what is stored is all there is.
+    /// No respondent: only stored credentials are used.
     case none
 }
 
-/// What a fetch wants to be told on its way.
+/// The notifications that a fetch requests.
 public enum FetchNotification: String, Sendable, CaseIterable {
     case headers, progress, redirect, waiting
-    /// `auth/resolved` comes whether or not it is named.
+    /// `auth/resolved`, which is sent even if it is not requested.
     case resolved
-    /// Each request that is sent, and each response (`fetch/request`, `fetch/response`).
+    /// Each request sent and each response received (`fetch/request`, `fetch/response`).
     case exchanges
 }
 
-/// `fetch/run`: the request to be made, and how to deal with challenges. Only `url` is required.
+/// The parameters of `fetch/run`: the HTTP request, and how challenges are handled. Only `url` is required.
 public struct FetchRunParams: Sendable, Equatable {
-    /// Without user information, which is in `userInfo`: it may hold a password.
+    /// The URL without user information, which may contain a password and is in `userInfo`.
     public var url: String
-    /// What stood before `@` in the URL's authority, percent-encoded as it came (RFC 3986 section 3.2.1).
+    /// The user information of the URL, still percent-encoded (RFC 3986 section 3.2.1).
     public var userInfo: Secret?
     public var method = "GET"
     public var headers: [HeaderField] = []
-    /// Names of fields that the broker is not to add by itself: `Accept`, `User-Agent`, `Expect`.
+    /// The fields that the broker must not add itself: `Accept`, `User-Agent`, `Expect`.
     public var omitHeaders: [String] = []
     public var body: [UInt8]?
-    /// In place of `body`: it comes through a second connection.
+    /// Used instead of `body`: the body is sent over a second connection.
     public var attachedBody: AttachedBody?
-    /// For the origin of `url` only.
+    /// A credential for the origin of `url` only.
     public var credential: LoginCredential?
     public var proxy = ProxyChoice.configured
     public var tls = TLSParams()
     public var interaction = Interaction.ownClient
     public var useStorage = true
     public var preemption = Preemption.session
-    /// Answers the challenges of this fetch, before the connection's subscription; only with the interaction `self`.
+    /// A handler for the challenges of this fetch, asked before the connection's subscription. Requires the interaction `self`.
     public var handler: Subscription?
-    /// Schemes that may be used; `nil` allows all.
+    /// The authentication methods that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
-    /// Time on the network, and waiting for other fetches, in all; the own questions do not count.
-    /// Of a fetch in steps only when it was given: a large body takes its time.
+    /// The time limit for the network and for waiting for other fetches; the fetch's own prompts do not count. `nil` limits the
+    /// network time only: to `Limits.defaultFetchTimeout`, or `Limits.fetchTimeout` for a stepwise fetch.
     public var timeoutMs: Int?
     public var maxInlineBodyBytes = Limits.defaultInlineBodyBytes
     public var maxRedirects = Limits.defaultRedirects
     public var redirects = RedirectParams()
-    /// For the name and the connection, a proxy's included; `nil` for the broker's own limit.
+    /// The time limit for name resolution and connecting, also to a proxy; `nil` for the broker's default.
     public var connectTimeoutMs: Int?
-    /// Of the response, after decoding; `nil` for any size.
+    /// The size limit of the response body, after content decoding; `nil` for no limit.
     public var maxBodyBytes: Int?
-    /// A content coding is asked for, and undone.
+    /// Whether to request a compressed response (`Accept-Encoding`), and decompress it.
     public var decompress = false
-    /// Of either body; `nil` for no limit.
+    /// The rate limit for the body, in each direction; `nil` for no limit.
     public var maxBytesPerSecond: Int?
     public var lowSpeed: LowSpeed?
     public var notify: [FetchNotification] = []
@@ -75,7 +75,7 @@ extension FetchRunParams {
         }
         credential = try members["credential"].map { json throws(InvalidParams) in
             guard case .login(let login) = try Credential(json, at: "params.credential") else {
-                throw members.wrong("credential", "a password, a token or a header; certificates belong into tls")
+                throw members.wrong("credential", "a password, a token or a header; certificates go into tls")
             }
             return login
         }
@@ -109,12 +109,12 @@ extension FetchRunParams {
         preemption = try Preemption(auth) ?? preemption
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
         handler = try auth.object("handler").map { given throws(InvalidParams) in try Subscription(handler: given) }
-        guard handler == nil || interaction == .ownClient else {
-            throw auth.wrong("handler", "absent where the interaction is \(interaction.rawValue)")
+        guard handler == nil || interaction == .ownClient else {  // guard: handler-interaction
+            throw auth.wrong("handler", "absent if the interaction is \(interaction.rawValue)")
         }
     }
 
-    /// A list of pairs, or an object.
+    /// Parses `headers`: a list of pairs, or an object.
     private static func headers(_ members: Members) throws(InvalidParams) -> [HeaderField] {
         guard let json = members["headers"] else { return [] }
         let pairs = json.members.map { $0.map { ($0.name, $0.value.string) } } ?? json.elements?.map(Self.pair)
@@ -141,7 +141,7 @@ extension FetchRunParams {
         throw members.wrong("value", type == "base64" ? "base64 (RFC 4648 section 4), with padding" : "a string")
     }
 
-    /// May hold a password: it must be written with `JSON.write(_:)`.
+    /// May contain a password: serialize it with `JSON.write(_:)`.
     public var json: JSON {
         [
             "url": URLText.joined(url, userInfo), "method": .string(method),
@@ -165,14 +165,14 @@ extension FetchRunParams {
     }
 }
 
-/// A request's body that comes through a second connection, with `fetch/attach`.
+/// A request body that is sent over a second connection, with `fetch/attach`.
 public struct AttachedBody: Sendable, Equatable {
-    /// `nil` when nobody knows.
+    /// The size of the body; `nil` if unknown.
     public var sizeBytes: Int?
 
     public init(sizeBytes: Int?) { self.sizeBytes = sizeBytes }
 
-    /// `nil` for a body of another type.
+    /// Returns `nil` for a body of another type.
     init?(_ members: Members) throws(InvalidParams) {
         guard try members.string("type") == "attach" else { return nil }
         sizeBytes = try members.integer("sizeBytes", in: 0...Limits.bodyBytes)
@@ -182,7 +182,7 @@ public struct AttachedBody: Sendable, Equatable {
 }
 
 /// The reply to `fetch/needBody`.
-public enum NeededBody: Sendable, Equatable {
+public enum ResentBody: Sendable, Equatable {
     case bytes([UInt8])
     case attached(AttachedBody)
 
@@ -199,7 +199,7 @@ public enum NeededBody: Sendable, Equatable {
     }
 }
 
-/// A fetch ends when it is slower than `bytesPerSecond` for `seconds` in a row.
+/// A minimum speed: a fetch is aborted if it is slower than `bytesPerSecond` for `seconds` without interruption.
 public struct LowSpeed: Sendable, Equatable {
     public var bytesPerSecond: Int
     public var seconds: Int
@@ -220,7 +220,7 @@ public struct LowSpeed: Sendable, Equatable {
 }
 
 extension Members {
-    /// A list of an enumeration's strings.
+    /// Returns a list of raw values of `Choice`.
     public func choices<Choice: RawRepresentable & CaseIterable>(
         _ name: String, as type: Choice.Type
     ) throws(InvalidParams) -> [Choice]? where Choice.RawValue == String {
@@ -239,7 +239,7 @@ extension Duration {
         Int(components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
     }
 
-    /// Milliseconds, with the fraction.
+    /// Milliseconds, including the fraction.
     public var milliseconds: Double {
         Double(components.seconds) * 1000 + Double(components.attoseconds) / 1e15
     }

@@ -1,18 +1,18 @@
 public import JSONText
 
-/// The result of `fetch/run`: the response, whatever its status, and how it was got.
+/// The result of `fetch/run`: the response with any status, and how it was obtained.
 public struct FetchRunResult: Sendable, Equatable {
     public enum Body: Sendable, Equatable {
         case inline([UInt8])
-        /// Larger than the inline limit: held by the broker for `fetch/read`.
+        /// A body that is not inline, for example because it is larger than the limit; `fetch/read` returns it.
         case handle
     }
 
-    /// Which credential the server accepted last.
+    /// The credential that the server accepted last.
     public struct Authentication: Sendable, Equatable {
         public var method: AuthenticationMethod
         public var source: CredentialSource
-        /// `nil` for a credential without one.
+        /// The user; `nil` for a credential without one.
         public var user: ExactText?
 
         public init(method: AuthenticationMethod, source: CredentialSource, user: ExactText?) {
@@ -24,24 +24,24 @@ public struct FetchRunResult: Sendable, Equatable {
 
     public var fetchID: String
     public var status: Int
-    /// The reason phrase of the status line (RFC 9112 section 4); empty where there is none, as with HTTP/2.
+    /// The reason phrase of the status line (RFC 9112 section 4); empty if there is none, as in HTTP/2.
     public var reason: String
-    /// Of the last hop.
+    /// The URL of the last hop.
     public var url: String
     public var httpVersion: String
     public var headers: [HeaderField]
     public var body: Body
-    /// Of a body that is still on its way: as the server has announced it, `nil` where it has not.
+    /// The size of the body. While the body is being received: the size that the server announced, or `nil`.
     public var bodyBytes: Int?
     public var authentication: Authentication?
-    /// To the proxy, where it has asked.
+    /// The credential that the proxy accepted, if it required one.
     public var proxyAuthentication: Authentication?
-    /// Why nobody was asked to log in, where the response asks for it.
+    /// The reason why no respondent was asked, if the response requires a login.
     public var unanswered: Unanswered?
-    /// Requests that were sent, over all hops and attempts.
+    /// The number of requests sent, for all hops and attempts.
     public var exchanges: Int
     public var totalTime: Duration
-    /// The part of it in which an answer was awaited.
+    /// The part of `totalTime` spent waiting for answers to challenges.
     public var challengeTime: Duration
 
     public init(
@@ -68,10 +68,10 @@ public struct FetchRunResult: Sendable, Equatable {
 
     public var json: JSON { json(body: body.json(fetchID: fetchID)) }
 
-    /// For `fetch/completed`.
+    /// The result without the body, for `fetch/completed`.
     public var completedJSON: JSON { json(body: nil) }
 
-    /// For the `fetch/headers` of a fetch in steps, whose `fetch/start` had the id `requestID`.
+    /// Returns the parameters of `fetch/headers` for a stepwise fetch, whose `fetch/start` had the id `requestID`.
     public func headersJSON(_ requestID: RequestID) -> JSON {
         [
             "fetchId": .string(fetchID), "requestId": requestID.json, "status": .integer(status),
@@ -113,6 +113,6 @@ extension FetchRunResult.Authentication {
 }
 
 extension Duration {
-    /// Milliseconds with one digit after the point.
+    /// Milliseconds with one decimal.
     fileprivate var json: JSON? { .real((milliseconds * 10).rounded() / 10) }
 }

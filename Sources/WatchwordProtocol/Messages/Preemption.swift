@@ -1,16 +1,16 @@
 internal import JSONText
 
-/// What may be sent before a challenge: `auth.preemptive` of a fetch (semantics rule 16).
+/// The credentials that may be sent before a challenge: `auth.preemptive` of a fetch (SEMANTICS rule 16).
 public enum Preemption: Sendable, Equatable {
-    /// `false`
+    /// `false`: none.
     case never
-    /// `true`: what the session has, where a server has accepted it.
+    /// `true`: session credentials, where the server has accepted them before.
     case session
-    /// `"always"`: the request's own password, by Basic, or its own token with the first request too, over TLS or to this
-    /// machine.
+    /// `"always"`: also the fetch's own password (by Basic) or token with the first request, over TLS or to the local machine
+    /// only.
     case always
 
-    /// `nil` where there is no such member.
+    /// Returns `nil` if the member is absent.
     init?(_ auth: Members) throws(InvalidParams) {
         switch auth["preemptive"] {
         case nil: return nil

@@ -1,12 +1,12 @@
 public import JSONText
 
-/// `redirects` of a fetch: how they are followed, where that is not as RFC 9110 section 15.4 has it.
+/// `redirects` of a fetch: deviations from the handling of redirects in RFC 9110 section 15.4.
 public struct RedirectParams: Sendable, Equatable {
-    /// A request that becomes one without a body keeps its method, and is not made a GET.
+    /// Whether the method of a request that loses its body at a redirect is preserved. Otherwise it becomes GET.
     public var keepMethod = false
-    /// The statuses, of 301, 302 and 303, after which a POST stays a POST with its body.
+    /// The statuses, out of 301, 302 and 303, after which a POST remains a POST with its body.
     public var keepPost: Set<Int> = []
-    /// Where a redirect may lead: `http`, `https`; `nil` for both.
+    /// The schemes that a redirect may lead to: `http`, `https`; `nil` for both.
     public var schemes: Set<String>?
 
     public init() {}

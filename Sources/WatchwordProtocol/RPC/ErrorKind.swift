@@ -1,6 +1,7 @@
-/// What can go wrong, as `error.data.kind` says it: one stable string and one number each.
+/// The kinds of errors. The raw value is `error.data.kind`, a stable string; each kind has one error code.
 ///
-/// Numbers from -32768 to -32000 are JSON-RPC's own (section 5.1) and the Language Server Protocol's; ours start at 1000.
+/// JSON-RPC reserves the codes -32768 to -32000 (section 5.1); -32800 is `RequestCancelled` of the Language Server Protocol.
+/// Watchword's own codes start at 1001.
 public enum ErrorKind: String, Sendable, CaseIterable {
     case parseError, invalidRequest, methodNotFound, invalidParams, internalError, cancelled
     case badURL, invalidHeader, invalidMethod, notSupported, tooLarge, busy, shuttingDown, unknownFetch
@@ -12,20 +13,21 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case bodyNotReplayable, bodyIncomplete
     case protocolViolation
 
-    /// Whether doing it again can help.
+    /// Whether a retry can succeed.
     public enum Retry: String, Sendable {
-        /// The same call fails in the same way.
+        /// The same call will fail again in the same way.
         case never
-        /// It may work in a while, unchanged.
+        /// The same call may succeed later.
         case later
-        /// It may work with another credential, URL or setting.
+        /// The call may succeed with another credential, URL or setting.
         case differently
     }
 
     public var code: Int { entry.code }
     public var retry: Retry { entry.retry }
 
-    /// The message of the codes that JSON-RPC defines, word for word; `nil` for ours, whose message is a sentence of its own.
+    /// The fixed message of a code that JSON-RPC defines; `nil` for Watchword's own codes, whose message is specific to each
+    /// error.
     public var standardMessage: String? { entry.standardMessage }
 
     private var entry: (code: Int, retry: Retry, standardMessage: String?) {

@@ -1,5 +1,5 @@
-/// What exactly went wrong, as `error.data.cause` says it beside `kind`: for clients that tell more cases apart, such as those
-/// with curl's exit codes. Absent where the kind says everything.
+/// The cause of an error in more detail than its kind: `error.data.cause`, for clients that distinguish more cases, such as
+/// those with curl's exit codes. Absent if the kind is specific enough.
 public enum FailureCause: String, Sendable, CaseIterable {
     /// The server closed the connection without sending anything.
     case emptyReply
@@ -7,9 +7,9 @@ public enum FailureCause: String, Sendable, CaseIterable {
     case bodyCutShort
     /// The request could not be written to the connection.
     case sendFailed
-    /// A chunk of the body has no valid size (RFC 9112 section 7.1), or receiving failed in another way.
+    /// A chunk of the body has an invalid size (RFC 9112 section 7.1), or receiving failed for another reason.
     case receiveFailed
-    /// An error of HTTP/2 on the connection or the stream.
+    /// An HTTP/2 connection or stream error occurred.
     case http2
     /// The response does not begin with a status line (RFC 9112 section 4).
     case notHTTP

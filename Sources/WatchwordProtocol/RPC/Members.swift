@@ -1,35 +1,36 @@
 public import JSONText
 
-/// Parameters of the wrong shape: what, where, and what was expected. Becomes the error -32602.
+/// Invalid parameters: the path of the member and the expected value. Becomes error -32602.
 public struct InvalidParams: Error, Sendable, Equatable {
     public var detail: String
 
     public init(_ detail: String) { self.detail = detail }
 }
 
-/// Reads the members of an object, and says by their path what is wrong with them.
+/// Reads the members of a JSON object. Errors name the member by its path.
 public struct Members {
     private let json: JSON?
     private let path: String
 
-    /// `json` absent reads as an object without members; anything but an object is refused.
+    /// An absent `json` counts as an object without members. Throws if `json` is not an object.
     public init(_ json: JSON?, at path: String = "params") throws(InvalidParams) {
         if let json, json.kind != .object {
             throw InvalidParams(
                 path == "params"
-                    ? "params go by name, in an object" : "\(path) must be an object, not \(json.kind.words)")
+                    ? "pass params by name, in an object" : "\(path) must be an object, not \(json.kind.words)")
         }
         self.json = json
         self.path = path
     }
 
-    /// The same for a method that deletes or changes something: a member that it does not know would have said what is meant.
+    /// Like `init(_:at:)`, but also throws for unknown members. For methods that delete or change something: ignoring a member
+    /// that should restrict such a call would make it delete or change more than intended.
     public init(_ json: JSON?, only known: [String], at path: String = "params") throws(InvalidParams) {
         try self.init(json, at: path)
         try refuseMembers(otherThan: known)
     }
 
-    /// The member `name`; `null` counts as absent.
+    /// Returns the member `name`; `null` counts as absent.
     public subscript(name: String) -> JSON? {
         guard let value = json?[name], !value.isNull else { return nil }
         return value
@@ -44,7 +45,7 @@ public struct Members {
         try read(name, "a string") { $0.string }
     }
 
-    /// A string that identifies something.
+    /// Returns a string that identifies something and is compared byte by byte.
     public func exactText(_ name: String) throws(InvalidParams) -> ExactText? { try string(name).map { ExactText($0) } }
 
     public func boolean(_ name: String) throws(InvalidParams) -> Bool? {
@@ -61,14 +62,14 @@ public struct Members {
         try read(name, "a list") { $0.elements }
     }
 
-    /// A string of bytes that must not become a `String`.
+    /// Returns a string whose bytes must not become a `String`.
     public func secret(_ name: String, maxBytes: Int) throws(InvalidParams) -> Secret? {
         try read(name, "a string of at most \(maxBytes) bytes") { value in
             value.withUTF8 { $0.count <= maxBytes ? Secret(copying: $0) : nil } ?? nil
         }
     }
 
-    /// One of an enumeration's strings.
+    /// Returns a string that is one of the raw values of `Choice`.
     public func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, as type: Choice.Type
     ) throws(InvalidParams) -> Choice? where Choice.RawValue == String {
@@ -82,8 +83,8 @@ public struct Members {
         return value
     }
 
-    /// Refuses members other than `known`: in an answer a typing error must not weaken a decision, and in what is to be deleted
-    /// it must not mean more.
+    /// Throws if there is a member other than `known`. A misspelled member must not weaken the decision in an answer, or make a
+    /// method delete more than intended.
     public func refuseMembers(otherThan known: [String]) throws(InvalidParams) {
         for (name, _) in json?.members ?? [] where !known.contains(name) {
             let takes = known.isEmpty ? "none" : known.joined(separator: ", ")
@@ -91,7 +92,7 @@ public struct Members {
         }
     }
 
-    /// The error for the member `name` when `expected` was expected.
+    /// Returns the error for a member `name` that is not `expected`.
     public func wrong(_ name: String, _ expected: String) -> InvalidParams {
         InvalidParams("\(path).\(name) must be \(expected)")
     }

@@ -1,6 +1,6 @@
 public import JSONText
 
-/// One JSON-RPC message to be sent. Members stand in the order of the specification's examples.
+/// A JSON-RPC message to send. The members have the order of the specification's examples.
 public enum OutgoingMessage: Sendable, Equatable {
     case request(id: RequestID, method: String, params: JSON)
     case notification(method: String, params: JSON)

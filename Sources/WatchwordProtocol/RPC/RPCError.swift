@@ -12,9 +12,9 @@ public struct RPCError: Error, Sendable, Equatable {
         self.data = data
     }
 
-    /// An error of ours. `text` says what happened, to what, and what to do about it, in a sentence, and holds no secret.
+    /// Creates an error of `kind`. `text` says what happened, to what, and what to do about it; it must not hold a secret.
     ///
-    /// For the codes that JSON-RPC defines the message is the specification's own and the sentence is in `data.detail`.
+    /// For codes that JSON-RPC defines, `message` is the specification's text, and `text` becomes `data.detail`.
     public init(_ kind: ErrorKind, _ text: String, cause: FailureCause? = nil, fetchID: String? = nil) {
         self.code = kind.code
         self.message = kind.standardMessage ?? text
@@ -27,15 +27,15 @@ public struct RPCError: Error, Sendable, Equatable {
         ]
     }
 
-    /// The kind, where the error is one of ours.
+    /// The kind; `nil` if the error has none, or one that this version does not know.
     public var kind: ErrorKind? { data?["kind"]?.string.flatMap(ErrorKind.init(rawValue:)) }
 
     public var cause: FailureCause? { data?["cause"]?.string.flatMap(FailureCause.init(rawValue:)) }
 
-    /// The sentence for a person.
+    /// The text for a person.
     public var text: String { data?["detail"]?.string ?? message }
 
-    /// `nil` when `json` is no error object.
+    /// Returns `nil` if `json` is not an error object.
     public init?(_ json: JSON) {
         guard let code = json["code"]?.integer, let message = json["message"]?.string else { return nil }
         self.init(code: code, message: message, data: json["data"])

@@ -1,14 +1,14 @@
 public import JSONText
 
-/// What ties a reply to its request (JSON-RPC 2.0 section 4). It goes back with the type that it came with: `1` and `"1"`
-/// are two ids.
+/// The id that connects a reply with its request (JSON-RPC 2.0 section 4). The reply preserves its JSON type: `1` and `"1"` are
+/// different ids.
 public enum RequestID: Sendable {
     case integer(Int)
     case string(String)
-    /// Allowed, and answered, but of no use to tell two requests apart.
+    /// A valid id. Requests with this id are answered, but the id does not distinguish them.
     case null
 
-    /// `nil` for what is no id: a fraction, a boolean, an array, an object.
+    /// Returns `nil` if `json` is not an id: a fraction, a boolean, an array or an object.
     public init?(_ json: JSON) {
         switch json.kind {
         case .null: self = .null
@@ -28,7 +28,7 @@ public enum RequestID: Sendable {
 }
 
 extension RequestID: Hashable {
-    /// As Swift compares strings, "é" has two spellings that are equal; ids compare byte for byte.
+    /// Compares strings byte by byte. Swift's `==` treats the two encodings of "é" as equal.
     public static func == (left: RequestID, right: RequestID) -> Bool {
         switch (left, right) {
         case (.integer(let left), .integer(let right)): left == right

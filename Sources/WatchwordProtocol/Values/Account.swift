@@ -1,6 +1,6 @@
-/// The account that a password belongs to: a user, and the Windows domain where one was given apart from the user.
+/// The account that a password belongs to: a user, and the Windows domain if it is separate from the user.
 ///
-/// Compares byte by byte. An empty domain is none.
+/// Accounts compare byte by byte. An empty domain counts as none.
 public struct Account: Sendable, Hashable {
     public let user: ExactText
     public let domain: ExactText?
@@ -13,7 +13,8 @@ public struct Account: Sendable, Hashable {
     /// `DOMAIN\user`, or the user alone.
     public var text: ExactText { domain.map { "\($0)\\\(user)" } ?? user }
 
-    /// Whether a fetch that names this account may be made as `other`. A user without a domain is meant in every domain.
+    /// Whether a fetch that names this account may log in as `other`. A user without a domain matches that user in any domain,
+    /// and a user of the form `DOMAIN\user` matches that user in that domain.
     public func admits(_ other: Account) -> Bool {
         self == other || domain == nil && (user == other.user || user == other.text)
     }

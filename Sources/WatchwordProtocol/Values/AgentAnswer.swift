@@ -1,17 +1,16 @@
 public import JSONText
 
-/// What an agent answers to a challenge: one of the five answers, and with `cancel` whether people are to be asked for this
-/// program any longer.
+/// An agent's answer to a challenge: one of the five answers, and with `cancel` whether to stop all questions of the program.
 public struct AgentAnswer: Sendable, Equatable {
     public var answer: ChallengeAnswer
-    /// Only beside `cancel`: the questions of this program are put to no agent any more.
+    /// Whether agents receive no further questions of this program. Only valid with `cancel`.
     public var stopsAsking: Bool
 
     public init(_ answer: ChallengeAnswer, stopsAsking: Bool = false) {
         (self.answer, self.stopsAsking) = (answer, stopsAsking)
     }
 
-    /// Strict, as all answers are.
+    /// Parses an answer. An unknown member makes it invalid, as in all answers.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, at: "answer")
         guard try members.string("action") == ChallengeAnswer.cancel.action else {
@@ -22,6 +21,6 @@ public struct AgentAnswer: Sendable, Equatable {
         self.init(.cancel, stopsAsking: try members.boolean("stopAsking") ?? false)
     }
 
-    /// May hold a password: it must be written with `JSON.write(_:)`.
+    /// May contain a password: serialize it with `JSON.write(_:)`.
     public var json: JSON { stopsAsking ? answer.json.adding(["stopAsking": true]) : answer.json }
 }

@@ -1,56 +1,55 @@
 public import JSONText
 
-/// What happened to a credential, a certificate or the session: a line of the audit log, and the parameters of `event`.
+/// A record of the audit log, and the parameters of the notification `event`.
 ///
-/// What has no member here cannot be told: no secret, no header, and of a URL only its origin. Every text is shortened and
-/// made harmless for a terminal when it is written.
+/// Records never contain secrets or headers, and only the origin of a URL. When a record is serialized, all texts are shortened
+/// and made safe for a terminal.
 public struct AuditEvent: Sendable, Equatable {
-    /// What happened.
     public enum Kind: String, Sendable, CaseIterable {
-        /// A request with this credential was handed to the network; whether the server took it is not known yet.
+        /// A request with this credential was sent; whether the server accepts it is not known yet.
         case credentialUsed
-        /// The server, or the proxy, said no to it.
+        /// The server or proxy refused the credential.
         case credentialRefused
-        /// A client certificate was shown, or may have been.
+        /// A client certificate was presented to the server, or may have been.
         case certificateUsed
         case certificateRefused
-        /// Somebody accepted a server's certificate that does not verify, or that the client wanted to see.
+        /// A respondent accepted a server certificate that does not verify, or that the client asked to decide about.
         case trustAccepted
         case challengeAsked
         case challengeAnswered
-        /// Nobody answers it: `reason` is `deadline`, `disconnected`, `unregistered`, `failed`, `cancelled` where its fetch
-        /// has ended, or `stopped` where a person wants to be asked nothing for this program.
+        /// A challenge got no answer. `reason` is `deadline`, `disconnected`, `unregistered`, `failed`, `cancelled` (its fetch
+        /// has ended), or `stopped` (a person has stopped the questions of this program).
         case challengeUnanswered
-        /// Somebody was asked whether a program may use what is kept.
+        /// An agent was asked whether a program may use a stored credential.
         case consentAsked
-        /// What was said to that; `deadline` where nobody has.
+        /// The answer to a consent question; `by` is `deadline` if there was none in time.
         case consentAnswered
         case grantRevoked
-        /// A person wants to be asked nothing any more for the program that `subject` names.
+        /// A person has stopped the questions of the program `subject`.
         case promptsStopped
-        /// It may ask again.
+        /// The questions of the program `subject` are allowed again.
         case promptsResumed
         case credentialStored
         case credentialForgotten
         case credentialDefaultChanged
-        /// A program was given the secret itself.
+        /// The secret itself was released to a program.
         case credentialHandedOut
         case sessionCleared
         case locked
         case unlocked
-        /// The broker did not do what a client wanted.
+        /// The broker refused a request of a client.
         case denied
-        /// Events were not written; only in the file.
+        /// Events could not be written. Only in the file, not sent to clients.
         case eventsLost
     }
 
-    /// A program that talks to the broker.
+    /// A client of the broker.
     public struct Client: Sendable, Hashable {
-        /// What it calls itself; anybody can say anything.
+        /// The name that the client gave; not verified.
         public var name: String?
         public var pid: Int
         public var uid: Int
-        /// The program file, as the kernel named it when the client connected.
+        /// The path of the program file, from the kernel, when the client connected.
         public var executable: String?
 
         public init(name: String?, pid: Int, uid: Int, executable: String?) {
@@ -64,28 +63,28 @@ public struct AuditEvent: Sendable, Equatable {
     public var kind: Kind
     /// Milliseconds since 1970.
     public var timeMs: Int
-    /// On whose behalf; `nil` for what the broker does by itself.
+    /// The client that caused the event; `nil` if the broker acted on its own.
     public var client: Client?
     public var fetchID: String?
-    /// Of the request: scheme, host and port.
+    /// The origin of the request: scheme, host and port.
     public var origin: String?
     public var space: SpacePattern?
     public var user: ExactText?
-    /// Where the credential came from, or where it is kept.
+    /// The source of the credential, or the place where it is stored.
     public var source: CredentialSource?
     /// The answer to a challenge.
     public var action: String?
-    /// Who was asked, or has answered: `client`, `agent`; of a consent, `deadline` or `nobody` as well.
+    /// The respondent: `client` or `agent`. For a consent also `deadline` (no answer in time) or `nobody` (no agent answered).
     public var by: String?
-    /// The program that was asked, where it is not `client`.
+    /// The agent that was asked, if the respondent is not `client`.
     public var agent: Client?
-    /// How long what was accepted is kept.
+    /// The persistence of an accepted certificate.
     public var persistence: Persistence?
-    /// The program that a consent is about, or that is asked about no more, as `Subject.text` has it.
+    /// The program of a consent or of stopped questions, as in `Subject.text`.
     public var subject: String?
-    /// Why: an `error.kind`, or fixed words of the broker.
+    /// The reason: an `error.kind`, or a fixed text of the broker.
     public var reason: String?
-    /// How many credentials, or events.
+    /// The number of credentials, of grants, or of events that one record stands for.
     public var count: Int?
 
     public init(_ kind: Kind, timeMs: Int, client: Client? = nil) {
@@ -106,7 +105,8 @@ public struct AuditEvent: Sendable, Equatable {
         ]
     }
 
-    /// Hosts and program files are told whole, as far as systems let them be: the end of a name is what it belongs to.
+    /// The length to which hosts and paths are shortened. It leaves real host names complete, because the end of a name shows
+    /// its owner.
     fileprivate static let longestName = 300
 
     private static func json(_ space: SpacePattern) -> JSON {

@@ -1,13 +1,13 @@
-/// What a token is good for, or what a server wants one for (RFC 6750 section 3, `scope`): words in any order.
+/// The scope of a token, or the scope that a server requires (RFC 6750 section 3): a set of words.
 public struct BearerScope: Sendable, Hashable {
     private let words: Set<ExactText>
 
-    /// `nil` where no word is named.
+    /// Returns `nil` if `text` contains no word.
     public init?(_ text: String?) {
         words = Set((text ?? "").split(separator: " ").map { ExactText(String($0)) })
         if words.isEmpty { return nil }
     }
 
-    /// Whether every word of `other` is among these.
+    /// Whether this scope contains every word of `other`.
     public func covers(_ other: BearerScope) -> Bool { words.isSuperset(of: other.words) }
 }

@@ -1,33 +1,33 @@
 public import JSONText
 
-/// A run of bytes inside a message: `{"type":"string"|"base64","value":…}`.
+/// Bytes as a JSON value: `{"type":"string"|"base64","value":…}`.
 public enum BodyValue {
-    /// So many bytes may grow as they like when they are escaped.
+    /// Up to this size, the growth by JSON escapes is not limited.
     private static let shortBytes = 4096
 
-    /// A string where the bytes are UTF-8, base64 where they are not, or would grow by more than half when they are escaped: else
-    /// a message could become six times as large as its body.
+    /// Returns a string if the bytes are UTF-8, otherwise base64. Also returns base64 if JSON escapes would enlarge the bytes
+    /// by more than half, because a message could become six times as large as its body.
     public static func json(_ bytes: [UInt8]) -> JSON {
-        if bytes.withUnsafeBytes(staysSmall), let text = JSON.string(utf8: bytes) {
+        if bytes.withUnsafeBytes(isCompactWhenEscaped), let text = JSON.string(utf8: bytes) {
             return ["type": "string", "value": text]
         }
         return ["type": "base64", "value": .string(bytes.withUnsafeBytes(Base64.encode))]
     }
 
-    private static func staysSmall(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    private static func isCompactWhenEscaped(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if bytes.count <= shortBytes { return true }
         var growth = 0
         for byte in bytes {
             switch byte {
             case 0x08, 0x09, 0x0A, 0x0C, 0x0D, UInt8(ascii: "\""), UInt8(ascii: "\\"): growth += 1
             case ..<0x20: growth += 5
-            default: break
+            default: continue
             }
         }
         return growth <= bytes.count / 2
     }
 
-    /// `nil` when `json` is no such value.
+    /// Returns `nil` if `json` is not such a value.
     public static func bytes(_ json: JSON) -> [UInt8]? {
         switch json["type"]?.string {
         case "string": json["value"]?.withUTF8 { Array($0) }
@@ -42,7 +42,7 @@ public enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let padding = UInt8(ascii: "=")
 
-    /// What the encoding of `count` bytes takes.
+    /// Returns the size of the encoding of `count` bytes.
     public static func encodedCount(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
     /// Writes the encoding of `bytes` at the start of `destination`, which has room for `encodedCount`.
@@ -69,7 +69,7 @@ public enum Base64 {
         }
     }
 
-    /// `nil` for anything that `encode` would not have made.
+    /// Returns `nil` for any text that `encode` does not produce.
     public static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
         guard text.count.isMultiple(of: 4) else { return nil }
         let paddingCount = text.reversed().prefix { $0 == padding }.count
@@ -90,7 +90,7 @@ public enum Base64 {
         return finish(result, bits: bits, digits: digits)
     }
 
-    /// The last group; bits that stand for no byte must be zero.
+    /// Appends the last group. Its unused bits must be zero.
     private static func finish(_ whole: [UInt8], bits: UInt32, digits: Int) -> [UInt8]? {
         switch digits {
         case 0: whole

@@ -1,17 +1,18 @@
 internal import JSONText
 
-/// A client certificate with its key, as a client names it.
+/// A client certificate with its private key, as provided by a client.
 ///
-/// Each part is a path (from `/` on), PEM text, or a `pkcs11:` URI (RFC 7512). PKCS#12 is given as a path and holds the key.
+/// Each part is an absolute path, PEM text, or a `pkcs11:` URI (RFC 7512). A PKCS#12 file is named by its path and contains the
+/// key.
 public struct CertificateCredential: Sendable, Equatable {
     public var certificate: Secret
-    /// `nil` where `certificate` holds the key too.
+    /// The private key; `nil` if `certificate` contains it.
     public var privateKey: Secret?
-    /// Of the key, or the PIN of the token.
+    /// The passphrase of the key, or the PIN of the token.
     public var passphrase: Secret?
-    /// `permanent` means for the session, too.
+    /// The persistence. `permanent` has the same effect as `forSession`.
     public var persistence: Persistence
-    /// The content that a server has accepted; never on the wire. `nil` as long as none has.
+    /// The content that a server has accepted, if any. Never sent in a message.
     public var acceptedContent: CertificateContent?
 
     public init(
@@ -24,15 +25,16 @@ public struct CertificateCredential: Sendable, Equatable {
         self.persistence = persistence
     }
 
-    /// Whether both show the same, with the same key unlocked in the same way.
+    /// Whether both have equal certificate, key and passphrase.
     public func isSame(as other: CertificateCredential) -> Bool {
         certificate == other.certificate && privateKey == other.privateKey && passphrase == other.passphrase
     }
 }
 
-/// The identity that a certificate shows, whatever file or token it comes from: the SHA-256 of the certificate and of each
-/// issuer that goes with it.
-/// The key is part of it, because a key that does not belong to the certificate is not accepted.
+/// The identity that a certificate shows, independent of its file or token: the SHA-256 of the certificate and of each issuer
+/// sent with it.
+///
+/// It implies the key, because a key that does not match the certificate is not accepted.
 public struct CertificateContent: Sendable, Hashable {
     private let sha256: [UInt8]
 
@@ -41,6 +43,7 @@ public struct CertificateContent: Sendable, Hashable {
 
 extension CertificateCredential {
     init(_ members: Members) throws(InvalidParams) {
+        // guard: certificate-members
         try members.refuseMembers(otherThan: ["type", "certificate", "privateKey", "passphrase", "persistence"])
         certificate = try members.required("certificate", members.material("certificate"))
         privateKey = try members.material("privateKey")
@@ -48,7 +51,7 @@ extension CertificateCredential {
         persistence = try members.choice("persistence", as: Persistence.self) ?? .forSession
     }
 
-    /// May hold a key: it must be written with `JSON.write(_:)`.
+    /// May contain a private key: serialize it with `JSON.write(_:)`.
     var json: JSON {
         func string(_ secret: Secret) -> JSON { secret.withUnsafeBytes { JSON.string(secret: $0) } ?? .null }
         return [
@@ -69,9 +72,9 @@ extension Members {
     }
 }
 
-/// That the certificate which was shown is good enough, whatever is wrong with it.
+/// A trust exception: the shown server certificate is accepted despite its problems.
 public struct TrustCredential: Sendable, Equatable {
-    /// Of the leaf's SubjectPublicKeyInfo, as the challenge has shown it: 64 hexadecimal digits in small letters.
+    /// The SHA-256 of the leaf's SubjectPublicKeyInfo, as in the challenge: 64 lower-case hexadecimal digits.
     public var spkiSha256: String
     public var persistence: Persistence
 
@@ -80,12 +83,12 @@ public struct TrustCredential: Sendable, Equatable {
         self.persistence = persistence
     }
 
-    /// An exception holds for the one fetch, unless somebody says more.
+    /// Parses an exception. Without `persistence` it applies to one fetch.
     init(_ members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["type", "spkiSha256", "persistence"])
+        try members.refuseMembers(otherThan: ["type", "spkiSha256", "persistence"])  // guard: trust-members
         spkiSha256 = try members.required("spkiSha256", members.string("spkiSha256")).asciiLowercased
         let isHash = spkiSha256.utf8.count == 64 && spkiSha256.allSatisfy(\.isHexDigit)
-        guard isHash else { throw members.wrong("spkiSha256", "64 hexadecimal digits, those of the challenge") }
+        guard isHash else { throw members.wrong("spkiSha256", "64 hexadecimal digits, as in the challenge") }
         persistence = try members.choice("persistence", as: Persistence.self) ?? .none
     }
 

@@ -1,18 +1,18 @@
 public import JSONText
 
-/// One scheme that a server offers, out of a `WWW-Authenticate` field (RFC 9110 section 11.3).
+/// One scheme that a server or proxy offers: a challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field (RFC 9110
+/// section 11.3).
 public struct Offer: Sendable, Equatable {
-    /// As the server wrote it.
+    /// The name of the scheme, as the server wrote it.
     public var scheme: String
     public var realm: ExactText?
-    /// The other parameters, unquoted, names in small letters.
+    /// The other parameters, unquoted, with lower-case names.
     public var params: [String: String]
-    /// The challenge as it stood in the field.
+    /// The text of the challenge in the field.
     public var raw: String
-    /// Whether the broker makes the answer by itself out of a credential. For what it does not know the client can make a
-    /// header.
+    /// Whether the broker can answer this scheme with a credential. For other schemes a client can provide the header value.
     public var supported: Bool
-    /// What is old or sloppy about it; a scheme without such a weakness is preferred.
+    /// The weaknesses of the challenge. Offers without a weakness are preferred.
     public var weak: [Weakness] = []
 
     public enum Weakness: String, Sendable {
@@ -20,7 +20,7 @@ public struct Offer: Sendable, Equatable {
         case noRealm
         /// Digest without `qop`: RFC 2069.
         case noQop
-        /// The realm stands without quotation marks.
+        /// The realm is not quoted.
         case unquotedRealm
     }
 
@@ -46,29 +46,31 @@ public struct Offer: Sendable, Equatable {
     }
 }
 
-/// Which of its sources a credential came from.
+/// The source of a credential.
 public enum CredentialSource: String, Sendable, CaseIterable {
-    /// The fetch's own `credential`.
+    /// The `credential` of the fetch.
     case explicit
     /// User and password in the URL.
     case url
     case session
     case keyring
-    /// An answer of the subscribed client.
+    /// The answer of a subscribed client.
     case client
-    /// An answer of a desktop agent.
+    /// The answer of an agent.
     case agent
     /// The Kerberos tickets of the user.
     case ambient
-    /// The netrc file, where the configuration names one.
+    /// The configured netrc file.
     case netrc
+    /// A configured command.
+    case command
 }
 
-/// What the broker has at hand for a challenge, without its secret.
+/// The credential that the broker proposes for a challenge, without its secret.
 public struct ProposedCredential: Sendable, Equatable {
-    /// `nil` for a credential without one.
+    /// The user; `nil` for a credential without one.
     public var user: ExactText?
-    /// Or another secret.
+    /// Whether the credential has a password or another secret.
     public var hasPassword: Bool
     public var source: CredentialSource
 
@@ -86,29 +88,30 @@ public struct ProposedCredential: Sendable, Equatable {
     }
 }
 
-/// A question of a server that somebody has to answer: what `auth/challenge` carries of it.
+/// A challenge, as sent in `auth/challenge`.
 public struct Challenge: Sendable, Equatable {
     public var protectionSpace: ProtectionSpace
-    /// All schemes of the response in the server's order, those that the broker cannot answer too.
+    /// All schemes of the response in the server's order, including schemes that the broker cannot answer.
     public var offers: [Offer]
     public var proposedCredential: ProposedCredential?
-    /// Stored credentials that fit, where the proposed one is not all there is.
+    /// The matching stored credentials, if there are others than the proposed one.
     public var knownUsers: [KnownUser] = []
-    /// What a connection has shown, where it is not HTTP that asks.
+    /// The facts of a TLS connection, if the challenge comes from TLS and not from HTTP.
     public var connection: ConnectionFacts?
-    /// What the last answer has left to be given back with the next round; `nil` outside a scheme of several rounds.
+    /// The `state` of the last answer, returned with the next round of a scheme; otherwise `nil`.
     public var state: ExactText?
-    /// It goes to the handler of the fetch, and not to the subscription of its connection.
+    /// Whether the challenge goes to the handler of the fetch instead of the subscription of its connection.
     public var isForHandler = false
-    /// The server has accepted a stronger scheme in this realm before: what is stored was not used.
+    /// Whether the server has accepted a stronger scheme before: in this realm, or in any realm if a stored credential
+    /// without a realm is withheld. Stored credentials are not used.
     public var isDowngrade = false
     /// Failed attempts of this fetch at this target, over all schemes.
     public var previousFailureCount: Int
-    /// How long a credential may be kept that answers this.
+    /// The allowed persistence of a credential that answers this challenge.
     public var persistenceAllowed: [Persistence]
-    /// The response that challenges; `nil` where a connection or a failure raises the question.
+    /// The response with the challenge; `nil` if the challenge comes from a connection or a failure.
     public var failureResponse: FailureResponse?
-    /// Why the last answer could not be used, where it was not the server that refused it.
+    /// The reason why the last answer could not be used, if the server did not refuse it.
     public var error: AnswerProblem?
     public var url: String
     public var method: String
@@ -129,10 +132,10 @@ public struct Challenge: Sendable, Equatable {
         self.method = method
     }
 
-    /// What stands in the protection space of a challenge that a connection has raised.
+    /// The additional members of the protection space of a challenge from TLS.
     public enum ConnectionFacts: Sendable, Equatable {
         case serverTrust(ServerTrustFacts)
-        /// The issuers that the server accepts, as RFC 4514 writes them.
+        /// The issuers that the server accepts, in the form of RFC 4514.
         case clientCertificate(distinguishedNames: [String])
     }
 
@@ -146,37 +149,37 @@ public struct Challenge: Sendable, Equatable {
         }
     }
 
-    /// Why an answer was not sent to the server.
+    /// The reason why an answer was not sent to the server.
     public enum AnswerProblem: String, Sendable {
-        /// Equal to one that this fetch has already seen refused.
+        /// The credential equals one that was already refused in this fetch.
         case credentialAlreadyRefused
-        /// `proposed`, where nothing with a password was proposed.
+        /// The answer was `proposed`, but no credential with a password was proposed.
         case nothingProposed
-        /// The scheme cannot carry it: Basic has no way to send a user name with a colon (RFC 7617 section 2).
+        /// The scheme cannot represent the credential, such as a user name with a colon in Basic (RFC 7617 section 2).
         case credentialNotUsable
-        /// Not of a kind that answers this challenge: what does is in `accepts`.
+        /// The type of the credential is not in `accepts`.
         case credentialOfWrongType
-        /// A token in the clear can be used by everybody on the way (RFC 6750 section 5.3).
+        /// A token is not sent unencrypted: anyone on the network path could use it (RFC 6750 section 5.3).
         case connectionNotSecure
-        /// There is no key, or it cannot be read, or it is not the certificate's.
+        /// The key is missing, cannot be read, or does not match the certificate.
         case certificateNotUsable
-        /// Other users can read or change the file of the key.
+        /// Other users can read or change the key file.
         case keyExposed
-        /// The file or token holds another certificate than the one that was accepted for the session.
+        /// The file or token contains another certificate than the one accepted for the session.
         case certificateChanged
         /// The passphrase of the key, or the PIN of the token, is wrong or missing.
         case passphraseWrong
-        /// The token was given too many wrong PINs, or says that the next one locks it.
+        /// Too many wrong PINs were sent to the token, or it reports that the next wrong PIN locks it.
         case pinNotTried
-        /// The server has refused the certificate.
+        /// The server refused the certificate.
         case certificateRefused
-        /// `stored` with an id that the challenge did not list, or that cannot be used any longer.
+        /// The answer was `stored` with an id that the challenge did not list, or that can no longer be used.
         case credentialNotKnown
-        /// Its time (`expiresAt`) has passed.
+        /// The credential has expired (`expiresAt`).
         case credentialExpired
-        /// It is for another path of the server.
+        /// The credential is for another path of the server.
         case credentialForOtherPath
-        /// Not the fingerprint of the certificate that was shown.
+        /// The fingerprint is not that of the server's certificate.
         case fingerprintWrong
 
         var text: String {
@@ -184,7 +187,7 @@ public struct Challenge: Sendable, Equatable {
             case .credentialAlreadyRefused: "The server has already refused this credential in this fetch."
             case .nothingProposed: "There is no proposed credential with a password."
             case .credentialNotUsable: "This scheme cannot carry this user name or password."
-            case .credentialOfWrongType: "This kind of credential does not answer this challenge."
+            case .credentialOfWrongType: "This type of credential does not answer this challenge."
             case .connectionNotSecure: "A token is sent over https only."
             case .certificateNotUsable: "The certificate or its key cannot be read, or they do not belong together."
             case .keyExposed: "Other users can read or change the private key file. Run \"chmod 600\" on it."
@@ -192,7 +195,7 @@ public struct Challenge: Sendable, Equatable {
             case .passphraseWrong: "The passphrase of the key, or the PIN of the token, is wrong or missing."
             case .pinNotTried: "The PIN was not tried, because one more wrong PIN may lock the token."
             case .certificateRefused: "The server has refused the client certificate."
-            case .credentialNotKnown: "This is no stored credential that the challenge listed and that can be used."
+            case .credentialNotKnown: "This stored credential was not in the challenge, or can no longer be used."
             case .credentialExpired: "This credential has expired."
             case .credentialForOtherPath: "This credential is for another path of the server."
             case .fingerprintWrong: "This is not the fingerprint of the certificate that the server has shown."
@@ -202,12 +205,12 @@ public struct Challenge: Sendable, Equatable {
 }
 
 extension Challenge {
-    /// Which types of credential answer it.
+    /// The types of credentials that answer the challenge.
     public var accepts: [String] {
         switch protectionSpace.authenticationMethod {
         case .httpBasic, .httpDigest, .ntlm: ["password"]
         case .bearer: ["token"]
-        // Tickets are had from elsewhere, or not at all.
+        // Kerberos tickets come from the environment, never from an answer.
         case .negotiate: []
         case .other: ["header"]
         case .clientCertificate: ["certificate"]
@@ -215,7 +218,7 @@ extension Challenge {
         }
     }
 
-    /// The members of `auth/challenge` that come from the challenge itself.
+    /// The members of `auth/challenge` that describe the challenge itself.
     public var json: JSON {
         [
             "protectionSpace": spaceJSON,
@@ -247,6 +250,6 @@ extension Challenge.FailureResponse {
 }
 
 extension [HeaderField] {
-    /// A list of pairs.
+    /// The fields as a list of pairs.
     public var json: JSON { .pairs(map { ($0.name, $0.value) }) }
 }

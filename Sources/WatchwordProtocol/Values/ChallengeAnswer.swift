@@ -2,20 +2,20 @@ public import JSONText
 
 /// One of the five answers to a challenge.
 public enum ChallengeAnswer: Sendable, Equatable {
-    /// One attempt with it.
+    /// One attempt with this credential.
     case credential(Credential)
-    /// `continue`: no more authentication; the response that challenged becomes the result, with its body.
+    /// `continue`: no further authentication. The response with the challenge becomes the result, with its body.
     case proceed
-    /// The fetch fails.
+    /// `cancel`: the fetch fails.
     case cancel
-    /// As though nobody had been asked.
+    /// `default`: the broker continues as if this respondent had not been asked.
     case useDefault
-    /// Not this scheme: ask with the next one that was offered.
+    /// `reject`: the broker asks again with the next offered scheme.
     case reject
 }
 
 extension ChallengeAnswer {
-    /// Strict: a member that it does not know makes the whole answer invalid.
+    /// Parses an answer. An unknown member makes it invalid.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, at: "answer")
         let action = try members.required("action", members.string("action"))
@@ -35,7 +35,7 @@ extension ChallengeAnswer {
         }
     }
 
-    /// The word that stands for it on the wire.
+    /// The value of `action` in a message.
     public var action: String {
         switch self {
         case .credential: "credential"
@@ -46,7 +46,7 @@ extension ChallengeAnswer {
         }
     }
 
-    /// May hold a password: it must be written with `JSON.write(_:)`.
+    /// May contain a password: serialize it with `JSON.write(_:)`.
     public var json: JSON {
         guard case .credential(let credential) = self else { return ["action": .string(action)] }
         return ["action": .string(action), "credential": credential.json]

@@ -1,21 +1,21 @@
 public import JSONText
 
-/// What an answer to a challenge can carry.
+/// A credential in the answer to a challenge.
 public enum Credential: Sendable, Equatable {
-    /// To a server or a proxy that asks who is there: a password, a token, a header.
+    /// A login to a server or a proxy: a password, a token or a header.
     case login(LoginCredential)
-    /// To a server that asks for a client certificate.
+    /// A client certificate.
     case certificate(CertificateCredential)
-    /// That a server's certificate is good enough.
+    /// A trust exception for a server certificate.
     case trust(TrustCredential)
-    /// The one that the challenge proposed.
+    /// The credential that the challenge proposed.
     case proposed
-    /// One of those that the challenge listed in `knownUsers`.
+    /// A stored credential that the challenge listed in `knownUsers`.
     case stored(CredentialID)
 }
 
 extension Credential {
-    /// Strict: a member that it does not know makes it invalid, so that a typing error cannot weaken a decision.
+    /// Parses a credential. An unknown member makes it invalid, so that a typing error cannot weaken a decision.
     public init(_ json: JSON?, at path: String) throws(InvalidParams) {
         let members = try Members(json, at: path)
         switch try members.required("type", members.string("type")) {
@@ -30,17 +30,17 @@ extension Credential {
         case "stored":
             try members.refuseMembers(otherThan: ["type", "id"])
             guard let id = CredentialID(try members.required("id", members.string("id"))) else {
-                throw members.wrong("id", "an id of knownUsers")
+                throw members.wrong("id", "an id from knownUsers")
             }
             self = .stored(id)
         case let other:
             throw InvalidParams(
-                "\(path).type \"\(other.shortened)\" is not known; one of: password, token, header, certificate, trust, proposed, stored"
+                "\(path).type \"\(other.shortened)\" is unknown; use one of: password, token, header, certificate, trust, proposed, stored"
             )
         }
     }
 
-    /// May hold a secret: it must be written with `JSON.write(_:)`.
+    /// May contain a secret: serialize it with `JSON.write(_:)`.
     public var json: JSON {
         switch self {
         case .proposed: ["type": "proposed"]

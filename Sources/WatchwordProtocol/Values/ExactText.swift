@@ -1,32 +1,33 @@
 public import JSONText
 
-/// Text that identifies something: a user, a realm, a domain, a host, a path. Two are equal only if they are the same bytes.
+/// Text that identifies something: a user, a realm, a domain, a host, a path. Values are equal only if their bytes are equal.
 ///
-/// `String` compares by Unicode's canonical equivalence, under which `K` (U+212A, the Kelvin sign) is `K`, and `é` has two
-/// spellings that are one; to a server each of them is another account.
+/// `String` compares by Unicode's canonical equivalence: `K` (U+212A, the Kelvin sign) equals `K`, and the two encodings of `é`
+/// are equal. To a server, they are different accounts.
 public struct ExactText: Sendable {
-    /// The text, for messages and for people. It must not be compared.
+    /// The text, for messages and display. Do not use it for comparisons.
     public let string: String
 
     public init(_ text: some StringProtocol) { string = String(text) }
 
-    /// The bytes that count.
+    /// The bytes that are compared.
     public var utf8: String.UTF8View { string.utf8 }
 
     public var isEmpty: Bool { string.isEmpty }
 
-    /// With the letters A to Z made small, and nothing else changed.
+    /// The text with the letters A to Z in lower case, and no other change.
     public var asciiLowercased: ExactText { ExactText(string.asciiLowercased) }
 
-    /// For people: the text cut to 80 characters and made harmless for a terminal.
+    /// The text for display: shortened to 80 characters and safe for a terminal.
     public var shortened: String { string.shortened }
 
     public var json: JSON { .string(string) }
 
-    /// Whether the bytes start with those of `prefix`.
+    /// Whether the bytes start with the bytes of `prefix`.
+    // guard: identity-prefix-is-bytes
     public func hasPrefix(_ prefix: ExactText) -> Bool { utf8.starts(with: prefix.utf8) }
 
-    /// Whether the bytes end with those of `suffix`.
+    /// Whether the bytes end with the bytes of `suffix`.
     public func hasSuffix(_ suffix: ExactText) -> Bool {
         utf8.count >= suffix.utf8.count && utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
     }
@@ -35,6 +36,7 @@ public struct ExactText: Sendable {
 extension ExactText: Hashable {
     public static func == (left: ExactText, right: ExactText) -> Bool {
         var (left, right) = (left.string, right.string)
+        // guard: identity-is-bytes
         return left.withUTF8 { left in right.withUTF8 { left.count == $0.count && left.elementsEqual($0) } }
     }
 
@@ -52,6 +54,6 @@ extension ExactText: ExpressibleByStringInterpolation, CustomStringConvertible {
 }
 
 extension JSON {
-    /// A string that identifies something.
+    /// The value of a JSON string that identifies something.
     public var exactText: ExactText? { string.map { ExactText($0) } }
 }

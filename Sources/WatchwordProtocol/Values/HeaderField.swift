@@ -1,8 +1,8 @@
 /// One header field of a request or a response (RFC 9110 section 5).
 public struct HeaderField: Sendable, Equatable {
-    /// As it was written; names compare without regard to case.
+    /// The name as written. Names compare without regard to case.
     public var name: String
-    /// Without the white space around it. Bytes that are not UTF-8 are read as ISO 8859-1.
+    /// The value without surrounding white space. Bytes that are not UTF-8 are decoded as ISO 8859-1.
     public var value: String
 
     public init(_ name: String, _ value: String) {
@@ -10,24 +10,24 @@ public struct HeaderField: Sendable, Equatable {
         self.value = value
     }
 
-    /// Whether the field is called `other`, by RFC 9110 section 5.1 without regard to ASCII case.
+    /// Whether the name of the field is `other`, without regard to ASCII case (RFC 9110 section 5.1).
     public func isNamed(_ other: String) -> Bool { name.equalsIgnoringASCIICase(other) }
 }
 
 extension [HeaderField] {
-    /// The values of all fields called `name`, in order.
+    /// Returns the values of all fields named `name`, in order.
     public func values(of name: String) -> [String] {
         compactMap { $0.isNamed(name) ? $0.value : nil }
     }
 
-    /// The value of the first field called `name`.
+    /// Returns the value of the first field named `name`.
     public func firstValue(of name: String) -> String? {
         first { $0.isNamed(name) }?.value
     }
 }
 
 extension StringProtocol {
-    /// Compares two names that are ASCII by their grammar; other characters compare exactly.
+    /// Compares two names whose grammar allows only ASCII. Other characters compare exactly.
     @inlinable
     public func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
         let left = utf8
@@ -36,7 +36,7 @@ extension StringProtocol {
         return zip(left, right).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
     }
 
-    /// With the letters A to Z made small, and nothing else changed.
+    /// The text with the letters A to Z in lower case, and no other change.
     @inlinable
     public var asciiLowercased: String {
         let isLowercased = utf8.allSatisfy { $0 == $0.asciiLowercased }
@@ -45,7 +45,7 @@ extension StringProtocol {
 }
 
 extension UInt8 {
-    /// The small letter of A to Z; any other byte as it is.
+    /// The lower-case letter for A to Z; any other byte unchanged.
     @inlinable
     public var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }

@@ -1,4 +1,4 @@
-/// Bytes as hexadecimal digits in small letters, two for each.
+/// Bytes as lower-case hexadecimal digits, two per byte.
 package enum Hexadecimal {
     private static let digits = Array("0123456789abcdef".utf8)
 
@@ -6,7 +6,7 @@ package enum Hexadecimal {
         String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// `nil` for what is not hexadecimal.
+    /// Returns `nil` if `text` is not hexadecimal.
     package static func bytes(_ text: String) -> [UInt8]? {
         let values = text.utf8.map { digits.firstIndex(of: $0.asciiLowercased).map { UInt8($0) } }
         guard values.count.isMultiple(of: 2), values.allSatisfy({ $0 != nil }) else { return nil }

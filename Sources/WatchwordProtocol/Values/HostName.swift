@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// Hosts in the one form in which they are compared: two ways to write a host must not be two hosts for a denial.
+/// Canonical host names and addresses. Comparisons use this form, so that another spelling of a host does not evade a rule.
 package enum HostName {
-    /// Names in small letters and without the final dot, addresses as `inet_ntop(3)` writes them, IPv6 in brackets; an IPv4
-    /// address in IPv6 as the IPv4 address that it reaches. `nil` for what is no host.
+    /// Returns a name in lower case without its final dot, or an address in the form of `inet_ntop(3)`, with brackets for IPv6.
+    /// An IPv4-mapped IPv6 address becomes the IPv4 address. Returns `nil` if `text` is not a host.
     package static func canonical(_ text: some StringProtocol) -> String? {
         let lowercased = text.asciiLowercased
         if lowercased.hasPrefix("[") {
@@ -13,7 +13,7 @@ package enum HostName {
         return (isAddress(name) ? isIPv4(name) : isName(name)) ? name : nil
     }
 
-    /// Whether resolvers would read an IPv4 address in it, well-formed or not, or it is an IPv6 address.
+    /// Whether `name` is an IPv6 address in brackets, or resolvers treat it as an IPv4 address, well-formed or not.
     package static func isAddress(_ name: String) -> Bool {
         if name.hasPrefix("[") { return true }
         guard let last = name.split(separator: ".").last else { return false }
@@ -30,7 +30,7 @@ package enum HostName {
         }
     }
 
-    /// Whether it is an IPv4 address in its plain form: four decimal numbers without leading zeros.
+    /// Whether `text` is an IPv4 address in its usual form: four decimal numbers without leading zeros.
     package static func isIPv4(_ text: String) -> Bool {
         var address = in_addr()
         return isPlain(text) && inet_pton(AF_INET, text, &address) == 1
@@ -54,6 +54,6 @@ package enum HostName {
         bytes.map { String($0) }.joined(separator: ".")
     }
 
-    /// A NUL byte would end the text for the C function, and what follows it would not be looked at.
+    /// Whether `text` is printable ASCII. A NUL byte would end the string for the C function, which would ignore the rest.
     private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 }

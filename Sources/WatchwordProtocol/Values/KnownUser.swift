@@ -1,13 +1,13 @@
 public import JSONText
 
-/// A stored credential that fits a challenge, without its secret: it can be chosen with `{"type":"stored","id":…}`.
+/// A stored credential that matches a challenge, without its secret. An answer can select it with `{"type":"stored","id":…}`.
 public struct KnownUser: Sendable, Equatable {
-    /// As in `credential/list`.
+    /// The id as in `credential/list`.
     public var id: CredentialID
     public var user: ExactText
-    /// The Windows domain, where one was given apart from the user.
+    /// The Windows domain, if it is separate from the user.
     public var domain: ExactText?
-    /// `session` or `keyring`.
+    /// The source: `session` or `keyring`.
     public var source: CredentialSource
 
     public init(id: CredentialID, user: ExactText, domain: ExactText?, source: CredentialSource) {
@@ -17,7 +17,7 @@ public struct KnownUser: Sendable, Equatable {
         self.source = source
     }
 
-    /// `nil` for what lacks a member, or has an id that is none.
+    /// Returns `nil` if a member is missing or the id is invalid.
     public init?(_ json: JSON) {
         guard let id = json["id"]?.string.flatMap(CredentialID.init), let user = json["user"]?.exactText,
             let source = json["source"]?.string.flatMap(CredentialSource.init)
@@ -25,7 +25,7 @@ public struct KnownUser: Sendable, Equatable {
         self.init(id: id, user: user, domain: json["domain"]?.exactText, source: source)
     }
 
-    /// The user with the domain, where there is one.
+    /// The user with the domain, if any.
     public var account: Account { Account(user: user, domain: domain) }
 
     public var json: JSON {

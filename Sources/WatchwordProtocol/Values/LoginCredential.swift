@@ -1,46 +1,47 @@
 public import JSONText
 
-/// How long a credential is kept once the server has accepted it.
+/// The place where a credential is stored after the server has accepted it.
 public enum Persistence: String, Sendable, CaseIterable {
-    /// For the fetch that it was given to.
+    /// The credential is used for its fetch only, and not stored.
     case none
-    /// In the session cache of the broker.
+    /// Stored in the session cache of the broker.
     case forSession
-    /// In the keyring, and for the session.
+    /// Stored in the keyring, and in the session cache.
     case permanent
 }
 
-/// What is sent to a server to log in.
+/// A credential for logging in to a server or a proxy over HTTP.
 public struct LoginCredential: Sendable, Equatable {
     public enum Form: Sendable, Hashable {
         /// `user` and the password in `secret`.
         case password
-        /// `secret` is a token of the Bearer scheme (RFC 6750); there is no user.
+        /// `secret` is a token of the Bearer scheme (RFC 6750), without a user.
         case token
-        /// `secret` is the value of the field, less the scheme, ready as the client has made it; there is no user. `state`
-        /// is the client's own: it returns with the next challenge, should the server go on with another round.
+        /// `secret` is the field value without the scheme, as provided by the client, without a user. `state` is opaque data
+        /// of the client, returned with the next challenge if the server continues with another round.
         case header(scheme: ExactText, state: ExactText?)
-        /// The Kerberos tickets of the user that the broker runs as; `secret` is empty.
+        /// The Kerberos tickets of the broker's user; `secret` is empty.
         case tickets
     }
 
     public var form: Form
-    /// Empty where the form has none.
+    /// The user; empty if the form has none.
     public var user: ExactText
-    /// The Windows domain, for NTLM; `nil` where none was given apart from the user.
+    /// The Windows domain for NTLM, if it is separate from the user.
     public var domain: ExactText?
     public var secret: Secret
-    /// The password is good at this path and below only; `nil` for the whole server. Begins with "/", and is longer.
+    /// The path at and below which the password is valid; `nil` for the whole server. Begins with "/", but is never
+    /// "/" itself.
     public var path: ExactText?
-    /// The wall-clock time since 1970 from when the password, or the token, is sent no more.
+    /// The wall-clock time, since 1970, when the password or token expires. It is not sent afterwards.
     public var expiresAt: Duration?
-    /// An OAuth refresh token (RFC 6749 section 1.5) that belongs to the password; kept and released with it, never sent.
+    /// An OAuth refresh token (RFC 6749 section 1.5) of the password or token. Stored and released with it, but never sent.
     public var refreshToken: Secret?
     public var persistence: Persistence
-    /// What the server has accepted a token for; `nil` for one whose scope nobody knows, and for what is none.
+    /// The scope for which the server accepted a token; `nil` if unknown, and for other forms.
     public var scope: BearerScope?
 
-    /// A user and a password.
+    /// Creates a credential of a user and a password.
     public init(user: ExactText, password: Secret, domain: ExactText? = nil, persistence: Persistence = .forSession) {
         self.init(form: .password, user: user, domain: domain, secret: password, persistence: persistence)
     }
@@ -55,18 +56,19 @@ public struct LoginCredential: Sendable, Equatable {
         self.persistence = persistence
     }
 
-    /// Whether both send the same: how long they are kept does not matter.
+    /// Whether both log in with the same form, account and secret. Other parts, such as the path, may differ.
     public func isSame(as other: LoginCredential) -> Bool {
         form == other.form && account == other.account && secret == other.secret
     }
 
-    /// Whether both are the same in every part: how long they are kept does not matter.
+    /// Whether both are equal in every part except the persistence.
     public func isWhole(_ other: LoginCredential) -> Bool {
         isSame(as: other) && isForSamePart(as: other) && expiresAt == other.expiresAt
             && refreshToken == other.refreshToken
     }
 
-    /// Whether both are for the same part of the server, tokens with the same scope.
+    /// Whether both are for the same path, and have the same scope.
+    // guard: scope-distinguished
     public func isForSamePart(as other: LoginCredential) -> Bool { hasPath(of: other) && scope == other.scope }
 
     /// Whether both are for the same path.
@@ -74,33 +76,33 @@ public struct LoginCredential: Sendable, Equatable {
         path ?? "/" == other.path ?? "/"
     }
 
-    /// The longer, the narrower; 0 for the whole server.
+    /// The length of the path in bytes; 0 for the whole server. A longer path is more specific.
     public var pathLength: Int { path?.utf8.count ?? 0 }
 
-    /// Whether it is sent no more.
-    /// - Parameter time: of the wall clock, since 1970.
+    /// Whether the credential has expired.
+    /// - Parameter time: The wall-clock time since 1970.
     public func isExpired(at time: Duration) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
-    /// Whether it is good for `requested`: its path and what is below; `/a` is not good for `/ab`.
+    /// Whether the credential is valid for the path `requested`, at or below its own path. `/a` does not cover `/ab`.
     public func covers(_ requested: ExactText) -> Bool { path.map { Self.path($0, covers: requested) } ?? true }
 
-    /// Whether `requested` is `path` or below.
+    /// Whether `requested` equals `path` or is below it.
     public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {
-        requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")
+        requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")  // guard: keyring-path
     }
 
-    /// Whose password it is: two domains may have a user of the same name.
+    /// The account. Two domains may have users of the same name.
     public var account: Account { Account(user: user, domain: domain) }
 
-    /// The account; `nil` where the form has none.
+    /// The account; `nil` if the form has none.
     public var shownAccount: Account? { form == .password ? account : nil }
 
-    /// The user as results and lists show it; `nil` where the form has none.
+    /// The user for results and lists; `nil` if the form has none.
     public var shownUser: ExactText? { form == .password ? user : nil }
 }
 
 extension LoginCredential {
-    /// What a message names in `type`.
+    /// The value of `type` in a message.
     var type: String {
         switch form {
         case .password: "password"
@@ -110,13 +112,14 @@ extension LoginCredential {
         }
     }
 
-    /// Strict, as `Credential` is.
+    /// Parses a password credential. An unknown member makes it invalid.
     init(password members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: [
+        try members.refuseMembers(otherThan: [  // guard: credential-members
             "type", "user", "password", "domain", "path", "expiresAt", "refreshToken", "persistence",
         ])
         self.init(
             user: try members.required("user", members.exactText("user")),
+            // guard: password-bytes
             password: try members.required("password", members.secret("password", maxBytes: Limits.credentialBytes)),
             domain: try members.exactText("domain"),
             persistence: try members.choice("persistence", as: Persistence.self) ?? .forSession)
@@ -129,8 +132,9 @@ extension LoginCredential {
         if let refreshToken { try members.check(refreshToken, as: "refreshToken") }
     }
 
-    /// A token is kept for the session at most, as most of them are short-lived.
+    /// Parses a token credential. A token is stored for the session at most, because most tokens are short-lived.
     init(token members: Members) throws(InvalidParams) {
+        // guard: token-members
         try members.refuseMembers(otherThan: ["type", "token", "expiresAt", "refreshToken", "persistence"])
         let token = try members.required("token", members.secret("token", maxBytes: Limits.tokenBytes))
         guard token.withUnsafeBytes(\.isToken68) else {
@@ -145,8 +149,7 @@ extension LoginCredential {
         if let refreshToken { try members.check(refreshToken, as: "refreshToken") }
     }
 
-    /// A value that the client has made is the answer to one challenge, and good for nothing else: it is not kept, whatever
-    /// the persistence.
+    /// Parses a header credential. The value answers one challenge only, so it is never stored, whatever the persistence.
     init(header members: Members) throws(InvalidParams) {
         try members.refuseMembers(otherThan: ["type", "scheme", "value", "state", "persistence"])
         let scheme = try members.required("scheme", members.string("scheme"))
@@ -157,13 +160,13 @@ extension LoginCredential {
         try members.check(value, as: "value")
         let state = try members.string("state")
         if let state, state.utf8.count > Limits.tokenBytes {
-            throw members.wrong("state", "at most \(Limits.tokenBytes) bytes")
+            throw members.wrong("state", "at most \(Limits.tokenBytes) bytes long")
         }
         _ = try members.choice("persistence", as: Persistence.self)
         self.init(form: .header(scheme: ExactText(scheme), state: state.map { ExactText($0) }), secret: value)
     }
 
-    /// Holds the secret: it must be written with `JSON.write(_:)`.
+    /// Contains the secret: serialize it with `JSON.write(_:)`.
     public var json: JSON {
         let secret = secret.withUnsafeBytes { JSON.string(secret: $0) } ?? .null
         let start: JSON = ["type": .string(type)]
@@ -185,17 +188,17 @@ extension LoginCredential {
 }
 
 extension Members {
-    /// `nil` for the whole server.
+    /// Returns the path; `nil` for the whole server.
     fileprivate func path() throws(InvalidParams) -> ExactText? {
         guard let path = try exactText("path"), path != "/" else { return nil }
         guard path.utf8.first == UInt8(ascii: "/"), !path.utf8.contains(where: { $0 == 0x3F || $0 == 0x23 }) else {
-            throw wrong("path", "a path from \"/\" on, without ? and #")
+            throw wrong("path", "a path that begins with \"/\" and contains no ? or #")
         }
         try check(path, as: "path")
         return path
     }
 
-    /// Since 1970.
+    /// Returns a time since 1970.
     func moment(_ name: String) throws(InvalidParams) -> Duration? {
         guard let text = try string(name) else { return nil }
         guard let milliseconds = UTCTime.rfc3339(text) else {
@@ -204,14 +207,16 @@ extension Members {
         return .milliseconds(milliseconds)
     }
 
-    /// What no scheme can send, or would send so that the server reads something else (RFC 7617 section 2).
+    /// Refuses a text that no scheme can send, or that servers would misread (RFC 7617 section 2).
     fileprivate func check(_ text: ExactText, as name: String) throws(InvalidParams) {
-        if text.utf8.count > Limits.credentialBytes { throw wrong(name, "at most \(Limits.credentialBytes) bytes") }
-        if text.utf8.holdsControls { throw wrong(name, "without control characters") }
+        if text.utf8.count > Limits.credentialBytes {
+            throw wrong(name, "at most \(Limits.credentialBytes) bytes long")
+        }
+        if text.utf8.holdsControls { throw wrong(name, "a text without control characters") }
     }
 
     fileprivate func check(_ secret: Secret, as name: String) throws(InvalidParams) {
-        if secret.withUnsafeBytes(\.holdsControls) { throw wrong(name, "without control characters") }
+        if secret.withUnsafeBytes(\.holdsControls) { throw wrong(name, "a text without control characters") }
     }
 }
 

@@ -1,23 +1,23 @@
 internal import Glibc
 
-/// An IPv4 or IPv6 address in the one form in which addresses are compared, whatever the way in which it was written.
+/// An IPv4 or IPv6 address in the canonical form used for comparisons.
 ///
-/// A zone (`fe80::1%eth0`) is not part of it: a rule for an address holds on every interface.
+/// The zone (`fe80::1%eth0`) is dropped: a rule for an address applies on every interface.
 public struct NetworkAddress: Sendable, Hashable {
-    /// 4 bytes or 16, in network order; 4 for an IPv4-mapped IPv6 address.
+    /// The address in network byte order: 4 or 16 bytes. An IPv4-mapped IPv6 address has 4.
     public let bytes: [UInt8]
 
-    /// - Parameter bytes: 4 or 16, in network order; `nil` for another count.
+    /// Returns `nil` unless `bytes` are 4 or 16 bytes, in network byte order.
     public init?(bytes: [UInt8]) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
         self.bytes = bytes.starts(with: Self.mappedPrefix) ? Array(bytes[12...]) : bytes
     }
 
-    /// The address that `text` spells, with or without brackets and zone. Names have none.
+    /// Parses an address, with or without brackets and zone. Returns `nil` for a name.
     public init?(_ text: String) {
         var inner = Substring(text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text)
         if let zone = inner.firstIndex(of: "%") { inner = inner[..<zone] }
-        // A NUL byte would end the text for the C function.
+        // A NUL byte would end the string for the C function.
         guard inner.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
         var (short, long) = (in_addr(), in6_addr())
         if inet_pton(AF_INET, String(inner), &short) == 1 {
@@ -29,14 +29,14 @@ public struct NetworkAddress: Sendable, Hashable {
         }
     }
 
-    /// The address that a host of a URL stands for without a resolver: its own, or 127.0.0.1 for `localhost` and the names
-    /// below it (RFC 6761 section 6.3). `nil` for any other name.
+    /// Returns the address of a URL's host that is known without a resolver: the address itself, or 127.0.0.1 for `localhost`
+    /// and its subdomains (RFC 6761 section 6.3). Returns `nil` for any other name.
     package init?(host: String) {
         guard let host = HostName.canonical(host) else { return nil }
         self.init(host == "localhost" || host.hasSuffix(".localhost") ? "127.0.0.1" : host)
     }
 
-    /// This address, and the IPv4 address that it leads to: IPv4-compatible (RFC 4291 section 2.5.5.1), NAT64 (RFC 6052
+    /// This address, and the IPv4 address embedded in it, if any: IPv4-compatible (RFC 4291 section 2.5.5.1), NAT64 (RFC 6052
     /// section 2.1), 6to4 (RFC 3056).
     package var reached: [NetworkAddress] {
         guard bytes.count == 16 else { return [self] }
@@ -53,7 +53,7 @@ public struct NetworkAddress: Sendable, Hashable {
         return [self] + (embedded.flatMap { NetworkAddress(bytes: Array($0)) }.map { [$0] } ?? [])
     }
 
-    /// A loopback address, or the unspecified one, by which Linux connects to this machine, too.
+    /// Whether this is a loopback address, or the unspecified address, which Linux also connects to the local machine.
     package var isThisMachine: Bool {
         bytes.count == 4 ? bytes[0] == 127 || bytes[0] == 0 : bytes[..<15].allSatisfy { $0 == 0 } && bytes[15] <= 1
     }
@@ -63,7 +63,7 @@ public struct NetworkAddress: Sendable, Hashable {
 }
 
 extension NetworkAddress: CustomStringConvertible {
-    /// As `inet_ntop(3)` writes it, without brackets.
+    /// The address in the form of `inet_ntop(3)`, without brackets.
     public var description: String {
         var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         let family = bytes.count == 4 ? AF_INET : AF_INET6

@@ -1,10 +1,10 @@
 public import JSONText
 
-/// How a server or a proxy wants to know who asks.
+/// The way in which a server or a proxy authenticates a client, or is authenticated itself (`serverTrust`).
 public enum AuthenticationMethod: String, Sendable, Hashable, CaseIterable {
     case httpBasic, httpDigest, ntlm, negotiate, bearer, other, clientCertificate, serverTrust
 
-    /// The method of an HTTP authentication scheme, whose name compares without regard to case (RFC 9110 section 11.1).
+    /// Returns the method of an HTTP authentication scheme. Letter case does not matter (RFC 9110 section 11.1).
     public init(scheme: String) {
         self =
             switch scheme.asciiLowercased {
@@ -18,30 +18,31 @@ public enum AuthenticationMethod: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// What a proxy speaks.
+/// The protocol of a proxy.
 public enum ProxyType: String, Sendable, Hashable, CaseIterable {
-    /// HTTP; `https` is HTTP over TLS to the proxy.
+    /// HTTP, or HTTP over TLS to the proxy.
     case http, https
     /// SOCKS 5 (RFC 1928), with names resolved by the proxy.
     case socks
 
-    /// Used where none is given, as curl does.
+    /// The port if none is given, as in curl.
     public var defaultPort: Int { self == .https ? 443 : 1080 }
 }
 
-/// What a credential is for: a realm of a server, under one method (RFC 9110 section 11.5).
+/// The space in which a credential is valid: a realm of a server or proxy, with one authentication method (RFC 9110
+/// section 11.5).
 ///
-/// Two spaces are equal when all members are: the host in small letters, the port as number, the realm byte for byte. That
-/// of a server and that of a proxy never are.
+/// Spaces are equal if all members are: the host in lower case, the port as a number, the realm byte by byte. The space of a
+/// server never equals the space of a proxy.
 public struct ProtectionSpace: Sendable, Hashable {
-    /// `http` or `https`; the type of a proxy.
+    /// `http` or `https`; the type for a proxy.
     public var scheme: String
-    /// `nil` for a server.
+    /// The type of the proxy; `nil` for a server.
     public var proxyType: ProxyType?
-    /// In small letters; an IPv6 address with its brackets.
+    /// The host in lower case; an IPv6 address has brackets.
     public var host: ExactText
     public var port: Int
-    /// `nil` when the challenge named none.
+    /// The realm; `nil` if the challenge named none.
     public var realm: ExactText?
     public var authenticationMethod: AuthenticationMethod
 
@@ -57,8 +58,8 @@ public struct ProtectionSpace: Sendable, Hashable {
         self.authenticationMethod = authenticationMethod
     }
 
-    /// Whether an answer travels so that nobody on the way can read or use the password: over TLS, or by a scheme that does
-    /// not send it.
+    /// Whether the password is protected from others on the network path: by TLS, or by Digest or Negotiate, which do not send
+    /// it. NTLM does not count, because the password can be guessed from its messages.
     public var receivesCredentialSecurely: Bool {
         scheme == "https" || authenticationMethod == .httpDigest || authenticationMethod == .negotiate
     }
@@ -73,7 +74,6 @@ public struct ProtectionSpace: Sendable, Hashable {
         ]
     }
 
-    /// - Throws: `InvalidParams`.
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json, at: "protectionSpace")
         proxyType = try ProxyType(members)
@@ -88,7 +88,7 @@ public struct ProtectionSpace: Sendable, Hashable {
 }
 
 extension ProxyType {
-    /// Of a space in JSON; `nil` for that of a server. `protocol` is as good as `proxyType`.
+    /// Parses the proxy type of a space; `nil` for the space of a server. Without `proxyType`, `protocol` is used.
     init?(_ members: Members) throws(InvalidParams) {
         guard try members.boolean("isProxy") == true else { return nil }
         if let type = try members.choice("proxyType", as: ProxyType.self) {

@@ -1,5 +1,6 @@
 extension Secret {
-    /// Undoes percent-encoding (RFC 3986 section 2.1). The caller keeps, and wipes, `text`. `nil` for a `%` without two digits.
+    /// Decodes percent-encoding (RFC 3986 section 2.1). Returns `nil` for a `%` without two hexadecimal digits. The caller owns
+    /// `text` and wipes it.
     public init?(percentDecoding text: Slice<UnsafeRawBufferPointer>) {
         var isValid = true
         self.init(capacity: text.count) { block in
@@ -11,7 +12,7 @@ extension Secret {
                     guard index + 1 < text.endIndex, let high = Self.hexValue(text[index]),
                         let low = Self.hexValue(text[index + 1])
                     else {
-                        isValid = false
+                        isValid = false  // guard: import-percent-encoding
                         return count
                     }
                     byte = high << 4 | low

@@ -1,12 +1,11 @@
-/// Bytes that must not be seen: a password, a token, a header that carries one.
+/// Secret bytes: a password, a token, or a header that contains one.
 ///
-/// The bytes live in one block of `SecretMemory` that is shared by all copies of the value and wiped when the last copy goes. There
-/// is no way to turn a secret into a `String`, it prints and reflects as `(secret)`, it is not `Codable`, and two secrets
-/// compare in constant time.
+/// All copies of the value share one block of `SecretMemory`, which is wiped when the last copy is destroyed. A secret cannot
+/// be converted to a `String`, prints and reflects as `(secret)`, is not `Codable`, and compares in constant time.
 public struct Secret: Sendable {
     private let storage: Storage
 
-    /// Copies `bytes`. The caller keeps, and wipes, its own.
+    /// Copies `bytes`. The caller owns `bytes` and wipes them.
     public init(copying bytes: UnsafeRawBufferPointer) {
         self.init(capacity: bytes.count) { block in
             block.copyMemory(from: bytes)
@@ -14,7 +13,7 @@ public struct Secret: Sendable {
         }
     }
 
-    /// Makes a secret of at most `capacity` bytes, written in place by `fill`, which returns how many it wrote.
+    /// Creates a secret of at most `capacity` bytes. `fill` writes them in place and returns their number.
     public init(capacity: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows {
         try self.init(capacity: capacity, in: .shared, fill: fill)
     }
@@ -28,15 +27,14 @@ public struct Secret: Sendable {
         self.storage = Storage(block: block, count: count)
     }
 
-    /// Whether it is kept from swap: what is not should not be kept for long.
+    /// Whether the memory is locked against swapping. An unlocked secret should not be stored for long.
     public var isLocked: Bool { storage.block.isLocked }
 
-    /// The number of bytes.
     public var count: Int { storage.count }
 
     public var isEmpty: Bool { count == 0 }
 
-    /// Lends the bytes for the length of the call; they must not be kept.
+    /// Calls `body` with the bytes, which are valid only during the call.
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -45,12 +43,13 @@ public struct Secret: Sendable {
 }
 
 extension Secret: Equatable {
-    /// Looks at every byte whatever the first difference; only the lengths can be told apart by time.
+    /// Compares every byte, so that the time depends only on the lengths.
     public static func == (left: Secret, right: Secret) -> Bool {
         guard left.count == right.count else { return false }
         return left.withUnsafeBytes { leftBytes in
             right.withUnsafeBytes { rightBytes in
                 var difference: UInt8 = 0
+                // guard: secret-equality
                 for index in leftBytes.indices { difference |= leftBytes[index] ^ rightBytes[index] }
                 return difference == 0
             }
@@ -60,15 +59,14 @@ extension Secret: Equatable {
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "(secret)" }
-    public var debugDescription: String { "(secret)" }
+    public var debugDescription: String { "(secret)" }  // guard: secret-is-not-printed
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension Secret {
-    /// The owner of the block. Immutable once made, so that it can be read from every thread.
+    /// The owner of the block. The block is not written after initialization, so all threads can read it.
     private final class Storage: Sendable {
-        // `nonisolated(unsafe)`: written only before the storage is made.
-        nonisolated(unsafe) let block: SecretBlock
+        let block: SecretBlock
         let count: Int
 
         init(block: consuming SecretBlock, count: Int) {

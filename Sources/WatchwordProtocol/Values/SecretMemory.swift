@@ -2,34 +2,35 @@ internal import CPlatform
 internal import Glibc
 internal import Synchronization
 
-/// A block of memory for one secret: in pages that are never written to swap, left out of dumps and wiped in children
-/// (mlock(2), MADV_DONTDUMP and MADV_WIPEONFORK of madvise(2)), between two that nobody may touch. Wiped when it goes.
-struct SecretBlock: ~Copyable {
-    let bytes: UnsafeMutableRawBufferPointer
-    /// Whether the kernel has agreed not to write it to swap: it allows each user only so much (RLIMIT_MEMLOCK).
-    let isLocked: Bool
+/// A memory block for one secret. Its pages are locked against swapping if possible, excluded from core dumps, wiped in child
+/// processes (mlock(2), MADV_DONTDUMP and MADV_WIPEONFORK of madvise(2)), and enclosed by inaccessible pages. The block is
+/// wiped when it is destroyed.
+struct SecretBlock: ~Copyable, Sendable {
+    private let slot: SecretMemory.Slot
+    private let memory: SecretMemory
 
     init(byteCount: Int, in memory: SecretMemory) {
-        let slot = memory.take(byteCount)
-        bytes = UnsafeMutableRawBufferPointer(start: slot.start, count: slot.size)
-        isLocked = slot.isLocked
+        slot = memory.take(byteCount)
         self.memory = memory
     }
 
-    private let memory: SecretMemory
+    var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: slot.start, count: slot.size) }
+
+    /// Whether the memory is locked against swapping. The kernel limits locked memory (RLIMIT_MEMLOCK).
+    var isLocked: Bool { slot.isLocked }
 
     deinit {
-        watchword_wipe(bytes.baseAddress, bytes.count)
-        memory.giveBack(SecretMemory.Slot(start: bytes.baseAddress, size: bytes.count, isLocked: isLocked))
+        watchword_wipe(slot.start, slot.size)  // guard: secret-wipe
+        memory.giveBack(slot)
     }
 }
 
-/// Where secrets are: small ones share pages with others of about their size, which are kept for the next; large ones have pages
-/// of their own.
+/// The allocator for secrets. Small secrets share pages with others of similar size, and their slots are reused; large secrets
+/// have their own pages. Thread-safe.
 final class SecretMemory: Sendable {
-    static let shared = SecretMemory(lock: { mlock($0, $1) == 0 })
+    static let shared = SecretMemory(lock: { mlock($0, $1) == 0 })  // guard: secret-locked
 
-    /// `nonisolated(unsafe)`: an address, which is used by one block at a time.
+    /// A region of memory. `start` is `nonisolated(unsafe)` because only one block uses the address at a time.
     struct Slot: Sendable {
         nonisolated(unsafe) let start: UnsafeMutableRawPointer?
         let size: Int
@@ -37,15 +38,15 @@ final class SecretMemory: Sendable {
     }
 
     private static let sizes = [64, 256, 1024, 4096]
-    /// As many as give 8 KiB to each size.
+    /// The number of pages mapped at once for a size: 8 KiB with pages of 4 KiB.
     private static let pagesTogether = 2
     private static let pageSize = sysconf(Int32(_SC_PAGESIZE))
 
-    /// By the place of their size in `sizes`.
+    /// The free slots, by the index of their size in `sizes`.
     private let free = Mutex([[Slot]](repeating: [], count: sizes.count))
     private let lock: @Sendable (UnsafeMutableRawPointer, Int) -> Bool
 
-    /// - Parameter lock: keeps so many bytes from swap; `false` when the kernel does not allow it.
+    /// - Parameter lock: Locks a region against swapping; returns `false` if the kernel does not allow it.
     init(lock: @escaping @Sendable (UnsafeMutableRawPointer, Int) -> Bool) { self.lock = lock }
 
     func take(_ count: Int) -> Slot {
@@ -55,7 +56,7 @@ final class SecretMemory: Sendable {
             return Slot(start: start, size: pages * Self.pageSize, isLocked: isLocked)
         }
         return free.withLock { free in
-            if let slot = free[place].popLast() { return relocked(slot) }
+            if let slot = free[place].popLast() { return relocked(slot) }  // guard: secret-locked-later
             let size = Self.sizes[place]
             let (start, isLocked) = map(Self.pagesTogether)
             let slots = stride(from: 0, to: Self.pagesTogether * Self.pageSize, by: size).map {
@@ -66,13 +67,13 @@ final class SecretMemory: Sendable {
         }
     }
 
-    /// Wiped by the caller.
+    /// Frees a slot, which the caller has wiped.
     func giveBack(_ slot: Slot) {
         if let place = Self.sizes.firstIndex(of: slot.size) { return free.withLock { $0[place].append(slot) } }
         munmap(slot.start.map { $0 - Self.pageSize }, slot.size + 2 * Self.pageSize)
     }
 
-    /// What the kernel has refused to lock it may lock now.
+    /// Tries again to lock a slot that the kernel refused to lock before.
     private func relocked(_ slot: Slot) -> Slot {
         guard !slot.isLocked, let start = slot.start else { return slot }
         return Slot(start: start, size: slot.size, isLocked: lock(start, slot.size))
@@ -80,13 +81,14 @@ final class SecretMemory: Sendable {
 
     private func map(_ pages: Int) -> (start: UnsafeMutableRawPointer, isLocked: Bool) {
         let size = pages * Self.pageSize
+        // guard: secret-guard-pages
         let guarded = mmap(nil, size + 2 * Self.pageSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         guard let guarded, guarded != MAP_FAILED else { preconditionFailure("no memory for a secret") }
         let start = guarded + Self.pageSize
         guard mprotect(start, size, PROT_READ | PROT_WRITE) == 0 else { preconditionFailure("no memory for a secret") }
-        // Refused only by kernels that are older than these (3.4 and 4.14).
-        madvise(start, size, MADV_DONTDUMP)
-        madvise(start, size, MADV_WIPEONFORK)
+        // Errors are ignored: only kernels without these flags (before 3.4 and 4.14) refuse them.
+        madvise(start, size, MADV_DONTDUMP)  // guard: secret-not-dumped
+        madvise(start, size, MADV_WIPEONFORK)  // guard: secret-not-in-children
         return (start, lock(start, size))
     }
 }

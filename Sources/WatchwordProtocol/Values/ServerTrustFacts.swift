@@ -1,24 +1,24 @@
 public import JSONText
 
-/// What a server has shown of itself, and what is wrong with it.
+/// The certificate chain that a server has shown, and its problems.
 public struct ServerTrustFacts: Sendable, Equatable {
     public enum Problem: String, Sendable, CaseIterable {
-        /// The leaf is its own issuer.
+        /// The leaf certificate is self-signed.
         case selfSigned
-        /// No chain to an issuer that is trusted, or a chain that may not be used for a server.
+        /// The chain does not lead to a trusted issuer, or is not valid for servers.
         case untrustedIssuer
         case expired, notYetValid
-        /// None of the alternative names is the host's (RFC 9525; the subject does not count).
+        /// No subject alternative name matches the host (RFC 9525; the subject is ignored).
         case hostMismatch
-        /// Only as far as revocation lists are at hand.
+        /// A certificate is revoked. Detected only if revocation lists are available.
         case revoked
-        /// A key or a signature below OpenSSL's security level.
+        /// A key or signature is below OpenSSL's security level.
         case weakKey
-        /// Not the key that somebody has accepted here before.
+        /// The key differs from the one accepted for this server before.
         case changed
     }
 
-    /// The leaf first, then as far as issuers were found.
+    /// The leaf first, followed by the issuers that were found.
     public var chain: [CertificateFacts]
     public var problems: Set<Problem>
 
@@ -28,20 +28,22 @@ public struct ServerTrustFacts: Sendable, Equatable {
     }
 }
 
-/// One certificate, in the parts that people and programs look at.
+/// The parts of a certificate that people and programs examine.
 public struct CertificateFacts: Sendable, Equatable {
     public var pem: String
-    /// As RFC 4514 writes it; so is `issuer`.
+    /// The subject in the form of RFC 4514.
     public var subject: String
+    /// The issuer in the form of RFC 4514.
     public var issuer: String
-    /// `2026-01-31T12:00:00Z`; empty when it is not a time. So is `notAfter`.
+    /// The start of the validity, such as `2026-01-31T12:00:00Z`; empty if the certificate contains no valid time.
     public var notBefore: String
+    /// The end of the validity, in the same form.
     public var notAfter: String
-    /// Of the whole certificate in DER.
+    /// The SHA-256 of the certificate in DER.
     public var sha256: [UInt8]
-    /// Of its SubjectPublicKeyInfo in DER: the same for the same key.
+    /// The SHA-256 of the SubjectPublicKeyInfo in DER, which identifies the key.
     public var spkiSha256: [UInt8]
-    /// `DNS:name`, `IP:address`; other kinds are left out.
+    /// The names as `DNS:name` and `IP:address`; other kinds are omitted.
     public var subjectAltNames: [String]
 
     public init(
@@ -68,7 +70,7 @@ extension ServerTrustFacts {
 }
 
 extension CertificateFacts {
-    /// Fingerprints as hexadecimal digits in small letters.
+    /// The certificate as JSON, with lower-case hexadecimal fingerprints.
     public var json: JSON {
         [
             "pem": .string(pem), "subject": .string(subject), "issuer": .string(issuer),

@@ -1,17 +1,17 @@
 public import JSONText
 
-/// The protection spaces of one server or one proxy that are meant: all of them, or those of one realm, or of one method.
+/// A pattern for the protection spaces of one server or proxy, optionally restricted to one realm and one method.
 public struct SpacePattern: Sendable, Hashable {
-    /// `http` or `https`; the type of a proxy.
+    /// `http` or `https`; the type for a proxy.
     public var scheme: String
-    /// `nil` for a server.
+    /// The type of the proxy; `nil` for a server.
     public var proxyType: ProxyType?
-    /// In small letters; an IPv6 address with its brackets.
+    /// The host in lower case; an IPv6 address has brackets.
     public var host: ExactText
     public var port: Int
-    /// `nil` means every realm.
+    /// The realm; `nil` matches every realm.
     public var realm: ExactText?
-    /// `nil` means every method that takes a user and a password.
+    /// The method; `nil` matches every method. For `credential/get`, `nil` means a password.
     public var authenticationMethod: AuthenticationMethod?
 
     public init(
@@ -38,14 +38,14 @@ public struct SpacePattern: Sendable, Hashable {
             && (realm == nil || realm == space.realm)
     }
 
-    /// Whether everything that `other` means is meant by this too.
+    /// Whether this pattern matches every space that `other` matches.
     public func contains(_ other: SpacePattern) -> Bool {
         scheme == other.scheme && proxyType == other.proxyType && host == other.host && port == other.port
             && (authenticationMethod == nil || authenticationMethod == other.authenticationMethod)
             && (realm == nil || realm == other.realm)
     }
 
-    /// Whether there can be a space that both mean.
+    /// Whether a space can match both patterns.
     public func overlaps(_ other: SpacePattern) -> Bool {
         var (wide, narrow) = (self, other)
         if wide.realm == nil { narrow.realm = nil } else if narrow.realm == nil { wide.realm = nil }
@@ -57,12 +57,13 @@ public struct SpacePattern: Sendable, Hashable {
         return wide.contains(narrow)
     }
 
-    /// The members of a challenge's space that say nothing about which spaces are meant.
+    /// The members of a challenge's space that a pattern ignores.
     private static let otherMembers = ["receivesCredentialSecurely", "serverTrust", "distinguishedNames"]
 
-    /// - Throws: `InvalidParams`, also for a member that no space has: without it the pattern would mean more.
+    /// Parses a pattern. Throws for an unknown member, because ignoring it could make the pattern match more.
     public init(_ json: JSON?, at path: String = "params.protectionSpace") throws(InvalidParams) {
         let known = ["protocol", "host", "port", "realm", "authenticationMethod", "isProxy", "proxyType"]
+        // guard: a-pattern-refuses-unknown-members
         let members = try Members(json, only: known + Self.otherMembers, at: path)
         proxyType = try ProxyType(members)
         scheme = try members.required("protocol", members.string("protocol")).asciiLowercased

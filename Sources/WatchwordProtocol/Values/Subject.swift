@@ -1,25 +1,25 @@
-/// The program on whose behalf a client speaks, as far as the kernel tells it from others.
+/// The program behind a client, as far as the kernel identifies it.
 public struct Subject: Sendable, Hashable {
-    /// From what it is known, the hardest to forge first.
+    /// The source of the identification, the hardest to forge first.
     public enum Kind: String, Sendable, CaseIterable {
         /// The application of a Flatpak sandbox.
         case flatpak
         /// An AppArmor profile of a Snap.
         case snap
-        /// Another AppArmor profile that is enforced.
+        /// Another confining AppArmor profile.
         case apparmor
-        /// A service or an application of the user's service manager. A hint: every program of the user can start one.
+        /// A service or an application of the user's service manager. A weak hint: every program of the user can start one.
         case unit
-        /// The program file. A hint: whoever may run a program may also change what it does.
+        /// The program file. A weak hint: a user who can run a program can also change its behaviour.
         case exe
         case unknown
     }
 
-    /// Which program file, whatever its name.
+    /// The identity of a program file, independent of its path.
     public struct File: Sendable, Hashable {
         public var inode: UInt64
-        /// When it was last changed, in nanoseconds: numbers are used again, and files are overwritten in their place. The
-        /// device is left out: its number is another one after the next start.
+        /// The time of the last change, in nanoseconds, because inode numbers are reused and files are overwritten in place.
+        /// The device number is omitted, because it can differ after a reboot.
         public var changed: Int64
 
         public init(inode: UInt64, changed: Int64) {
@@ -28,41 +28,41 @@ public struct Subject: Sendable, Hashable {
         }
     }
 
-    /// How much the name can be relied on, and with that, how long a grant to it may last.
+    /// The reliability of the name, which limits how long a grant may last.
     public enum Strength: String, Sendable, CaseIterable {
-        /// It stands for whatever runs next under that name: nothing is granted beyond one fetch.
+        /// Any program can have this name: a grant lasts for one fetch only.
         case none
-        /// Other programs of the user can take its name.
+        /// Other programs of the user can take the name.
         case weak
-        /// The kernel keeps other programs from its name.
+        /// The kernel prevents other programs from taking the name.
         case strong
     }
 
     public let kind: Kind
-    /// Within its kind; empty for `unknown`.
+    /// The name, unique within its kind; empty for `unknown`.
     public let name: ExactText
-    /// Only of `exe`.
+    /// The program file; only for `exe`.
     public let file: File?
-    /// The program file belongs to the system: the user's other programs cannot change it.
-    public let isOfSystem: Bool
-    /// It runs whatever it is given: python, node, a shell.
+    /// Whether the program file belongs to the system, so that the user's other programs cannot change it.
+    public let isSystemFile: Bool
+    /// Whether the program is an interpreter that runs any script: python, node, a shell.
     public let isInterpreter: Bool
-    /// The kernel keeps it from what other programs of the user can do.
+    /// Whether the kernel confines the program more than other programs of the user.
     public let isSandboxed: Bool
 
     public init(
-        _ kind: Kind, _ name: ExactText, file: File? = nil, isOfSystem: Bool = false, isInterpreter: Bool = false,
+        _ kind: Kind, _ name: ExactText, file: File? = nil, isSystemFile: Bool = false, isInterpreter: Bool = false,
         isSandboxed: Bool = false
     ) {
         self.kind = kind
         self.name = name
         self.file = file
-        self.isOfSystem = isOfSystem
+        self.isSystemFile = isSystemFile
         self.isInterpreter = isInterpreter
         self.isSandboxed = isSandboxed
     }
 
-    /// Nobody knows who it is; it may sit in a sandbox.
+    /// An unidentified program, which may be sandboxed.
     public static let unknown = Subject(.unknown, "", isSandboxed: true)
 
     public var strength: Strength {
@@ -74,36 +74,37 @@ public struct Subject: Sendable, Hashable {
         }
     }
 
-    /// What a consent to it may be, the shortest first.
+    /// The consents that may be given to the program, the shortest first.
     public var allowedConsents: [Consent] {
         switch strength {
         case .none: [.once]
-        case .weak: kind == .exe && isOfSystem ? [.once, .session, .always] : [.once, .session]
+        case .weak: kind == .exe && isSystemFile ? [.once, .session, .always] : [.once, .session]
         case .strong: [.once, .session, .always]
         }
     }
 
-    /// `flatpak:org.gnome.Maps`, `exe:/usr/bin/mytool`, `unknown`.
+    /// The subject as text: `flatpak:org.gnome.Maps`, `exe:/usr/bin/mytool`, `unknown`.
     public var text: ExactText { kind == .unknown ? ExactText(kind.rawValue) : "\(kind.rawValue):\(name)" }
 
-    /// Whether a process that was this when it connected can be the same program still: its file may have been replaced.
-    public func mayBeStill(_ now: Subject) -> Bool {
+    /// Whether a process that had this subject when it connected, and has the subject `now`, can be the same program. The time
+    /// of the last change is not compared, because the file may have been replaced since then.
+    public func couldStillBe(_ now: Subject) -> Bool {
         kind == now.kind && name == now.name && file?.inode == now.file?.inode
             && isSandboxed == now.isSandboxed
     }
 
-    /// Whether a grant to `self` is one to `other`: the same name, and the same file behind it.
+    /// Whether a grant to this subject applies to `other`: both have the same name and the same program file.
     public func isSame(as other: Subject) -> Bool {
-        strength != .none && kind == other.kind && name == other.name && file == other.file
+        strength != .none && kind == other.kind && name == other.name && file == other.file  // guard: consent-file
             && isSandboxed == other.isSandboxed
     }
 }
 
-/// What a person says to the use of what is kept by a program.
+/// A person's decision whether a program may use a stored credential.
 public enum Consent: String, Sendable, CaseIterable {
     /// For one fetch.
     case once
-    /// Until the session is forgotten.
+    /// Until the session is cleared.
     case session
     /// Until it is revoked.
     case always

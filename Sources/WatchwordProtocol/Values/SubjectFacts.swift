@@ -1,18 +1,18 @@
-/// What the kernel says of a process; the subject is concluded from it.
+/// The kernel's information about a process, from which its subject is derived.
 ///
-/// Without I/O: whoever reads it says how each reading went.
+/// This type performs no I/O. Its creator reads the information, and also records what it could not read.
 public struct SubjectFacts: Sendable, Equatable {
-    /// `/.flatpak-info` as the process sees it.
+    /// The file `/.flatpak-info` in the root directory of the process.
     public enum FlatpakInfo: Sendable, Equatable {
         case absent
         case text(String)
-        /// Something is there, or may be.
+        /// The file exists or may exist, but cannot be read.
         case unreadable
     }
 
-    /// What the security module calls the process.
+    /// The label of the process from the Linux security module.
     public enum Label: Sendable, Equatable {
-        /// There is none that names processes.
+        /// No security module labels processes.
         case absent
         case text(String)
         case unreadable
@@ -21,41 +21,41 @@ public struct SubjectFacts: Sendable, Equatable {
     public struct Program: Sendable, Equatable {
         public var path: String
         public var file: Subject.File
-        /// It belongs to root, and nobody else may write to it.
-        public var isOfSystem: Bool
+        /// Whether the file belongs to root and only root may write to it.
+        public var isSystemFile: Bool
 
-        public init(path: String, file: Subject.File, isOfSystem: Bool) {
+        public init(path: String, file: Subject.File, isSystemFile: Bool) {
             self.path = path
             self.file = file
-            self.isOfSystem = isOfSystem
+            self.isSystemFile = isSystemFile
         }
     }
 
-    /// The process that connected is the one that was looked at, from the first reading to the last.
+    /// Whether all information certainly belongs to the process that connected.
     public var isCertain = false
-    /// Of the socket's other end (SO_PEERSEC).
+    /// The label of the socket's peer (SO_PEERSEC).
     public var label = Label.unreadable
     public var flatpak = FlatpakInfo.unreadable
-    /// The lines of `/proc/PID/cgroup`; `nil` where they cannot be read.
+    /// The content of `/proc/PID/cgroup`; `nil` if it cannot be read.
     public var cgroup: String?
-    /// `nil` where it cannot be read: the process keeps it to itself.
+    /// The program file; `nil` if the process does not allow reading it.
     public var program: Program?
 
     public init() {}
 
-    /// Every doubt leads to `unknown`, which is asked about each time.
+    /// The subject. Any doubt leads to `unknown`, which requires consent for each use.
     public var subject: Subject {
-        guard isCertain else { return .unknown }
+        guard isCertain else { return .unknown }  // guard: subject-in-doubt
         let profile: String?
         switch label {
         case .absent: profile = nil
         case .text(let text): profile = Self.confiningProfile(text)
         case .unreadable: return .unknown
         }
-        // A Snap may show a file of that name to itself.
+        // Checked first, because a Snap can create `/.flatpak-info` in its own root directory.
         if let profile, profile.hasPrefix("snap.") { return Subject(.snap, ExactText(profile), isSandboxed: true) }
         switch flatpak {
-        case .unreadable: return .unknown
+        case .unreadable: return .unknown  // guard: subject-flatpak-unreadable
         case .text(let text):
             return Self.flatpakApplication(text).map { Subject(.flatpak, ExactText($0), isSandboxed: true) } ?? .unknown
         case .absent: break
@@ -64,13 +64,13 @@ public struct SubjectFacts: Sendable, Equatable {
         if let unit = cgroup.flatMap(Self.unit) { return Subject(.unit, ExactText(unit)) }
         guard let program else { return Subject(.unknown, "") }
         return Subject(
-            .exe, ExactText(program.path), file: program.file, isOfSystem: program.isOfSystem,
+            .exe, ExactText(program.path), file: program.file, isSystemFile: program.isSystemFile,
             isInterpreter: Self.isInterpreter(program.path))
     }
 
     // MARK: Flatpak
 
-    /// The application of an instance (flatpak-metadata(5)); `nil` where it is not told as Flatpak tells it.
+    /// Returns the application of a Flatpak instance (flatpak-metadata(5)); `nil` if `text` is not in Flatpak's format.
     static func flatpakApplication(_ text: String) -> String? {
         var group = ""
         var values: [String: String] = [:]
@@ -81,7 +81,7 @@ public struct SubjectFacts: Sendable, Equatable {
             }
             guard let equals = line.firstIndex(of: "=") else { continue }
             let key = "\(group)/\(line[..<equals])"
-            // Whoever reads it in another order finds another application.
+            // Another parser could use the other value of a repeated key.
             guard values[key] == nil else { return nil }
             values[key] = String(line[line.index(after: equals)...])
         }
@@ -91,7 +91,7 @@ public struct SubjectFacts: Sendable, Equatable {
         return name
     }
 
-    /// As in the D-Bus specification, of bus names: at least two elements, letters, digits, `_` and `-`.
+    /// Whether `name` follows the rules for D-Bus names: at least two elements of letters, digits, `_` and `-`.
     private static func isApplicationID(_ name: String) -> Bool {
         let elements = name.split(separator: ".", omittingEmptySubsequences: false)
         return name.utf8.count <= 255 && elements.count >= 2
@@ -106,8 +106,8 @@ public struct SubjectFacts: Sendable, Equatable {
 
     // MARK: Labels and units
 
-    /// `name (mode)`, as AppArmor writes it, of any mode that keeps the process from something. A label of another security
-    /// module has another form, and says nothing here.
+    /// Returns the profile of an AppArmor label, `name (mode)`, if the mode confines the process. Labels of other security
+    /// modules have another form, for which the result is `nil`.
     static func confiningProfile(_ label: String) -> String? {
         guard label.hasSuffix(")"), let open = label.lastIndex(of: "("), label[..<open].hasSuffix(" ") else {
             return nil
@@ -117,8 +117,8 @@ public struct SubjectFacts: Sendable, Equatable {
         return name.isEmpty || mode == "complain" || mode == "unconfined" ? nil : String(name)
     }
 
-    /// The unit of the user's service manager in which it runs: a service, or an application's scope (systemd's "Desktop
-    /// Environment Integration"). Not the scope of a terminal, in which everything runs.
+    /// Returns the unit of the user's service manager that contains the process: a service, or the scope of an application
+    /// (systemd's "Desktop Environment Integration"). Returns `nil` for other scopes, which contain unrelated programs.
     static func unit(_ cgroup: String) -> String? {
         let paths = cgroup.split(separator: "\n").filter { $0.hasPrefix("0::") }
         guard paths.count == 1, let path = paths.first?.dropFirst(3) else { return nil }
@@ -133,7 +133,7 @@ public struct SubjectFacts: Sendable, Equatable {
         return applicationID(ofScope: unit.dropLast(".scope".count))
     }
 
-    /// `app[-launcher]-ApplicationID-RANDOM`: the last part differs from start to start.
+    /// Returns the name of a scope `app[-launcher]-ApplicationID-RANDOM` without its last part, which differs for each start.
     private static func applicationID(ofScope name: Substring) -> String? {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count >= 3 else { return nil }
@@ -142,7 +142,7 @@ public struct SubjectFacts: Sendable, Equatable {
 
     // MARK: Programs
 
-    /// What runs programs that others have written: its own name says nothing of them.
+    /// Whether `path` is an interpreter or launcher, which does not identify the program that it runs.
     static func isInterpreter(_ path: String) -> Bool {
         let file = path.split(separator: "/").last.map(String.init) ?? path
         let stem = String(file.prefix { !$0.isNumber && $0 != "." && $0 != "-" })

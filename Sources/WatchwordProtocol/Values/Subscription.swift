@@ -1,39 +1,39 @@
-/// How a client wants to get challenges.
+/// The delivery of challenges to a client.
 public enum ChallengeDelivery: String, Sendable, CaseIterable {
-    /// As `auth/challenge`, whose reply is the answer.
+    /// Sends the request `auth/challenge`, whose reply is the answer.
     case request
-    /// As the notification `auth/pending`, answered by `auth/respond`.
+    /// Sends the notification `auth/pending`, which is answered with `auth/respond`.
     case notification
-    /// As the result of `fetch/run`, answered by a second `fetch/run` that names the resume token.
+    /// Returns the challenge as the result of `fetch/run`. A second `fetch/run` with the resume token answers it.
     case result
     case none
 }
 
-/// When a subscriber is asked (semantics rules 3 to 5).
+/// The challenges for which a subscriber is asked (SEMANTICS rules 3 to 5).
 public enum ChallengeMode: String, Sendable, CaseIterable {
-    /// When no valid credential is at hand.
+    /// Only challenges for which no valid credential is available.
     case classic
-    /// At once, with the stored credential as the proposed one.
+    /// Every challenge, with the stored credential as the proposed one.
     case everything
 }
 
-/// What a client has said about the challenges of its own fetches.
+/// A client's subscription to the challenges of its own fetches, or the handler of one fetch.
 public struct Subscription: Sendable, Equatable {
     public var delivery: ChallengeDelivery
-    /// Schemes that it answers; `nil` means all.
+    /// The methods whose challenges the client answers; `nil` means all.
     public var methods: [AuthenticationMethod]?
-    /// Hosts for which it answers; `nil` means all.
+    /// The hosts whose challenges the client answers; `nil` means all.
     public var hosts: [HostPattern]?
     public var mode: ChallengeMode
-    /// It answers `auth/canAuthenticate`.
+    /// Whether the client answers `auth/canAuthenticate`.
     public var asksCanAuthenticate: Bool
-    /// It answers `auth/useStorage`.
+    /// Whether the client answers `auth/useStorage`.
     public var asksUseStorage: Bool
-    /// It answers `fetch/needBody`.
+    /// Whether the client answers `fetch/needBody`.
     public var asksNeedBody: Bool
-    /// It answers `fetch/approveRedirect`.
+    /// Whether the client answers `fetch/approveRedirect`.
     public var approvesRedirects = false
-    /// How many questions it takes at once; `nil` without a limit.
+    /// The number of simultaneous questions the client accepts; `nil` for no limit.
     public var maxPending: Int?
 
     public init(
@@ -51,7 +51,7 @@ public struct Subscription: Sendable, Equatable {
         self.maxPending = maxPending
     }
 
-    /// Whether challenges of this space are for this subscriber.
+    /// Whether the subscription includes challenges of `space`.
     public func covers(_ space: ProtectionSpace) -> Bool {
         delivery != .none && (methods?.contains(space.authenticationMethod) ?? true)
             && (hosts?.contains { $0.matches(host: space.host, port: space.port) } ?? true)

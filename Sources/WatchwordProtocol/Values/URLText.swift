@@ -1,10 +1,10 @@
 internal import JSONText
 
-/// Takes the user information out of a URL's text before anything of it becomes a `String`.
+/// Separates the user information from a URL before the URL becomes a `String`.
 public enum URLText {
-    /// The text without user information and its `@`, and the user information, where there is some.
+    /// Returns the URL without user information and its `@`, and the user information, if any.
     ///
-    /// Nothing is judged here: what is no URL comes out as it went in, for the parser to refuse.
+    /// The text is not validated: a text that is not a URL is returned unchanged, for the parser to refuse.
     public static func split(_ text: Secret) -> (url: String, userInfo: Secret?) {
         text.withUnsafeBytes { bytes in
             guard let authority = authority(of: bytes),
@@ -18,7 +18,7 @@ public enum URLText {
         }
     }
 
-    /// What stands between `//` and the next `/`, `?` or `#` (RFC 3986 section 3.2).
+    /// Returns the authority, between `//` and the next `/`, `?` or `#` (RFC 3986 section 3.2).
     private static func authority(of bytes: UnsafeRawBufferPointer) -> Range<Int>? {
         let slash = UInt8(ascii: "/")
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon + 2 < bytes.count,
@@ -29,7 +29,7 @@ public enum URLText {
         return start..<(end ?? bytes.count)
     }
 
-    /// The reverse of `split`, as a JSON string. It may hold a password: it must be written with `JSON.write(_:)`.
+    /// The inverse of `split`, as a JSON string. May contain a password: serialize it with `JSON.write(_:)`.
     static func joined(_ url: String, _ userInfo: Secret?) -> JSON {
         guard let userInfo, let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else {
             return .string(url)

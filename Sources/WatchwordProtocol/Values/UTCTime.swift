@@ -1,8 +1,8 @@
-/// A moment as ISO 8601 in UTC, with milliseconds: `2026-11-21T17:20:03.120Z`.
+/// Times as ISO 8601 in UTC, with milliseconds: `2026-11-21T17:20:03.120Z`.
 public enum UTCTime {
     private static let day = 86_400_000
 
-    /// - Parameter milliseconds: since 1970, leap seconds not counted.
+    /// - Parameter milliseconds: Milliseconds since 1970, without leap seconds.
     public static func text(_ milliseconds: Int) -> String {
         let days = (milliseconds - modulo(milliseconds, day)) / day
         let (year, month, dayOfMonth) = date(ofDay: days)
@@ -12,8 +12,8 @@ public enum UTCTime {
             + "\(clock.joined(separator: ":")).\(padded(rest % 1000, 3))Z"
     }
 
-    /// Milliseconds since 1970. Takes a date, or a date and a time down to minutes, seconds or milliseconds; `nil` for anything
-    /// else.
+    /// Parses a date, or a date and a time with minutes, seconds or milliseconds, to milliseconds since 1970. Returns `nil` for
+    /// any other text.
     public static func milliseconds(_ text: String) -> Int? {
         var text = text[...]
         if text.last == "Z" { text.removeLast() }
@@ -33,8 +33,8 @@ public enum UTCTime {
         return midnight + time + fraction[0]
     }
 
-    /// Milliseconds since 1970 of a time with its offset from UTC (RFC 3339 section 5.6). Digits of a second beyond the third are
-    /// dropped. `nil` for anything else.
+    /// Parses a time with its UTC offset (RFC 3339 section 5.6) to milliseconds since 1970. Smaller fractions of a second are
+    /// dropped. Returns `nil` for any other text.
     public static func rfc3339(_ text: String) -> Int? {
         let bytes = text.utf8
         guard (20...40).contains(bytes.count), bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
@@ -72,7 +72,7 @@ public enum UTCTime {
 
     private static func modulo(_ number: Int, _ divisor: Int) -> Int { (number % divisor + divisor) % divisor }
 
-    // The calendar repeats itself every 400 years, which are 146,097 days; years begin in March, so that leap days end them.
+    // The calendar repeats every 400 years, which have 146,097 days. Years start in March here, so leap days are at their end.
 
     private static func firstDay(year: Int, month: Int) -> Int? {
         guard (1970...9999).contains(year) else { return nil }

@@ -1,43 +1,43 @@
 internal import JSONText
 
-/// Why nobody was asked to log in, although a server or a proxy wants it: semantics rule 28.
+/// The reasons why no respondent was asked, although a server or a proxy requires a login (SEMANTICS rule 28).
 public struct Unanswered: Sendable, Equatable {
-    /// Why a scheme that was offered is not asked about.
+    /// The reason why an offered scheme did not cause a question.
     public enum Reason: String, Sendable, CaseIterable {
-        /// It names no realm, so that there is no protection space.
+        /// The challenge names no realm, so its protection space is unknown.
         case noRealm
-        /// Digest as RFC 2069 has it.
+        /// The challenge is Digest without `qop` (RFC 2069).
         case noQop
-        /// The challenge breaks the grammar, or lacks or has something that is not known here.
+        /// The challenge is malformed, lacks a parameter, or has an unknown value.
         case malformed
-        /// Kerberos tickets and NTLM are for the hosts that the configuration lists.
+        /// The host is not in the configuration, which lists the hosts for Kerberos tickets and NTLM.
         case notListed
-        /// The fetch, the configuration, or the proxy on the way rules it out.
+        /// The fetch, the configuration, or the proxy in use excludes the scheme.
         case excluded
-        /// A token is not sent where others can read it.
+        /// A token is not sent over an unencrypted connection.
         case needsTLS
-        /// There is no Kerberos ticket, or it was of no use, or the fetch must not use it.
+        /// There is no Kerberos ticket, it was not usable, or the fetch must not use it.
         case noTicket
-        /// It could be asked about, and nobody is there to be asked; see `NoRespondent`.
+        /// No respondent is available; see `NoRespondent`.
         case noRespondent
     }
 
-    /// Why nobody is there to be asked. The last in the chain of respondents counts.
+    /// The reason why no respondent is available. The last respondent in the chain determines it.
     public enum NoRespondent: String, Sendable, CaseIterable {
-        /// The fetch says `interaction: "none"`.
+        /// The fetch has `interaction: "none"`.
         case interaction
-        /// The client has said no to `auth/canAuthenticate`, or is not asked about connections.
+        /// The client answered `auth/canAuthenticate` with `false`, or is not asked about TLS connections.
         case canAuthenticate
-        /// The client has unsubscribed since the fetch began, and there is no agent.
+        /// The client unsubscribed after the fetch began, and no agent is registered.
         case unsubscribed
-        /// The client does not answer, and no agent that takes the method is registered, or none has answered but `default`.
+        /// The client does not answer challenges, and no agent for the method is registered or every agent answered `default`.
         case noAgent
-        /// A person has stopped the questions of this program.
+        /// A person stopped the questions of this program.
         case stopped
     }
 
     public struct Scheme: Sendable, Equatable {
-        /// As it was offered.
+        /// The name as in the offer.
         public var name: String
         public var reason: Reason
 
@@ -46,18 +46,18 @@ public struct Unanswered: Sendable, Equatable {
         }
     }
 
-    /// In the order in which they were offered.
+    /// The schemes in the order of the offers.
     public var schemes: [Scheme]
-    /// Set where a scheme has the reason `noRespondent`.
+    /// The cause, if a scheme has the reason `noRespondent`.
     public var cause: NoRespondent?
-    /// By a proxy.
+    /// Whether the proxy requires the login.
     public var isOfProxy: Bool
 
     public init(schemes: [Scheme], cause: NoRespondent?, isOfProxy: Bool) {
         (self.schemes, self.cause, self.isOfProxy) = (schemes, cause, isOfProxy)
     }
 
-    /// The members of a result.
+    /// The members in the result of a fetch.
     var members: JSON {
         let list = JSON.array(
             schemes.map { ["scheme": .string($0.name.shortened), "reason": .string($0.reason.rawValue)] })

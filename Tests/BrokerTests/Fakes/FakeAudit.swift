@@ -3,7 +3,7 @@ import Synchronization
 import WatchwordCore
 import WatchwordProtocol
 
-/// Keeps every event.
+/// Records every event.
 final class FakeAudit: AuditPort {
     private let state = Mutex<[AuditEvent]>([])
 

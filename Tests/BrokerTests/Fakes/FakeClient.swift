@@ -3,7 +3,7 @@ import JSONText
 import Synchronization
 import WatchwordProtocol
 
-/// One end of an in-memory connection: what the broker sends is kept, line by line.
+/// One end of an in-memory connection, which records everything that the broker sends.
 final class FakeClient: ClientLink {
     private struct State {
         var bytes: [UInt8] = []
@@ -16,7 +16,7 @@ final class FakeClient: ClientLink {
 
     func send(_ bytes: [UInt8]) { state.withLock { $0.bytes += bytes } }
 
-    /// As though the client had not read.
+    /// The number of bytes that the client has not read. Tests set it.
     var waitingBytes: Int {
         get { state.withLock { $0.waitingBytes } }
         set { state.withLock { $0.waitingBytes = newValue } }
@@ -26,12 +26,12 @@ final class FakeClient: ClientLink {
 
     func close() { state.withLock { $0.isClosed = true } }
 
-    func handOver(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
+    func detach(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
         send(bytes)
         state.withLock { $0.taker = taker }
     }
 
-    /// Gives `socket` to whoever has taken the connection over. `false` when nobody has.
+    /// Passes `socket` to the handler that has taken the connection over; returns `false` if there is none.
     func giveSocket(_ socket: Int32) -> Bool {
         let taker = state.withLock { $0.taker }
         taker?(socket)

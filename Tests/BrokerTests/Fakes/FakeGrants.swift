@@ -1,21 +1,27 @@
 import Synchronization
 import WatchwordCore
+import WatchwordProtocol
 
-/// A disk that is slow: what is kept is written when a test says so.
+/// A slow disk: grants are written when a test calls `write`.
 final class FakeGrants: GrantPort {
-    private let waiting = Mutex<[@Sendable () -> Void]>([])
+    private let waiting = Mutex<[@Sendable (String?) -> Void]>([])
 
-    func standingGrants() -> [StandingGrant] { [] }
+    func permanentGrants() -> [PermanentGrant] {
+        let space = ProtectionSpace(scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
+        return [Subject(.exe, "/usr/bin/one"), Subject(.exe, "/usr/bin/two")].map {
+            PermanentGrant(subject: $0, space: space, user: "bob")
+        }
+    }
 
-    func keep(_ grants: [StandingGrant]) {}
+    func store(_ grants: [PermanentGrant]) {}
 
-    func whenKept(_ completion: @escaping @Sendable () -> Void) { waiting.withLock { $0.append(completion) } }
+    func whenStored(_ completion: @escaping @Sendable (String?) -> Void) { waiting.withLock { $0.append(completion) } }
 
-    func write() {
+    func write(failure: String? = nil) {
         let calls = waiting.withLock { waiting in
             defer { waiting = [] }
             return waiting
         }
-        for call in calls { call() }
+        for call in calls { call(failure) }
     }
 }

@@ -2,7 +2,7 @@ import Synchronization
 import WatchwordCore
 import WatchwordProtocol
 
-/// A keyring that a test plays: look-ups wait until they are answered; what is stored is kept and seen.
+/// A keyring that a test controls: lookups wait until they are answered; stored items are recorded.
 final class FakeKeyring: KeyringPort {
     private struct State {
         var items: [KeyringItem] = []
@@ -20,16 +20,16 @@ final class FakeKeyring: KeyringPort {
 
     var searches: Int { state.withLock { $0.searches } }
 
-    /// What every call comes to; `nil` lets them succeed.
+    /// The failure of every call; `nil` lets them succeed.
     var failure: KeyringFailure? {
         get { state.withLock { $0.failure } }
         set { state.withLock { $0.failure = newValue } }
     }
 
-    /// Look-ups get no answer until `end` is called.
+    /// Lookups get no answer until `end` is called.
     func stall() { state.withLock { $0.isSilent = true } }
 
-    /// Answers the oldest look-up that waits.
+    /// Answers the oldest pending lookup.
     func end(_ result: Result<[KeyringItem], KeyringFailure>) {
         let completion = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
         completion?(result)
@@ -92,7 +92,7 @@ final class FakeKeyring: KeyringPort {
 
     func observe(_ report: @escaping @Sendable (KeyringChange) -> Void) { state.withLock { $0.report = report } }
 
-    /// Another program has changed something.
+    /// Reports a change made by another program.
     func change(_ change: KeyringChange) { state.withLock { $0.report }?(change) }
 
     func unlock(limit: Duration, completion: @escaping Completion<Void>) { answer(completion) { _ in } }

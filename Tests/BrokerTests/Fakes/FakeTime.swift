@@ -31,7 +31,7 @@ final class FakeClock: BrokerClock {
 
     var sinceEpoch: Duration { .seconds(1_000_000_000) + now }
 
-    /// The machine sleeps: time passes for nobody but the clock on the wall.
+    /// Suspends the machine: only the wall clock advances.
     func sleepMachine(for duration: Duration) { state.withLock { $0.suspended += duration } }
 
     /// How many actions wait for the time to pass.
@@ -50,7 +50,7 @@ final class FakeClock: BrokerClock {
 
     private func drop(_ id: Int) { _ = state.withLock { $0.sleepers.removeValue(forKey: id) } }
 
-    /// What is due runs in its order, on the thread of the test.
+    /// Runs the actions that become due, in order, on the thread of the test.
     func advance(by duration: Duration) {
         state.withLock { $0.now += duration }
         let due = state.withLock { state in
@@ -65,7 +65,7 @@ final class FakeClock: BrokerClock {
     }
 }
 
-/// A loop whose turns a test takes itself: everything happens on the thread of the test, in order.
+/// An event loop whose iterations the test runs itself: all work is done on the thread of the test, in order.
 final class FakeLoop: SerialExecutor, BrokerLoop {
     private enum Work {
         case job(UnownedJob)
@@ -92,7 +92,7 @@ final class FakeLoop: SerialExecutor, BrokerLoop {
 
     func checkIsolated() {}
 
-    /// Runs what waits, and what that brings up, until nothing is left.
+    /// Runs pending work, and the work that it schedules, until none is left.
     func turn() {
         while true {
             let waiting = work.withLock { work in

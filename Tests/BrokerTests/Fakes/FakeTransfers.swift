@@ -3,7 +3,7 @@ import Synchronization
 import WatchwordCore
 import WatchwordProtocol
 
-/// A way out to the network that a test plays: requests wait until they are answered.
+/// A fake of the network: requests wait until the test answers them.
 final class FakeTransfers: TransferPort {
     private struct Open {
         let request: TransferRequest
@@ -19,14 +19,14 @@ final class FakeTransfers: TransferPort {
         var attached: [TransferID] = []
         var saysEndsLater = false
         var sources: [BodySourceID: Bool] = [:]
-        var memories: [BodySourceID: Allowance] = [:]
-        var disks: [BodySourceID: Allowance] = [:]
+        var memories: [BodySourceID: Quota] = [:]
+        var disks: [BodySourceID: Quota] = [:]
         var fedSources: [BodySourceID] = []
         /// Open requests by the order of their starts.
         var started: [Int] = []
     }
 
-    /// What `open` has made, or a test has begun.
+    /// A body that was created by `open` or by a test.
     private struct FakeBody {
         var bytes: [UInt8]
         var offset = 0
@@ -94,7 +94,7 @@ final class FakeTransfers: TransferPort {
         if part.isAtEnd && !saysEndsLater { endBody(id, .success(part.offset + part.bytes.count)) }
     }
 
-    /// The engine's thread says that a body has ended behind the last of its bytes, which may be a turn later.
+    /// Whether the end of a body is reported in a later iteration than its last bytes, as the engine's thread may do.
     var saysEndsLater: Bool {
         get { state.withLock { $0.saysEndsLater } }
         set { state.withLock { $0.saysEndsLater = newValue } }
@@ -105,14 +105,14 @@ final class FakeTransfers: TransferPort {
         state.withLock { $0.attached.append(id) }
     }
 
-    /// The bodies that have got a socket.
+    /// The bodies that have received a socket.
     var attached: [TransferID] { state.withLock { $0.attached } }
 
-    func makeSource(size: Int?, keepsCopy: Bool, memory: Allowance?, disk: Allowance?) -> BodySourceID {
+    func makeSource(size: Int?, storesCopy: Bool, memory: Quota?, disk: Quota?) -> BodySourceID {
         state.withLock { state in
             state.last += 1
             let id = BodySourceID(value: state.last)
-            state.sources[id] = keepsCopy
+            state.sources[id] = storesCopy
             (state.memories[id], state.disks[id]) = (memory, disk)
             return id
         }
@@ -125,15 +125,15 @@ final class FakeTransfers: TransferPort {
 
     func release(_ source: BodySourceID) { state.withLock { $0.sources[source] = nil } }
 
-    /// The places for requests' bodies that are not released, and whether they keep a copy.
+    /// The sources of request bodies that are not released, and whether they keep a copy.
     var sources: [BodySourceID: Bool] { state.withLock { $0.sources } }
 
-    /// The quota of each place, released or not.
-    func memory(of source: BodySourceID) -> Allowance? { state.withLock { $0.memories[source] } }
+    /// Returns the quota of a source, released or not.
+    func memory(of source: BodySourceID) -> Quota? { state.withLock { $0.memories[source] } }
 
-    func disk(of source: BodySourceID) -> Allowance? { state.withLock { $0.disks[source] } }
+    func disk(of source: BodySourceID) -> Quota? { state.withLock { $0.disks[source] } }
 
-    /// Those that have got a socket, in order.
+    /// The sources that have received a socket, in order.
     var fedSources: [BodySourceID] { state.withLock { $0.fedSources } }
 
     func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) { completion(nil) }
@@ -144,11 +144,11 @@ final class FakeTransfers: TransferPort {
         follower?(delivery)
     }
 
-    /// The bodies that nobody has read to their end.
+    /// The bodies that have not been read to their end.
     var openBodies: [TransferID] { state.withLock { Array($0.bodies.keys) } }
 
-    var figures: TransferFigures {
-        TransferFigures(engine: "fake", running: openCount, finished: 0, connectionsOpened: 0, connectionsReused: 0)
+    var figures: TransferStatistics {
+        TransferStatistics(engine: "fake", running: openCount, finished: 0, connectionsOpened: 0, connectionsReused: 0)
     }
 
     /// Answers the oldest open request.

@@ -5,7 +5,7 @@ import WatchwordProtocol
 
 @testable import Broker
 
-/// A broker with false time, a false network, and clients whose every word is seen.
+/// A broker with a fake clock, a fake network, and clients whose messages are recorded.
 final class Stage {
     let loop = FakeLoop()
     let clock = FakeClock()
@@ -14,8 +14,8 @@ final class Stage {
     let audit = FakeAudit()
     let broker: Broker
 
-    /// A program of the system.
-    static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(inode: 2, changed: 1), isOfSystem: true)
+    /// A program of the operating system.
+    static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(inode: 2, changed: 1), isSystemFile: true)
 
     init(hasKeyring: Bool = false, grants: (any GrantPort)? = nil, change: (inout BrokerOptions) -> Void = { _ in }) {
         var options = BrokerOptions(version: "test", document: ["openrpc": "1.4.0"])
@@ -30,14 +30,14 @@ final class Stage {
         broker.watchKeyring()
     }
 
-    /// A connection; with `delivery` it has introduced itself.
+    /// Returns a new connection; with `delivery` it has called `initialize`.
     func connect(
         _ delivery: ChallengeDelivery? = nil, pid: Int32 = 4711, subject: Subject = Stage.tool,
-        subjectNow: Subject? = nil
+        currentSubject: Subject? = nil
     ) -> StageClient {
         let client = FakeClient()
         var peer = PeerIdentity(pid: pid, uid: 1000, executable: "/usr/bin/tool", subject: subject)
-        if let subjectNow { peer.subjectNow = { subjectNow } }
+        if let currentSubject { peer.currentSubject = { currentSubject } }
         let id = broker.connectionOpened(client, peer: peer)
         let connected = StageClient(stage: self, link: client, id: id)
         if let delivery {
@@ -48,7 +48,7 @@ final class Stage {
         return connected
     }
 
-    /// Lets tasks that wait for the clock get to their waiting, or away from it.
+    /// Runs tasks until they wait for the clock, or have resumed after it.
     func settle(until condition: () -> Bool = { true }) async {
         for _ in 0..<1000 {
             loop.turn()
@@ -76,7 +76,7 @@ struct StageClient {
         return link.takeMessages()
     }
 
-    /// One call; the reply is what comes with its id.
+    /// Makes one call; returns the reply with its id.
     func call(_ method: String, _ params: String = "{}", id: String = "call") -> JSON? {
         say(#"{"jsonrpc":"2.0","id":"\#(id)","method":"\#(method)","params":\#(params)}"#)
             .last { $0["id"]?.string == id }
@@ -103,7 +103,7 @@ extension JSON {
 }
 
 extension [JSON] {
-    /// Without the notifications.
+    /// The messages without the notifications.
     var replies: [JSON] { filter { $0.method == nil } }
 
     /// The notifications and requests of one method.
@@ -113,7 +113,7 @@ extension [JSON] {
 let bobsAnswer = #"{"action":"credential","credential":{"type":"password","user":"bob","password":"pw"}}"#
 
 extension Broker {
-    /// Waits for the end of it.
+    /// Shuts the broker down, and waits until it has ended.
     nonisolated func shutDown(reason: String, grace: Duration) async {
         await withCheckedContinuation { ended in
             assumeIsolated { $0.shutDown(reason: reason, grace: grace) { ended.resume() } }
@@ -121,7 +121,7 @@ extension Broker {
     }
 }
 
-/// Looked at between the turns of the loop, on the one thread of a test.
+/// State of the broker, read between the iterations of the loop on the thread of the test.
 extension Broker {
     nonisolated var hasQuestions: Bool { assumeIsolated { !$0.desks.questions.all { $0.challenge != nil }.isEmpty } }
 
@@ -131,5 +131,5 @@ extension Broker {
 
     nonisolated var sessionCount: Int { assumeIsolated { $0.desks.fetches.table.sessionCount } }
 
-    nonisolated var keepsCredentials: Bool { assumeIsolated { $0.desks.fetches.table.keepsCredentials } }
+    nonisolated var hasSessionData: Bool { assumeIsolated { $0.desks.fetches.table.hasSessionData } }
 }

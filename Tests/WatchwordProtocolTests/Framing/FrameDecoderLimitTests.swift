@@ -33,7 +33,7 @@ struct FrameDecoderLimitTests {
         }
     }
 
-    @Test func tooLargeIsToldBeforeTheRestHasCome() {
+    @Test func anOversizedMessageIsReportedBeforeItsEnd() {
         let line = FrameRecording(of: message(Self.limit + 1), maxMessageBytes: Self.limit)
         #expect(line.events == [.tooLarge])
         let header = FrameRecording(of: "Content-Length: 999999999999\r\n\r\n", maxMessageBytes: Self.limit)
@@ -50,7 +50,7 @@ struct FrameDecoderLimitTests {
         #expect(above.events == [.tooLarge, .message("{}")])
     }
 
-    /// After each piece: between two messages, in the middle of one, or in one that is skipped.
+    /// The decoder is between two messages (`nil`), in a message, or in one that it skips.
     @Test(
         arguments: [
             (
@@ -62,7 +62,7 @@ struct FrameDecoderLimitTests {
                 [1, nil, nil, 2, 1, 64, 64, nil]
             ),
         ] as [([String], [Int?])])
-    func howMuchIsUnfinished(pieces: [String], expected: [Int?]) throws {
+    func unfinishedBytesAreCountedAfterEachPiece(pieces: [String], expected: [Int?]) throws {
         var decoder = FrameDecoder(maxMessageBytes: Self.limit)
         var found: [Int?] = []
         for piece in pieces {
@@ -76,7 +76,7 @@ struct FrameDecoderLimitTests {
         stride(from: 0, to: stream.count, by: size).map { Array(stream[$0..<min($0 + size, stream.count)]) }
     }
 
-    /// Sixty-four times the pieces for the same bytes cost little more, unless each piece has all before it looked at again.
+    /// 64 times as many pieces of the same bytes cost little more, unless the decoder scans earlier pieces again.
     @Test(arguments: [Framing.lines, .headers])
     func theCostDoesNotGrowWithTheSquareOfThePieces(framing: Framing) {
         let stream = framing.stream([message(Limits.messageBytes)])

@@ -4,7 +4,7 @@ import Testing
 @testable import WatchwordProtocol
 
 struct FrameDecoderTests {
-    /// One stream for each framing, with everything that a peer may vary.
+    /// One stream for each framing, with all variations that the protocol allows.
     static let streams: [(stream: String, expected: FrameRecording)] = [
         (
             " \t\r\n{\"a\":1}\n\n \t\r\n[\"Content-Length: 9\",\"é𝄞\"]\r\n42\nnot JSON\n",
@@ -74,7 +74,7 @@ struct FrameDecoderTests {
         #expect(FrameRecording(of: text.utf8.map { [$0] }).failure == .unknownFraming)
     }
 
-    @Test func theFramingIsKeptForGood() {
+    @Test func theFramingDoesNotChange() {
         let recording = FrameRecording(of: "{}\nContent-Length: 2\r\n\r\n{}\n")
         #expect(recording == FrameRecording(["{}", "Content-Length: 2\r", "{}"], framing: .lines))
     }
@@ -85,7 +85,7 @@ struct FrameDecoderTests {
     }
 
     @Test(arguments: ["{\"a\":1}\n", "Content-Length: 7\r\n\r\n{\"a\":1}"])
-    func messagesBeforeAFailureAreHandedOver(good: String) {
+    func messagesBeforeAFailureAreDelivered(good: String) {
         let recording = FrameRecording(of: good + "Content-Bad\r\n\r\n{}\n")
         #expect(recording.events.first == .message("{\"a\":1}"))
         #expect(recording.failure == (recording.framing == .headers ? .malformedHeader : nil))

@@ -1,6 +1,6 @@
 import WatchwordProtocol
 
-/// What a decoder made of a stream that came in the given pieces.
+/// The output of a decoder for a stream that is received in the given pieces.
 struct FrameRecording: Equatable {
     enum Event: Equatable {
         case message(String)

@@ -13,7 +13,7 @@ struct FramingTests {
     }
 
     @Test(arguments: [Framing.lines, .headers])
-    func whatIsFramedIsReadBack(framing: Framing) {
+    func framedMessagesAreReadBack(framing: Framing) {
         let stream = Self.messages.flatMap { framing.frame($0) }
         #expect(FrameRecording(of: [stream]) == FrameRecording(Self.messages.map(\.text), framing: framing))
     }
@@ -21,7 +21,7 @@ struct FramingTests {
     @Test(arguments: [
         FramingFailure.unknownFraming, .headerTooLarge, .malformedHeader, .noContentLength,
     ])
-    func failuresSayWhatIsExpected(failure: FramingFailure) {
+    func failuresNameTheExpectedInput(failure: FramingFailure) {
         #expect(failure.description.contains("header"))
         #expect(failure.description.split(separator: " ").count >= 8)
     }

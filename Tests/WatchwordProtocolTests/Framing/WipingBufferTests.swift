@@ -20,7 +20,7 @@ struct WipingBufferTests {
         #expect(text(of: buffer).isEmpty)
     }
 
-    @Test func whatIsAppendedComesOutInOrder() {
+    @Test func appendedBytesAreReadInOrder() {
         var buffer = WipingBuffer()
         append("abc", to: &buffer)
         append("def", to: &buffer)
@@ -55,7 +55,8 @@ struct WipingBufferTests {
         #expect(isEmpty)
     }
 
-    @Test func wipesWhatIsConsumed() {
+    @Test("Rule M2: consumed bytes are wiped")
+    func wipesConsumedBytes() {
         let search = MemorySearch()
         var buffer = WipingBuffer()
         append("before", to: &buffer)
@@ -78,7 +79,7 @@ struct WipingBufferTests {
         #expect(search.copies() == 0)
     }
 
-    @Test func wipesWhatItOutgrows() {
+    @Test func wipesTheStorageThatItOutgrows() {
         let search = MemorySearch()
         var buffer = WipingBuffer()
         buffer.append(search.bytes)
@@ -88,7 +89,7 @@ struct WipingBufferTests {
         #expect(search.copies() == 0)
     }
 
-    @Test func wipesWhatItStillHoldsAtItsEnd() {
+    @Test func wipesItsContentsWhenFreed() {
         let search = MemorySearch()
         do {
             var buffer = WipingBuffer()

@@ -25,7 +25,7 @@ struct AuthMessagesTests {
     }
 
     @Test func anAnswerIsRead() throws {
-        let params = try AuthRespondParams(JSON.parse(#"{"challengeId":"c","answer":{"action":"cancel"}}"#))
+        let params = try AuthRespond(JSON.parse(#"{"challengeId":"c","answer":{"action":"cancel"}}"#))
         #expect(params.challengeID == "c")
         #expect(params.answer == AgentAnswer(.cancel))
         #expect(params.problem == nil)
@@ -36,8 +36,8 @@ struct AuthMessagesTests {
         (#"{"action":"cancel","x":1}"#, #"answer has the unknown member "x"; it takes action, stopAsking"#),
         ("[]", "answer must be an object, not a list"),
     ])
-    func whatIsNoAnswerIsTold(answer: String, problem: String) throws {
-        let params = try AuthRespondParams(JSON.parse(#"{"challengeId":"c","answer":\#(answer)}"#))
+    func aMalformedAnswerIsReported(answer: String, problem: String) throws {
+        let params = try AuthRespond(JSON.parse(#"{"challengeId":"c","answer":\#(answer)}"#))
         #expect(params.challengeID == "c")
         #expect(params.answer == nil)
         #expect(params.problem == problem)
@@ -49,8 +49,8 @@ struct AuthMessagesTests {
         (#"{"challengeId":"c"}"#, "params.answer is missing"),
         (#"{"challengeId":"c","answer":null}"#, "params.answer is missing"),
     ])
-    func withoutChallengeOrAnswerItIsRefused(text: String, reason: String) {
-        #expect(problem { try AuthRespondParams(JSON.parse(text)) } == reason)
+    func aResponseWithoutChallengeOrAnswerIsRefused(text: String, reason: String) {
+        #expect(problem { try AuthRespond(JSON.parse(text)) } == reason)
     }
 
     @Test(arguments: [
@@ -58,7 +58,7 @@ struct AuthMessagesTests {
         (.answered, #"{"accepted":false,"reason":"answered"}"#),
         (.invalid(problem: "no"), #"{"accepted":false,"reason":"invalid","detail":"no"}"#),
     ])
-    func whatBecameOfAnAnswerIsWritten(result: AuthRespondResult, text: String) {
-        #expect(result.json.text == text)
+    func theResultOfAnAnswerIsWritten(result: AuthRespondResult, text: String) {
+        #expect(AuthRespond.json(result).text == text)
     }
 }

@@ -128,7 +128,7 @@ struct FetchRunParamsTests {
         ("auth", #"{"methods":"httpBasic"}"#, "params.auth.methods must be a list"),
         (
             "credential", #"{"type":"proposed"}"#,
-            "params.credential must be a password, a token or a header; certificates belong into tls"
+            "params.credential must be a password, a token or a header; certificates go into tls"
         ),
         ("credential", #"{"type":"password","user":"b"}"#, "params.credential.password is missing"),
         ("credential", #"{"type":"password","user":"b","password":"p","realm":"x"}"#, nil),

@@ -39,7 +39,7 @@ struct FetchRunResultTests {
         #expect(result(body: .inline([0xFF])).json["body"]?.text == #"{"type":"base64","value":"/w=="}"#)
     }
 
-    @Test func withoutAuthenticationThereIsNone() {
+    @Test func theAuthMemberIsNullWithoutAuthentication() {
         #expect(result(body: .handle).json["auth"]?.isNull == true)
     }
 

@@ -3,7 +3,7 @@ import Testing
 import WatchwordProtocol
 
 struct InitializeTests {
-    private func read(_ text: String) throws -> InitializeParams { try InitializeParams(JSON.parse(text)) }
+    private func read(_ text: String) throws -> Initialize { try Initialize(JSON.parse(text)) }
 
     @Test(
         arguments: [
@@ -15,11 +15,11 @@ struct InitializeTests {
         ] as [(String, ChallengeDelivery?)])
     func namingTheChallengeSubscribes(capabilities: String, delivery: ChallengeDelivery?) throws {
         let params = try read(#"{"client":{"name":"tool"},"protocolVersion":1\#(capabilities)}"#)
-        #expect(params == InitializeParams(clientName: "tool", clientVersion: nil, delivery: delivery))
+        #expect(params == Initialize(clientName: "tool", clientVersion: nil, delivery: delivery))
         #expect(try read(params.json.text) == params)
     }
 
-    @Test func theVersionOfTheClientIsKept() throws {
+    @Test func theVersionOfTheClientIsStored() throws {
         let params = try read(#"{"client":{"name":"tool","version":"1.2"},"protocolVersion":1}"#)
         #expect(params.clientVersion == "1.2")
         #expect(
@@ -46,8 +46,8 @@ struct InitializeTests {
         #expect(problem { try read(text) } == reason)
     }
 
-    @Test func theBrokerSaysWhatItCanDo() {
-        let json = InitializeResult.json(version: "0.1")
+    @Test func theBrokerReportsItsCapabilities() {
+        let json = Initialize.json("0.1")
         #expect(json["broker"]?.text == #"{"name":"watchwordd","version":"0.1"}"#)
         #expect(json["protocolVersion"] == 1)
         let limits = json["capabilities"]?["limits"]

@@ -16,8 +16,10 @@ struct ErrorKindTests {
         #expect(kind.standardMessage == message)
     }
 
-    @Test(arguments: ErrorKind.allCases.filter { $0.standardMessage == nil })
-    func oursStartAtOneThousand(kind: ErrorKind) {
+    @Test(
+        "Rule P8: the broker's error codes start at 1000",
+        arguments: ErrorKind.allCases.filter { $0.standardMessage == nil })
+    func codesOfThisProtocolStartAtOneThousand(kind: ErrorKind) {
         #expect(kind.code >= 1000)
     }
 

@@ -19,7 +19,7 @@ struct MembersTests {
     }
 
     @Test(arguments: ["{}", #"{"x":null}"#])
-    func whatIsAbsentOrNullIsNil(text: String) throws {
+    func absentAndNullMembersAreNil(text: String) throws {
         let members = try members(text)
         #expect(try members.string("x") == nil)
         #expect(try members.boolean("x") == nil)
@@ -37,7 +37,7 @@ struct MembersTests {
         #expect(try Members(nil).string("x") == nil)
     }
 
-    @Test func aWrongKindIsToldWithItsPath() throws {
+    @Test func aWrongKindIsReportedWithItsPath() throws {
         let members = try members(#"{"x":[],"y":1.5,"o":{"inner":{"deep":true}}}"#)
         #expect(problem { try members.string("x") } == "params.x must be a string")
         #expect(problem { try members.boolean("x") } == "params.x must be true or false")
@@ -67,7 +67,7 @@ struct MembersTests {
     }
 
     @Test(arguments: [#"["small","huge"]"#, #"["small",1]"#, #"["Small"]"#, "[null]"])
-    func oneUnknownChoiceSpoilsTheList(list: String) throws {
+    func oneUnknownChoiceInvalidatesTheList(list: String) throws {
         let members = try members(#"{"x":\#(list)}"#)
         #expect(problem { try members.choices("x", as: Size.self) } == "params.x must be a list of: small, large")
     }
@@ -78,7 +78,7 @@ struct MembersTests {
 
     @Test(arguments: ["[]", "[1]", "1", #""x""#, "true"])
     func paramsGoByName(text: String) throws {
-        #expect(problem { try members(text) } == "params go by name, in an object")
+        #expect(problem { try members(text) } == "pass params by name, in an object")
     }
 
     @Test(arguments: [

@@ -22,7 +22,7 @@ struct OutgoingMessageTests {
         #expect(message.json.text == text)
     }
 
-    @Test func theOtherSideReadsWhatWasMeant() {
+    @Test func theOtherSideReadsTheSameMessage() {
         let id = RequestID.string("x")
         #expect(
             IncomingMessage(OutgoingMessage.request(id: id, method: "m", params: [:]).json)

@@ -3,7 +3,7 @@ import Testing
 import WatchwordProtocol
 
 struct RPCErrorTests {
-    @Test func ofAStandardCodeKeepsTheSpecificationsMessage() {
+    @Test func aStandardCodeHasTheMessageOfTheSpecification() {
         let error = RPCError(.invalidParams, "params.url is missing")
         #expect(
             error.json.text
@@ -12,7 +12,7 @@ struct RPCErrorTests {
         #expect(error.text == "params.url is missing")
     }
 
-    @Test func ofOursSaysItInTheMessage() {
+    @Test func anErrorOfThisProtocolHasItsDetailAsMessage() {
         let error = RPCError(.nameNotResolved, "The name intranet.example was not found.", fetchID: "f17")
         #expect(
             error.json.text
@@ -42,11 +42,11 @@ struct RPCErrorTests {
         "{}", #"{"code":1}"#, #"{"message":"x"}"#, #"{"code":"1","message":"x"}"#, #"{"code":1.0,"message":"x"}"#,
         #"{"code":1,"message":null}"#, "[]", "null", #""x""#,
     ])
-    func anythingElseIsNoError(text: String) throws {
+    func otherValuesAreNotErrors(text: String) throws {
         #expect(try RPCError(JSON.parse(text)) == nil)
     }
 
-    @Test func anErrorOfSomebodyElseHasNoKind() throws {
+    @Test func anErrorOfAnotherProgramHasNoKind() throws {
         for data in ["null", "{}", #"{"kind":"brandNew"}"#, #"{"kind":1}"#, "[]", #""busy""#] {
             let error = try #require(RPCError(JSON.parse(#"{"code":1,"message":"x","data":\#(data)}"#)))
             #expect(error.kind == nil)

@@ -6,17 +6,18 @@ struct RequestIDTests {
     @Test(arguments: [
         "0", "1", "-1", "9223372036854775807", "-9223372036854775808", "null", #""""#, #""1""#, #""é\u0000\"""#,
     ])
-    func goesBackAsItCame(text: String) throws {
+    func anIdIsWrittenAsItWasRead(text: String) throws {
         let json = try JSON.parse(text)
         #expect(RequestID(json)?.json == json)
     }
 
     @Test(arguments: ["1.0", "0.5", "true", "false", "[]", "{}", "[1]"])
-    func anythingElseIsNoId(text: String) throws {
+    func otherValuesAreNotIds(text: String) throws {
         #expect(try RequestID(JSON.parse(text)) == nil)
     }
 
-    @Test func theTypeIsPartOfIt() {
+    @Test("Rule P4: the type is part of an id")
+    func theTypeIsPartOfIt() {
         let ids: Set<RequestID> = [.integer(1), .string("1"), .null, .string(""), .string("null"), .integer(0)]
         #expect(ids.count == 6)
     }

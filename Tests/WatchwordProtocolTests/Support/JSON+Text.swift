@@ -11,7 +11,7 @@ extension JSON {
     var text: String { String(decoding: serialized(), as: UTF8.self) }
 }
 
-/// What `read` says is wrong; `nil` when nothing is.
+/// Returns the problem that `read` reports; `nil` if it succeeds.
 func problem<Value>(_ read: () throws -> Value) -> String? {
     do {
         _ = try read()

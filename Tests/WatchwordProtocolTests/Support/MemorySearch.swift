@@ -1,14 +1,14 @@
 import Glibc
 import Synchronization
 
-/// Looks for a run of bytes in the writable memory of this process, to see what a secret leaves behind.
+/// Searches the writable memory of this process for copies of a secret.
 ///
-/// The bytes looked for, and the window through which memory is read, live in one mapping that is left out of the search.
+/// The secret, and the window through which memory is read, are in one mapping that is excluded from the search.
 final class MemorySearch {
-    /// One search at a time: what one reads through its window, another would find there.
+    /// Only one search runs at a time, because another would find the bytes in its window.
     private static let turn = Mutex(())
     private static let windowBytes = 1 << 20
-    /// An odd size, whose freed blocks are not soon taken by somebody else.
+    /// An unusual size, so that freed blocks are not soon reused by other code.
     private static let needleBytes = 712
     private static let tailBytes = 32
     private static let pageBytes = UInt(sysconf(Int32(_SC_PAGESIZE)))
@@ -28,15 +28,15 @@ final class MemorySearch {
 
     deinit { munmap(mapping, mappingBytes) }
 
-    /// The bytes looked for: lent, so that every further copy is the doing of the code under test.
+    /// The searched bytes. They are lent, so that every copy is made by the code under test.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: needle, count: Self.needleBytes) }
 
-    /// How often the end of the bytes is found: freed memory keeps it longest, since the allocator writes its own notes over
-    /// the beginning.
+    /// Returns the number of occurrences of the end of the bytes. The end stays longest in freed memory, because the allocator
+    /// overwrites the beginning.
     func copies() -> Int { Self.turn.withLock { _ in search() } }
 
     private func search() -> Int {
-        // One after the other: the window of one search would hold what another one looks for.
+        // Searches run in sequence: the window of one search would contain the bytes of another.
         let turn = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
         precondition(turn >= 0 && flock(turn, LOCK_EX) == 0, "searches cannot take turns: \(errno)")
         defer { close(turn) }
@@ -49,7 +49,7 @@ final class MemorySearch {
         return regions.reduce(0) { $0 + copies(in: $1, of: memory) }
     }
 
-    /// Without the pages that nobody has ever written to: those are most of the memory, with the stacks of a thousand threads
+    /// Returns the pages that were ever written to. The others are most of the memory, with the stacks of a thousand threads
     /// that other tests have, and to read them takes seconds.
     private func written(in region: Range<UInt>, _ pages: CInt) -> [Range<UInt>] {
         var found: [Range<UInt>] = []
@@ -98,7 +98,7 @@ final class MemorySearch {
         return found
     }
 
-    /// Whether a region is this process's own: one that is shared may hold what others have written.
+    /// Whether a region is private: a shared region may contain data of other processes.
     private func writableRegions() -> [(range: Range<UInt>, isOwn: Bool)] {
         guard let maps = fopen("/proc/self/maps", "re") else { preconditionFailure("/proc/self/maps: \(errno)") }
         defer { fclose(maps) }
@@ -111,7 +111,7 @@ final class MemorySearch {
             let bounds = fields[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
             guard fields[1].hasPrefix("rw"), bounds.count == 2 else { continue }
             let (start, end, isOwn) = (bounds[0], bounds[1], fields[1].hasSuffix("p"))
-            // The kernel may merge our mapping with a neighbour, so what lies below and above ours is kept apart.
+            // The kernel may merge our mapping with a neighbour, so the parts below and above ours are separate regions.
             regions.append((start..<max(start, min(end, own.lowerBound)), isOwn))
             regions.append((min(end, max(start, own.upperBound))..<end, isOwn))
         }

@@ -25,11 +25,11 @@ import WatchwordProtocol
         #expect(event.json == wanted)
     }
 
-    @Test func whatIsNotThereHasNoMember() {
+    @Test func absentValuesHaveNoMember() {
         #expect(AuditEvent(.locked, timeMs: 0).json == ["time": "1970-01-01T00:00:00.000Z", "kind": "locked"])
     }
 
-    /// Whatever servers and clients say: the line stays one, short, and without what acts on a terminal.
+    /// Texts of servers and clients are shortened, and contain no line breaks and no control characters.
     @Test func textsFromOutsideAreShortAndHarmless() {
         let long = String(repeating: "\u{1F600}", count: 5000) + "\n\u{1B}[2J\u{202E}"
         let nasty = "\n\u{1B}[2J\u{202E}\u{9B}x" + long
@@ -48,11 +48,11 @@ import WatchwordProtocol
     }
 
     @Test func aSubscriptionNamesKinds() throws {
-        #expect(try EventsSubscribeParams(nil).kinds == Set(AuditEvent.Kind.allCases))
-        #expect(try EventsSubscribeParams(["kinds": ["locked", "denied"]]).kinds == [.locked, .denied])
-        #expect(try EventsSubscribeParams(["kinds": []]).kinds.isEmpty)
+        #expect(try EventsSubscribe(nil).kinds == Set(AuditEvent.Kind.allCases))
+        #expect(try EventsSubscribe(["kinds": ["locked", "denied"]]).kinds == [.locked, .denied])
+        #expect(try EventsSubscribe(["kinds": []]).kinds.isEmpty)
         for wrong: JSON in [["kinds": ["odd"]], ["kinds": [1]], ["kinds": "locked"]] {
-            #expect(throws: InvalidParams.self) { try EventsSubscribeParams(wrong) }
+            #expect(throws: InvalidParams.self) { try EventsSubscribe(wrong) }
         }
     }
 }

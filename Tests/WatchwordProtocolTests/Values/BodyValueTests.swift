@@ -39,12 +39,12 @@ struct BodyValueTests {
         #"{"type":"base64","value":null}"#, #"{"type":"handle","value":"x"}"#, #"{"type":1,"value":"x"}"#, #""x""#,
         "null",
     ])
-    func anythingElseIsNoBody(text: String) throws {
+    func otherValuesAreNotBodies(text: String) throws {
         #expect(try BodyValue.bytes(JSON.parse(text)) == nil)
     }
 
     @Test(arguments: UInt16(1)...60)
-    func anyBytesComeBack(seed: UInt16) throws {
+    func anyBytesAreReadBack(seed: UInt16) throws {
         var state = [seed, 0x330E, 0x1234]
         let bytes = (0..<Int(seed) * 7).map { _ in UInt8(truncatingIfNeeded: nrand48(&state) >> 8) }
         #expect(try BodyValue.bytes(JSON.parse(BodyValue.json(bytes).text)) == bytes)
@@ -75,11 +75,11 @@ struct BodyValueTests {
         "Zh==", "Zm9=", "Zn==", "Zm8=\n", "\nZm8=", "Zm9v ", "Zm 9v", "Zm-_", "Zm9v,", "Zg=\u{0}", "Zmé=",
         "Zm9vZg==\r\n",
     ])
-    func whatEncodingWouldNotHaveMadeIsRefused(text: String) {
+    func nonCanonicalBase64IsRefused(text: String) {
         #expect(decode(text) == nil)
     }
 
-    /// Two texts for the same bytes would let a check of one pass the other.
+    /// If two texts had the same bytes, the second could bypass a check of the first.
     @Test func everyOtherTextForTheSameBytesIsRefused() {
         let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
         for digit in digits {

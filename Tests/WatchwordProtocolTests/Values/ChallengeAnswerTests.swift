@@ -24,8 +24,10 @@ struct ChallengeAnswerTests {
         #expect(try read(text) == answer)
     }
 
-    @Test(arguments: answers.indices, ["Action", "credentials", "persistence", "reason", "", "id"])
-    func p15AnUnknownMemberMakesItInvalid(index: Int, name: String) throws {
+    @Test(
+        "Rule P15: an unknown member makes an answer invalid", arguments: answers.indices,
+        ["Action", "credentials", "persistence", "reason", "", "id"])
+    func anUnknownMemberMakesAnAnswerInvalid(index: Int, name: String) throws {
         for value in [JSON.null, "x"] {
             let reason = problem { try ChallengeAnswer(Self.answers[index].answer.json.adding([name: value])) }
             #expect(reason?.hasPrefix("answer has the unknown member \"\(name)\"") == true)
@@ -58,7 +60,7 @@ struct ChallengeAnswerTests {
         #expect(problem { try read(text) } == reason)
     }
 
-    @Test func noAnswerIsNoDecision() {
+    @Test func aMissingAnswerIsReported() {
         #expect(problem { try ChallengeAnswer(nil) } == "answer.action is missing")
     }
 }

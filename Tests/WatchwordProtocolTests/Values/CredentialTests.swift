@@ -35,8 +35,10 @@ struct CredentialTests {
         #expect(problem { try Credential(withMember("domain", "CORP"), at: "credential") } == nil)
     }
 
-    @Test(arguments: ["pasword", "Password", "username", "persistance", "expires", "", "type "])
-    func p15AnUnknownMemberMakesItInvalid(name: String) throws {
+    @Test(
+        "Rule P15: an unknown member makes a credential invalid",
+        arguments: ["pasword", "Password", "username", "persistance", "expires", "", "type "])
+    func anUnknownMemberMakesACredentialInvalid(name: String) throws {
         for value in [JSON.null, "x", 1] {
             let reason = try #require(problem { try Credential(withMember(name, value), at: "credential") })
             #expect(reason.hasPrefix("credential has the unknown member \"\(name)\""))
@@ -44,7 +46,7 @@ struct CredentialTests {
     }
 
     @Test(arguments: ["user", "password", "persistence"])
-    func aProposedOneCarriesNothingElse(member: String) {
+    func aProposedCredentialHasNoOtherMembers(member: String) {
         let json = (["type": "proposed"] as JSON).adding([member: "x"])
         #expect(problem { try Credential(json, at: "credential") }?.contains("unknown member") == true)
     }
@@ -63,10 +65,10 @@ struct CredentialTests {
 
     @Test(arguments: ["PASSWORD", "", "tickets"])
     func otherTypesAreNotKnown(type: String) {
-        let known = "one of: password, token, header, certificate, trust, proposed, stored"
+        let known = "use one of: password, token, header, certificate, trust, proposed, stored"
         #expect(
             problem { try Credential(withMember("type", .string(type)), at: "credential") }
-                == "credential.type \"\(type)\" is not known; \(known)")
+                == "credential.type \"\(type)\" is unknown; \(known)")
     }
 
     private static let hash = String(repeating: "0a", count: 32)
@@ -90,7 +92,7 @@ struct CredentialTests {
         (#"{"type":"token","token":"a","user":"u"}"#, "credential has the unknown member"),
         (#"{"type":"header","scheme":"","value":"a"}"#, "credential.scheme must be a token"),
         (#"{"type":"header","scheme":"A B","value":"a"}"#, "credential.scheme must be a token"),
-        (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be without control"),
+        (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be a text without control"),
         (#"{"type":"certificate","certificate":"a.pem"}"#, "credential.certificate must be an absolute path"),
         (#"{"type":"trust"}"#, "credential.spkiSha256 is missing"),
         (#"{"type":"certificate","certificate":"/a.pem","user":"u"}"#, "credential has the unknown member"),
@@ -109,12 +111,12 @@ struct CredentialTests {
         #expect(!reason.contains("pw"))
     }
 
-    @Test(arguments: Array(UInt8(0)...0x1F) + [0x7F])
+    @Test("Rule B3: control characters in user and password are refused", arguments: Array(UInt8(0)...0x1F) + [0x7F])
     func controlCharactersAreRefused(control: UInt8) throws {
         let text = "a\(UnicodeScalar(control))b"
         for (name, reason) in [
-            ("user", "credential.user must be without control characters"),
-            ("password", "credential.password must be without control characters"),
+            ("user", "credential.user must be a text without control characters"),
+            ("password", "credential.password must be a text without control characters"),
         ] {
             #expect(problem { try Credential(withMember(name, .string(text)), at: "credential") } == reason)
         }
@@ -128,7 +130,8 @@ struct CredentialTests {
         #expect(reason?.contains("at most \(Limits.credentialBytes) bytes") == true)
     }
 
-    @Test func refusalsNeverQuoteThePassword() throws {
+    @Test("Rule M6: refusals never quote the password")
+    func refusalsNeverQuoteThePassword() throws {
         let texts = [
             #"{"type":"password","user":"b","password":"hunter2\u0000"}"#, #"{"type":"password","password":"hunter2"}"#,
             #"{"type":"password","user":1,"password":"hunter2"}"#,
@@ -141,11 +144,11 @@ struct CredentialTests {
         }
     }
 
-    @Test func theSameIsWhatSendsTheSame() {
+    @Test func credentialsThatSendTheSameAreTheSame() {
         let credential = LoginCredential(user: "Zo\u{EB}", password: secret("pw"), persistence: .none)
         var other = credential
         other.persistence = .permanent
-        #expect(credential.isSame(as: other), "how long it is kept does not matter")
+        #expect(credential.isSame(as: other), "the persistence does not matter")
         #expect(!credential.isSame(as: LoginCredential(user: "Zo\u{EB}", password: secret("pW"))))
         #expect(!credential.isSame(as: LoginCredential(user: "zo\u{EB}", password: secret("pw"))))
         #expect(!credential.isSame(as: LoginCredential(user: "Zoe\u{308}", password: secret("pw"))))

@@ -16,7 +16,7 @@ struct DisplayTextTests {
         #expect(Array(text.shortened.unicodeScalars) == Array(shown.unicodeScalars))
     }
 
-    @Test func whatIsTooLongLosesItsMiddle() {
+    @Test func longTextIsShortenedInTheMiddle() {
         #expect(String(repeating: "x", count: 80).shortened == String(repeating: "x", count: 80))
         let path = "exe:/opt/" + String(repeating: "x/", count: 60) + "evil"
         #expect(path.shortened(to: 30) == "exe:/opt/x/x/x/x/x/x…x/x/x/evil")

@@ -3,13 +3,14 @@ import Testing
 @testable import WatchwordProtocol
 
 struct DisplayURLTests {
-    /// 253 characters, the most that a name has.
+    /// 253 characters, the maximum length of a host name.
     private static let long =
         "www.mybank.example-login." + ["a", "b", "c"].map { String(repeating: $0, count: 63) + "." }.joined()
         + String(repeating: "d", count: 23) + ".evil.example"
     private static let path = "/" + String(repeating: "x", count: 200) + "?last"
 
-    @Test func theHostIsWholeAndThePathIsNot() {
+    @Test("Rule X3: the host is shown whole, the path is shortened")
+    func theHostIsWholeAndThePathIsNot() {
         let shown = DisplayURL.text("https://\(Self.long):8443\(Self.path)")
         #expect(shown.hasPrefix("https://\(Self.long):8443/xxx"))
         #expect(shown.hasSuffix("x?last") && shown.contains("x…x"))
@@ -18,7 +19,7 @@ struct DisplayURLTests {
         #expect(DisplayURL.origin("http://\(Self.long)/\(Self.path)") == "http://\(Self.long)")
     }
 
-    @Test func whatIsNoHostKeepsItsEnd() {
+    @Test func anOverlongHostKeepsItsEnd() {
         let host = String(repeating: "mybank.example.", count: 400) + "evil.example"
         for shown in [DisplayURL.host(host), DisplayURL.text("https://\(host)/"), DisplayURL.origin("https://\(host)")]
         {
@@ -33,7 +34,7 @@ struct DisplayURLTests {
         ("http://[::1]:8080/a?b#c", "http://[::1]:8080/a?b#c"),
         ("http://a\u{202E}b\u{200B}/\u{1B}[2J", "http://a\u{FFFD}b\u{FFFD}/\u{FFFD}[2J"), ("no URL", "no URL"),
     ])
-    func userAndPasswordAreLeftOutAndNothingActs(url: String, shown: String) {
+    func userInformationIsOmittedAndControlCharactersAreReplaced(url: String, shown: String) {
         #expect(DisplayURL.text(url) == shown)
     }
 
@@ -44,7 +45,8 @@ struct DisplayURLTests {
             DisplayURL.site(scheme: "http", host: "h.example", port: 80, alwaysWithPort: true) == "http://h.example:80")
     }
 
-    @Test func aLongHostHasItsEndShownAgain() {
+    @Test("Rule X3: the end of a long host is repeated")
+    func aLongHostHasItsEndShownAgain() {
         let filling = String(repeating: "a", count: 50)
         #expect(DisplayURL.end(ofHost: "short.example") == nil)
         #expect(DisplayURL.end(ofHost: "\(filling).www.evil.example") == "www.evil.example")

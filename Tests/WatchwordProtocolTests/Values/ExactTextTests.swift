@@ -1,14 +1,15 @@
 import Testing
 import WatchwordProtocol
 
-/// Text that identifies something is its bytes.
+/// Identifying texts are compared byte by byte.
 @Suite struct ExactTextTests {
-    /// Each pair is one text to `String`.
+    /// Pairs of texts that `String` considers equal.
     static let lookalikes: [(String, String)] = [
         ("K", "\u{212A}"), ("\u{E9}", "e\u{301}"), ("\u{C5}", "\u{212B}"), (";", "\u{37E}"), ("`", "\u{1FEF}"),
     ]
 
-    @Test(arguments: lookalikes) func lookalikesAreTwo(one: String, other: String) {
+    @Test("Rule X2: canonically equivalent texts are different", arguments: lookalikes)
+    func canonicallyEquivalentTextsAreDifferent(one: String, other: String) {
         #expect(one == other, "a premise of this test")
         #expect(ExactText(one) != ExactText(other))
         #expect(Set([ExactText(one), ExactText(other)]).count == 2)
@@ -16,7 +17,7 @@ import WatchwordProtocol
         #expect(!ExactText("x.\(other)").hasSuffix(ExactText(one)))
     }
 
-    @Test(arguments: lookalikes) func whatIsNamedByLookalikesIsTwo(one: String, other: String) {
+    @Test(arguments: lookalikes) func valuesWithCanonicallyEquivalentNamesAreDifferent(one: String, other: String) {
         let (one, other) = (ExactText(one), ExactText(other))
         let space = { (host: ExactText, realm: ExactText) in
             ProtectionSpace(scheme: "https", host: host, port: 443, realm: realm, authenticationMethod: .httpBasic)
@@ -35,7 +36,7 @@ import WatchwordProtocol
         #expect(!Subject(.unit, one).isSame(as: Subject(.unit, other)))
     }
 
-    @Test func theSameBytesAreOne() {
+    @Test func equalBytesAreEqual() {
         for text in ["", "bob", "Zo\u{EB}", "\u{1F600}", "a\u{0}b"] {
             #expect(ExactText(text) == ExactText(text[...]))
             #expect(Set([ExactText(text), ExactText("\(text)")]).count == 1)

@@ -2,11 +2,11 @@ import JSONText
 import Testing
 import WatchwordProtocol
 
-/// A password on its way through a message, and what it leaves behind.
+/// Copies of a password that remain after a message is parsed or written.
 struct MessageMemoryTests {
     private let search = MemorySearch()
 
-    /// An answer with the bytes looked for as its password.
+    /// Returns an answer with the searched bytes as its password.
     private var answerText: Secret {
         let start = Array(#"{"action":"credential","credential":{"type":"password","user":"bob","password":""#.utf8)
         let end = Array(#""}}"#.utf8)
@@ -26,7 +26,8 @@ struct MessageMemoryTests {
         try ChallengeAnswer(answerText.withUnsafeBytes(parse))
     }
 
-    @Test func aTreeIsWipedWhenItGoes() throws {
+    @Test("Rules M2 and J1: a JSON tree is wiped when it is freed")
+    func aTreeIsWipedWhenItIsFreed() throws {
         do {
             let json = try answerText.withUnsafeBytes(parse)
             #expect(search.copies() == 1)
@@ -35,21 +36,22 @@ struct MessageMemoryTests {
         #expect(search.copies() == 0)
     }
 
-    /// In a process of its own, where nothing else has brought the wiping allocator in.
+    /// The test runs in its own process, in which no other code has installed the wiping allocator.
     @Test func parsingAloneWipesWhatItFrees() async {
         await #expect(processExitsWith: .success) {
-            try MessageMemoryTests().aTreeIsWipedWhenItGoes()
+            try MessageMemoryTests().aTreeIsWipedWhenItIsFreed()
         }
     }
 
-    @Test func aTextThatIsRefusedLeavesNothing() {
+    @Test func aRefusedTextLeavesNoCopies() {
         #expect(throws: JSONFailure.self) {
             try answerText.withUnsafeBytes { try parse(UnsafeRawBufferPointer(rebasing: $0.dropLast())) }
         }
         #expect(search.copies() == 0)
     }
 
-    @Test func anAnswerThatWasReadHoldsTheOnlyCopy() throws {
+    @Test("Rule M2: a parsed answer holds the only copy of its password")
+    func anAnswerThatWasReadHoldsTheOnlyCopy() throws {
         do {
             let answer = try parsedAnswer()
             #expect(search.copies() == 1)
@@ -58,11 +60,12 @@ struct MessageMemoryTests {
         #expect(search.copies() == 0)
     }
 
-    @Test func anAnswerThatIsWrittenInPlaceLeavesNoCopy() throws {
+    @Test("Rule M4: an answer that is written in place leaves no copy")
+    func anAnswerThatIsWrittenInPlaceLeavesNoCopy() throws {
         do {
             let answer = try parsedAnswer()
             var secret: Secret? = answer.json.withSerialized { Secret(copying: $0) }
-            #expect(search.copies() == 2, "the answer's and the one just written")
+            #expect(search.copies() == 2, "one copy in the answer, and one in the written text")
             #expect(secret != nil)
             secret = nil
             withExtendedLifetime(answer) {}

@@ -1,20 +1,20 @@
 import Testing
 import WatchwordProtocol
 
-/// The parser of netrc files; what it makes of each word is tested with `watchword credentials import`.
+/// The parser of netrc files. The results for each keyword are tested with `watchword credentials import`.
 @Suite struct NetrcTests {
     private func read(_ text: String, where isWanted: @escaping (String) -> Bool) -> Netrc {
         var text = text
         return text.withUTF8 { Netrc(UnsafeRawBufferPointer($0), where: isWanted) }
     }
 
-    @Test func onlyWantedMachinesAreKept() {
+    @Test func onlyWantedMachinesAreStored() {
         let netrc = read("machine a login bob password x machine b login carol password y") { $0 == "b" }
         #expect(netrc.logins.map(\.user) == ["carol"])
         #expect(netrc.skipped.isEmpty)
     }
 
-    /// Each word takes the memory of a word, and not of what is left of the file.
+    /// A word uses the memory of its own length, not of the rest of the file.
     @Test func aFileOfTheLargestSizeIsReadAtOnce() {
         let line = "machine h login bob password \"p\\\"w\\\\\"\n"
         let count = (1 << 20) / line.utf8.count
@@ -34,7 +34,7 @@ import WatchwordProtocol
         }
     }
 
-    /// Neither is what follows a part of the password: it may be another host's.
+    /// The following text is not a part of the password either: it may belong to another host.
     @Test(arguments: [
         "machine h login bob password \"", "machine h login bob password \"x\\", "machine h login bob password \"x",
         "machine h login bob password \"x\\\nmachine i login carol password y",
@@ -45,7 +45,7 @@ import WatchwordProtocol
         #expect(found(text) == (text.contains("carol") ? ["i carol y"] : []))
     }
 
-    /// What is malformed gives no login, and never takes one from the entries around it.
+    /// A malformed entry contains no login, and does not change the entries around it.
     @Test(arguments: [
         ("machine a login bob password\nmachine b login carol password S", ["b carol S"]),
         ("machine a login\nmachine b login carol password S", ["b carol S"]),

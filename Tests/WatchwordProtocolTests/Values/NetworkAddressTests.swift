@@ -14,7 +14,7 @@ import Testing
     @Test(arguments: [
         "", "h", "localhost", "1", "0x7f000001", "017700000001", "127.1", "1.2.3.4.5", "256.1.1.1", "[1.2", "1\u{0}",
     ])
-    func whatIsNoAddressHasNone(text: String) { #expect(NetworkAddress(text) == nil) }
+    func otherTextsAreNotAddresses(text: String) { #expect(NetworkAddress(text) == nil) }
 
     @Test(arguments: [
         ("localhost", "127.0.0.1"), ("X.LocalHost.", "127.0.0.1"), ("10.1.2.3", "10.1.2.3"), ("[::1]", "::1"),
@@ -24,16 +24,16 @@ import Testing
     }
 
     @Test(arguments: ["notlocalhost", "localhost.example", "h"])
-    func othersDo(host: String) { #expect(NetworkAddress(host: host) == nil) }
+    func otherHostsNeedAResolver(host: String) { #expect(NetworkAddress(host: host) == nil) }
 
     @Test(arguments: [
         ("64:ff9b::10.1.2.3", "10.1.2.3"), ("2002:0a01:0203::1", "10.1.2.3"), ("::10.1.2.3", "10.1.2.3"),
     ])
-    func whatLeadsToAnIPv4AddressIsSeen(text: String, form: String) {
+    func embeddedIPv4AddressesAreRecognised(text: String, form: String) {
         #expect(NetworkAddress(text)?.reached.map(\.description).last == form)
     }
 
-    @Test func othersLeadToThemselves() {
+    @Test func otherAddressesEmbedNoAddress() {
         for text in ["10.1.2.3", "2001:db8::1", "::1", "::"] { #expect(NetworkAddress(text)?.reached.count == 1) }
         #expect(NetworkAddress(bytes: [1, 2, 3]) == nil)
     }

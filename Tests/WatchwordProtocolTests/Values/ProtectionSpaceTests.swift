@@ -13,14 +13,16 @@ struct ProtectionSpaceTests {
         return space
     }
 
-    @Test func rule19EqualWhenAllMembersAre() {
+    @Test("Rule 19: spaces are equal when all members are")
+    func spacesAreEqualWhenAllMembersAre() {
         let other = ProtectionSpace(
             scheme: "https", host: "intranet.example", port: 443, realm: "Staff", authenticationMethod: .httpDigest)
         #expect(other == Self.staff)
         #expect(Set([other, Self.staff]).count == 1)
     }
 
-    @Test func rule19HostsCompareWithoutRegardToCase() {
+    @Test("Rule 19: hosts compare without regard to case")
+    func hostsCompareWithoutRegardToCase() {
         let other = ProtectionSpace(
             scheme: "https", host: "Intranet.EXAMPLE", port: 443, realm: "Staff", authenticationMethod: .httpDigest)
         #expect(other == Self.staff)
@@ -28,17 +30,20 @@ struct ProtectionSpaceTests {
         #expect(other.host == "intranet.example")
     }
 
-    @Test(arguments: [
-        variant { $0.scheme = "http" }, variant { $0.host = "intranet.example.org" }, variant { $0.port = 8443 },
-        variant { $0.realm = "staff" }, variant { $0.realm = "Staff " }, variant { $0.realm = "" },
-        variant { $0.realm = nil }, variant { $0.authenticationMethod = .httpBasic },
-    ])
-    func rule19AnyOtherDifferenceCounts(other: ProtectionSpace) {
+    @Test(
+        "Rule 19: any other difference counts",
+        arguments: [
+            variant { $0.scheme = "http" }, variant { $0.host = "intranet.example.org" }, variant { $0.port = 8443 },
+            variant { $0.realm = "staff" }, variant { $0.realm = "Staff " }, variant { $0.realm = "" },
+            variant { $0.realm = nil }, variant { $0.authenticationMethod = .httpBasic },
+        ])
+    func anyOtherDifferenceCounts(other: ProtectionSpace) {
         #expect(other != Self.staff)
         #expect(Set([other, Self.staff]).count == 2)
     }
 
-    @Test func rule19RealmsCompareByteForByte() {
+    @Test("Rules 19 and R10: realms compare byte for byte")
+    func realmsCompareByteForByte() {
         let composed = Self.variant { $0.realm = "Caf\u{E9}" }
         let decomposed = Self.variant { $0.realm = "Cafe\u{301}" }
         #expect(composed != decomposed)
@@ -46,7 +51,7 @@ struct ProtectionSpaceTests {
         #expect(composed == Self.variant { $0.realm = "Caf\u{E9}" })
     }
 
-    @Test func noRealmIsNotAnEmptyOne() {
+    @Test func aMissingRealmDiffersFromAnEmptyOne() {
         #expect(Self.variant { $0.realm = nil } != Self.variant { $0.realm = "" })
         #expect(Self.variant { $0.realm = nil } == Self.variant { $0.realm = nil })
     }
@@ -56,7 +61,7 @@ struct ProtectionSpaceTests {
         ("http", .httpDigest, true), ("http", .negotiate, true), ("http", .httpBasic, false), ("http", .bearer, false),
         ("http", .ntlm, false), ("http", .other, false),
     ])
-    func whetherTheCredentialTravelsSecurely(scheme: String, method: AuthenticationMethod, secure: Bool) {
+    func secureTransportDependsOnSchemeAndMethod(scheme: String, method: AuthenticationMethod, secure: Bool) {
         let space = Self.variant {
             $0.scheme = scheme
             $0.authenticationMethod = method
@@ -73,7 +78,7 @@ struct ProtectionSpaceTests {
         #expect(Self.variant { $0.realm = nil }.json["realm"]?.isNull == true)
     }
 
-    @Test func aProxyIsNoServer() throws {
+    @Test func aProxySpaceDiffersFromAServerSpace() throws {
         let proxy = ProtectionSpace(
             scheme: "http", host: "p", port: 1, realm: "r", authenticationMethod: .httpBasic, proxyType: .socks)
         #expect(

@@ -20,7 +20,7 @@ import Testing
         var flags: Set<Substring> = []
     }
 
-    /// What proc_pid_smaps(5) says, in the order of the addresses.
+    /// Returns the mappings of proc_pid_smaps(5), in the order of the addresses.
     private func mappings() throws -> [Mapping] {
         let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
         let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
@@ -34,8 +34,9 @@ import Testing
         return mappings
     }
 
-    /// In a process of its own: reading this of a large one takes long.
-    @Test func itIsLockedLeftOutOfDumpsAndWipedInChildren() async {
+    /// The test runs in its own process, because reading the mappings of a large process takes long.
+    @Test("Rule M1: a secret is locked, left out of dumps and wiped in children")
+    func aSecretIsLockedExcludedFromDumpsAndWipedInChildren() async {
         await #expect(processExitsWith: .success) {
             let tests = SecretMemoryTests()
             let secrets = [0, 1, 64, 65, 4096, 4097, 100_000].map { tests.make($0) }
@@ -49,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func itIsWipedAndUsedAgain() {
+    @Test func aFreedBlockIsWipedAndReused() {
         let memory = SecretMemory(lock: { mlock($0, $1) == 0 })
         var first: Secret? = make(50, in: memory)
         let place = first.map(address) ?? 0
@@ -61,7 +62,7 @@ import Testing
         #expect(address(second) == place)
     }
 
-    @Test func noTwoSecretsShareAPlace() {
+    @Test func secretsDoNotOverlap() {
         let secrets = (0..<1000).map { make(1 + $0 % 300) }
         let places = secrets.map { secret in (start: address(secret), end: address(secret) + UInt(secret.count)) }
             .sorted { $0.start < $1.start }
@@ -69,7 +70,7 @@ import Testing
         #expect(secrets.allSatisfy { $0.withUnsafeBytes { $0.allSatisfy { $0 == 0x5A } } })
     }
 
-    @Test func whatTheKernelDoesNotLockIsSaidToBeSo() {
+    @Test func memoryThatTheKernelDoesNotLockIsReportedAsUnlocked() {
         let memory = SecretMemory(lock: { _, _ in false })
         #expect(!make(10, in: memory).isLocked)
         #expect(!make(10_000, in: memory).isLocked)

@@ -27,12 +27,12 @@ struct SecretTests {
         await #expect(processExitsWith: .failure) { _ = Secret(capacity: 4) { _ in 5 } }
     }
 
-    @Test func anErrorWhileFillingIsHandedOn() {
+    @Test func anErrorWhileFillingIsRethrown() {
         struct Interrupted: Error {}
         #expect(throws: Interrupted.self) { try Secret(capacity: 4) { _ in throw Interrupted() } }
     }
 
-    @Test func anErrorOfTheReaderIsHandedOn() {
+    @Test func anErrorOfTheReaderIsRethrown() {
         struct Unreadable: Error {}
         let secret = secret("x")
         #expect(throws: Unreadable.self) { try secret.withUnsafeBytes { _ throws(Unreadable) in throw Unreadable() } }
@@ -48,7 +48,8 @@ struct SecretTests {
         #expect((secret(right) == secret(left)) == equal)
     }
 
-    @Test func noWayOfPrintingShowsIt() {
+    @Test("Rule M6: no way of printing shows a secret")
+    func noWayOfPrintingShowsIt() {
         struct Holder { var name = "holder", secret: Secret, list: [Secret] }
         let word = "hunter2hunter2"
         let secret = secret(word)
@@ -70,7 +71,8 @@ struct SecretTests {
         #expect(Mirror(reflecting: secret).children.isEmpty)
     }
 
-    @Test func isWipedWhenTheLastCopyGoes() {
+    @Test("Rule M1: a secret is wiped when its last copy goes")
+    func isWipedWhenTheLastCopyGoes() {
         let search = MemorySearch()
         #expect(search.copies() == 0)
         var first: Secret? = Secret(copying: search.bytes)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import WatchwordProtocol
 
-/// Who a client is, from what the kernel says (security rules, section 8).
+/// The subject of a client, from the kernel's information (SECURITY-RULES G1 to G10).
 @Suite struct SubjectTests {
     private static let info = "[Application]\nname=org.gnome.Maps\nruntime=x\n\n[Instance]\ninstance-id=17\n"
 
@@ -15,24 +15,28 @@ import Testing
         return facts
     }
 
-    private func program(_ path: String, isOfSystem: Bool = true) -> SubjectFacts.Program {
-        SubjectFacts.Program(path: path, file: Subject.File(inode: 2, changed: 1), isOfSystem: isOfSystem)
+    private func program(_ path: String, isSystemFile: Bool = true) -> SubjectFacts.Program {
+        SubjectFacts.Program(path: path, file: Subject.File(inode: 2, changed: 1), isSystemFile: isSystemFile)
     }
 
-    @Test func aProgramIsItsFile() {
+    @Test("Rules I6 and G3: a program is identified by its file, and offered always if only root can write it")
+    func aProgramIsIdentifiedByItsFile() {
         let subject = facts().subject
         #expect(subject.text == "exe:/usr/bin/mytool")
         #expect(subject.strength == .weak && !subject.isSandboxed)
         #expect(subject.allowedConsents == [.once, .session, .always])
-        let own = facts { $0.program = program("/home/bob/bin/tool", isOfSystem: false) }.subject
+        let own = facts { $0.program = program("/home/bob/bin/tool", isSystemFile: false) }.subject
         #expect(own.allowedConsents == [.once, .session])
     }
 
-    @Test(arguments: [
-        "/usr/bin/python3.11", "/usr/bin/bash", "/usr/bin/node", "/usr/bin/perl5.36.0", "/lib64/ld-linux-x86-64.so.2",
-        "/usr/bin/ssh", "/usr/bin/env", "/usr/bin/R",
-    ])
-    func anInterpreterSpeaksForOthers(path: String) {
+    @Test(
+        "Rule I6: an interpreter has no strength",
+        arguments: [
+            "/usr/bin/python3.11", "/usr/bin/bash", "/usr/bin/node", "/usr/bin/perl5.36.0",
+            "/lib64/ld-linux-x86-64.so.2",
+            "/usr/bin/ssh", "/usr/bin/env", "/usr/bin/R",
+        ])
+    func anInterpreterHasNoStrength(path: String) {
         let subject = facts { $0.program = program(path) }.subject
         #expect(subject.text == "exe:\(path)")
         #expect(subject.strength == .none && subject.allowedConsents == [.once])
@@ -42,62 +46,70 @@ import Testing
     @Test func anotherFileIsAnotherProgram() {
         let first = facts().subject
         let second = facts { $0.program?.file.inode = 3 }.subject
-        #expect(first.isSame(as: first) && !first.isSame(as: second) && !first.mayBeStill(second))
+        #expect(first.isSame(as: first) && !first.isSame(as: second) && !first.couldStillBe(second))
         let overwritten = facts { $0.program?.file.changed = 3 }.subject
-        #expect(!first.isSame(as: overwritten) && first.mayBeStill(overwritten))
+        #expect(!first.isSame(as: overwritten) && first.couldStillBe(overwritten))
     }
 
-    @Test func aFlatpakIsItsApplication() {
+    @Test("Rules I4 and G1: a Flatpak is identified by its application")
+    func aFlatpakIsIdentifiedByItsApplication() {
         let subject = facts { $0.flatpak = .text(Self.info) }.subject
         #expect(subject.text == "flatpak:org.gnome.Maps")
         #expect(subject.strength == .strong && subject.isSandboxed)
     }
 
-    @Test(arguments: [
-        "", "[Application]\nname=org.gnome.Maps\n", "[Instance]\ninstance-id=1\n",
-        "[Application]\nname=maps\n[Instance]\ninstance-id=1\n",
-        "[Application]\nname=org.gnome.Maps/../x\n[Instance]\ninstance-id=1\n",
-        "[Application]\nname=org.1x\n[Instance]\ninstance-id=1\n",
-        "[Application]\nname=org.a\nname=org.b\n[Instance]\ninstance-id=1\n",
-        "[Runtime]\nname=org.a\n[Instance]\ninstance-id=1\n",
-        "[Application]\nname=org..a\n[Instance]\ninstance-id=1\n",
-    ])
-    func whatIsNotToldAsFlatpakTellsItIsUnknown(text: String) {
+    @Test(
+        "Rule I4: malformed Flatpak information makes a program unknown",
+        arguments: [
+            "", "[Application]\nname=org.gnome.Maps\n", "[Instance]\ninstance-id=1\n",
+            "[Application]\nname=maps\n[Instance]\ninstance-id=1\n",
+            "[Application]\nname=org.gnome.Maps/../x\n[Instance]\ninstance-id=1\n",
+            "[Application]\nname=org.1x\n[Instance]\ninstance-id=1\n",
+            "[Application]\nname=org.a\nname=org.b\n[Instance]\ninstance-id=1\n",
+            "[Runtime]\nname=org.a\n[Instance]\ninstance-id=1\n",
+            "[Application]\nname=org..a\n[Instance]\ninstance-id=1\n",
+        ])
+    func malformedFlatpakInformationMakesAProgramUnknown(text: String) {
         #expect(facts { $0.flatpak = .text(text) }.subject == .unknown)
     }
 
-    @Test func everyDoubtLeadsToUnknown() {
+    @Test("Rule G1: every doubt leads to unknown")
+    func everyDoubtLeadsToUnknown() {
         #expect(facts { $0.isCertain = false }.subject == .unknown)
         #expect(facts { $0.flatpak = .unreadable }.subject == .unknown)
         #expect(facts { $0.label = .unreadable }.subject == .unknown)
         #expect(SubjectFacts().subject == .unknown)
-        // A Snap may show itself what a Flatpak has.
+        // A Snap could provide the file that identifies a Flatpak.
         let both = facts { ($0.label, $0.flatpak) = (.text("snap.x.y (enforce)"), .text(Self.info)) }
         #expect(both.subject.text == "snap:snap.x.y")
         #expect(Subject.unknown.isSandboxed && Subject.unknown.allowedConsents == [.once])
         #expect(!Subject.unknown.isSame(as: .unknown))
-        // It keeps its program to itself, but is in no sandbox.
+        // The program of this process is hidden, but the process is not sandboxed.
         let hidden = facts { $0.program = nil }.subject
         #expect(hidden.kind == .unknown && !hidden.isSandboxed)
     }
 
-    @Test(arguments: [
-        ("snap.firefox.firefox (enforce)", "snap:snap.firefox.firefox", true),
-        ("/usr/bin/evince (enforce)", "apparmor:/usr/bin/evince", true),
-        ("unconfined", "exe:/usr/bin/mytool", false),
-        ("firefox (unconfined)", "exe:/usr/bin/mytool", false),
-        ("snap.x.y (complain)", "exe:/usr/bin/mytool", false),
-        ("unconfined_u:unconfined_r:unconfined_t:s0", "exe:/usr/bin/mytool", false),
-        (" (enforce)", "exe:/usr/bin/mytool", false),
-        ("snap.x.y (kill)", "snap:snap.x.y", true),
-        ("a b (mixed)", "apparmor:a b", true),
-    ])
-    func aLabelThatIsEnforcedCounts(label: String, text: String, isSandboxed: Bool) {
+    @Test(
+        "Rule I3: an enforced AppArmor label identifies a program",
+        arguments: [
+            ("snap.firefox.firefox (enforce)", "snap:snap.firefox.firefox", true),
+            ("/usr/bin/evince (enforce)", "apparmor:/usr/bin/evince", true),
+            ("unconfined", "exe:/usr/bin/mytool", false),
+            ("firefox (unconfined)", "exe:/usr/bin/mytool", false),
+            ("snap.x.y (complain)", "exe:/usr/bin/mytool", false),
+            ("unconfined_u:unconfined_r:unconfined_t:s0", "exe:/usr/bin/mytool", false),
+            (" (enforce)", "exe:/usr/bin/mytool", false),
+            ("snap.x.y (kill)", "snap:snap.x.y", true),
+            ("a b (mixed)", "apparmor:a b", true),
+        ])
+    func anEnforcedAppArmorLabelIdentifiesAProgram(label: String, text: String, isSandboxed: Bool) {
         let subject = facts { $0.label = .text(label) }.subject
         #expect(subject.text.string == text && subject.isSandboxed == isSandboxed)
+        #expect(subject.strength == (isSandboxed ? .strong : .weak))
     }
 
     @Test(
+        "Rule I5: a unit of the user's service manager identifies a program",
         arguments: [
             ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),
             (
@@ -109,7 +121,7 @@ import Testing
             ("0::/system.slice/cron.service\n", nil), ("12:pids:/x\n0::/a\n0::/b\n", nil), ("", nil), ("0::/\n", nil),
             ("0::/user.slice/user@1000.service/app.slice/app-x.scope\n", nil),
         ] as [(String, String?)])
-    func aUnitOfTheUserIsOne(cgroup: String, unit: String?) {
+    func aUnitOfTheUserIdentifiesAProgram(cgroup: String, unit: String?) {
         #expect(SubjectFacts.unit(cgroup) == unit)
         let subject = facts { $0.cgroup = cgroup }.subject
         #expect(subject.text == unit.map { "unit:\($0)" } ?? "exe:/usr/bin/mytool")

@@ -2,12 +2,14 @@ import Testing
 import WatchwordProtocol
 
 struct URLTextTests {
-    @Test(arguments: [
-        ("http://bob:pw@host/", "http://host/", "bob:pw"), ("http://bob@host", "http://host", "bob"),
-        ("http://@host/", "http://host/", ""), ("http://a@b@host/", "http://host/", "a@b"),
-        ("http://b%40b:p%3Aw@host:81/x?y#z", "http://host:81/x?y#z", "b%40b:p%3Aw"), ("h://u@", "h://", "u"),
-        ("HTTPS://u:p@[::1]:8443/", "HTTPS://[::1]:8443/", "u:p"),
-    ])
+    @Test(
+        "Rule R18: user and password are removed from a URL when it is parsed",
+        arguments: [
+            ("http://bob:pw@host/", "http://host/", "bob:pw"), ("http://bob@host", "http://host", "bob"),
+            ("http://@host/", "http://host/", ""), ("http://a@b@host/", "http://host/", "a@b"),
+            ("http://b%40b:p%3Aw@host:81/x?y#z", "http://host:81/x?y#z", "b%40b:p%3Aw"), ("h://u@", "h://", "u"),
+            ("HTTPS://u:p@[::1]:8443/", "HTTPS://[::1]:8443/", "u:p"),
+        ])
     func userInformationIsTakenOut(text: String, url: String, userInfo: String) {
         let parts = split(text)
         #expect(parts.url == url)

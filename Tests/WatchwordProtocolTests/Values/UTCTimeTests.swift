@@ -7,12 +7,12 @@ import WatchwordProtocol
         (1_795_281_603_120, "2026-11-21T17:20:03.120Z"), (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
         (-1, "1969-12-31T23:59:59.999Z"),
     ])
-    func aMomentHasOneText(milliseconds: Int, text: String) {
+    func aTimeHasOneText(milliseconds: Int, text: String) {
         #expect(UTCTime.text(milliseconds) == text)
         if milliseconds >= 0 { #expect(UTCTime.milliseconds(text) == milliseconds) }
     }
 
-    @Test func everyDayOfFourHundredYearsComesBack() {
+    @Test func everyDayOfFourHundredYearsIsReadBack() {
         for day in 0..<146_097 {
             let milliseconds = day * 86_400_000
             guard UTCTime.milliseconds(UTCTime.text(milliseconds)) != milliseconds else { continue }
@@ -20,7 +20,7 @@ import WatchwordProtocol
         }
     }
 
-    @Test func whatIsLeftOutIsZero() {
+    @Test func omittedPartsOfATimeAreZero() {
         #expect(UTCTime.milliseconds("2026-11-21") == 1_795_219_200_000)
         #expect(UTCTime.milliseconds("2026-11-21T17:20") == 1_795_281_600_000)
         #expect(UTCTime.milliseconds("2026-11-21T17:20:03Z") == 1_795_281_603_000)
@@ -33,5 +33,5 @@ import WatchwordProtocol
         "+026-11-21",
         "1969-12-31", "2026-11-21T17:20:03.1Z",
     ])
-    func nothingElseIsAMoment(text: String) { #expect(UTCTime.milliseconds(text) == nil) }
+    func otherTextsAreNotTimes(text: String) { #expect(UTCTime.milliseconds(text) == nil) }
 }

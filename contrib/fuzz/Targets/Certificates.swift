@@ -4,10 +4,10 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// The facts of a certificate are those of its PEM, and hold nothing that moves a terminal's cursor; a client certificate
-/// that cannot be used is a failure that says why.
+/// Checks that a certificate has the same facts as its PEM, and that they contain no terminal control characters, and that an
+/// unusable client certificate fails with a cause.
 ///
-/// The first byte says what the rest is.
+/// The first byte selects the format of the rest.
 func checkCertificates(_ bytes: [UInt8]) throws {
     guard let kind = bytes.first, bytes.count > 1 else { return }
     let rest = Array(bytes[1...])
@@ -23,13 +23,15 @@ private func checkFacts(_ bytes: [UInt8], _ read: (OpaquePointer?) -> OpaquePoin
     try hold(facts.sha256.count == 32, "no fingerprint")
     try hold([0, 32].contains(facts.spkiSha256.count), "no fingerprint of the key")
     for text in [facts.subject, facts.issuer] { try hold(!text.hasControlCharacters, "\(text) is not clean") }
-    for time in [facts.notBefore, facts.notAfter] { try hold([0, 20].contains(time.utf8.count), "\(time) is no time") }
+    for time in [facts.notBefore, facts.notAfter] {
+        try hold([0, 20].contains(time.utf8.count), "\(time) is not a time")
+    }
     for name in facts.subjectAltNames {
-        try hold(name.hasPrefix("DNS:") || name.hasPrefix("IP:"), "\(name) is of no kind")
+        try hold(name.hasPrefix("DNS:") || name.hasPrefix("IP:"), "\(name) has no kind")
         try hold(name.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "\(name) is not clean")
     }
     let again = CertificateFacts(Array(facts.pem.utf8)) { PEM_read_bio_X509($0, nil, nil, nil) }
-    try hold(again == facts, "the PEM says \(again.map { "\($0)" } ?? "nothing"), not \(facts)")
+    try hold(again == facts, "the PEM is read as \(again.map { "\($0)" } ?? "nothing"), not \(facts)")
 }
 
 private func checkClientCertificate(_ bytes: [UInt8]) throws {
@@ -39,7 +41,7 @@ private func checkClientCertificate(_ bytes: [UInt8]) throws {
         _ = try LoadedCertificate(given)
     } catch {
         try hold(error.kind == .tlsFailed && error.cause != nil, "a failure without a cause: \(error)")
-        try hold(!"\(error)".contains("opensesame"), "a failure tells the passphrase")
+        try hold(!"\(error)".contains("opensesame"), "a failure reveals the passphrase")
     }
 }
 

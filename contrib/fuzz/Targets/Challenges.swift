@@ -2,8 +2,8 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Fields are read one by one and all together alike; a challenge that is printed, or taken as the server wrote it, reads as
-/// the same; and what a server puts into a realm never becomes a challenge.
+/// Checks that fields are parsed alike one by one and together, that a challenge equals those parsed from its printed and its raw
+/// form, and that the text of a realm never becomes a challenge.
 func checkChallenges(_ bytes: [UInt8]) throws {
     let fields = bytes.lines
     guard bytes.count < Limits.challengeHeaderBytes / 4 else { return }
@@ -15,7 +15,7 @@ func checkChallenges(_ bytes: [UInt8]) throws {
         try hold(again == [challenge], "\(challenge) as the server wrote it is \(again)")
         var printed = ChallengeHeader.parse(fields: [challenge.printed])
         for index in printed.indices {
-            // How the server wrote it is lost.
+            // Printing loses the server's spelling.
             printed[index].raw = challenge.raw
             printed[index].hasUnquotedRealm = challenge.hasUnquotedRealm
         }
@@ -34,10 +34,10 @@ func checkChallenges(_ bytes: [UInt8]) throws {
 private func checkOffers(_ challenges: [SchemeChallenge]) throws {
     let challenger = Challenger.server(Origin(scheme: .http, host: "h", port: 80))
     let offers = OfferList(challenges, by: challenger, allowed: nil, isReadable: true, SchemeRules())
-    try hold(offers.offers.count == challenges.count, "an offer is not shown")
+    try hold(offers.offers.count == challenges.count, "the number of offers differs from that of challenges")
     try hold(
         zip(offers.answerable, offers.answerable.dropFirst()).allSatisfy { $0.strength >= $1.strength },
-        "the weaker first")
+        "a weaker offer precedes a stronger one")
     let methods = offers.answerable.map(\.authenticationMethod)
     for forbidden in [AuthenticationMethod.ntlm, .negotiate, .bearer, .clientCertificate, .serverTrust] {
         try hold(!methods.contains(forbidden), "\(forbidden) is answered here")
@@ -55,7 +55,7 @@ extension SchemeChallenge {
 }
 
 extension String {
-    /// As a quoted string (RFC 9110 section 5.6.4).
+    /// The text as a quoted-string (RFC 9110 section 5.6.4).
     fileprivate var quoted: String {
         let escaped = utf8.flatMap { $0 == 0x22 || $0 == 0x5C ? [0x5C, $0] : [$0] }
         return "\"" + String(decoding: escaped, as: UTF8.self) + "\""

@@ -1,7 +1,7 @@
 import Configuration
 
-/// Every problem names a line that there is, in one clean line of its own; and a comment before the text moves them all by
-/// one, and changes nothing else.
+/// Checks that every problem names an existing line and is one line without control characters, and that a comment before the
+/// text shifts the line numbers by one and changes nothing else.
 func checkConfiguration(_ bytes: [UInt8]) throws {
     let problems = try checkedProblems(bytes)
     guard !bytes.starts(with: [0xEF, 0xBB, 0xBF]), bytes.count + 2 <= SettingsFile.largestSize else { return }
@@ -14,7 +14,7 @@ func checkConfiguration(_ bytes: [UInt8]) throws {
 private func checkedProblems(_ bytes: [UInt8]) throws -> [SettingsProblem] {
     guard case .failure(let invalid) = SettingsFile.parse(bytes) else { return [] }
     let lines = bytes.count { $0 == 0x0A } + 1
-    try hold(!invalid.problems.isEmpty, "refused for nothing")
+    try hold(!invalid.problems.isEmpty, "rejected without a problem")
     for problem in invalid.problems {
         try hold((1...lines).contains(problem.line ?? 1), "\(problem) in a text of \(lines) lines")
         try hold(!"\(problem)".hasControlCharacters, "\(problem) is not clean")

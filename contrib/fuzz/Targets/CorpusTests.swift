@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the fuzzers start from, without a fuzzer: each file, and each of its beginnings.
+/// Checks the corpora of the fuzzers without a fuzzer: about a hundred prefixes of each file, and the whole file.
 struct CorpusTests {
     private static let corpus = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../corpus")
 

@@ -2,13 +2,13 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// An answer to a Digest challenge is one challenge's worth of parameters, each once, with the server's own values; it holds
-/// neither the password nor a name that was to be hashed; and of the server's proofs only the right one is taken.
+/// Checks that an answer to a Digest challenge contains each parameter once, with the server's values, and neither the password
+/// nor a user name to be hashed, and that only the correct proof of the server is accepted.
 ///
 /// The lines are the parameters, the user, the password, and the request target.
 func checkDigest(_ bytes: [UInt8]) throws {
     let lines = bytes.lines + ["", "", "", ""]
-    // libcurl hands over no others.
+    // libcurl delivers no fields with control characters.
     guard bytes.count < 4096, !lines[0].hasControlCharacters, !lines[3].hasControlCharacters else { return }
     guard let challenge = ChallengeHeader.parse(fields: ["Digest \(lines[0])"]).first,
         !challenge.hasDuplicateParameters, let digest = DigestChallenge(challenge)
@@ -23,7 +23,7 @@ func checkDigest(_ bytes: [UInt8]) throws {
     let request = DigestRequest(method: "GET", target: target)
     let answer = response.authorization(for: credential, request).withUnsafeBytes { Array($0) }
     try checkAnswer(answer, to: digest, target: target)
-    // What stands there for somebody else as well, such as `qop=auth`, tells nothing.
+    // Text that another user's answer contains too, such as `qop=auth`, reveals nothing.
     let other = LoginCredential(user: "else", password: Array("anything".utf8).withUnsafeBytes { Secret(copying: $0) })
     let others = response.authorization(for: other, request).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     let told = [lines[0], target, "0123456789abcdef", others].joined(separator: "\n")
@@ -36,9 +36,9 @@ private func checkAnswer(_ answer: [UInt8], to digest: DigestChallenge, target: 
     try hold(!answer.contains { $0 < 0x20 || $0 == 0x7F }, "a control character in the answer")
     let text = String(decoding: answer, as: UTF8.self)
     let read = ChallengeHeader.parse(fields: [text])
-    try hold(read.count == 1 && read[0].scheme == "Digest", "the answer reads as \(read)")
+    try hold(read.count == 1 && read[0].scheme == "Digest", "the answer is parsed as \(read)")
     let answered = read[0]
-    try hold(!answered.hasDuplicateParameters, "a parameter twice: \(text)")
+    try hold(!answered.hasDuplicateParameters, "duplicate parameters: \(text)")
     try hold(
         answered.realm == digest.realm && answered["nonce"].map { ExactText($0) } == digest.nonce,
         "not the server's values: \(text)")
@@ -48,13 +48,15 @@ private func checkAnswer(_ answer: [UInt8], to digest: DigestChallenge, target: 
         "username", "username*", "realm", "nonce", "uri", "algorithm", "qop", "nc", "cnonce", "opaque", "userhash",
         "response",
     ]
-    try hold(answered.parameters.allSatisfy { known.contains($0.name) }, "more than there should be: \(text)")
-    try hold((answered["username"] == nil) != (answered["username*"] == nil), "not one name: \(text)")
+    try hold(answered.parameters.allSatisfy { known.contains($0.name) }, "unexpected parameters: \(text)")
+    try hold(
+        (answered["username"] == nil) != (answered["username*"] == nil),
+        "not exactly one of username and username*: \(text)")
 }
 
 private func checkAbsent(_ secret: String, in answer: [UInt8], told: String, _ what: String) throws {
     guard secret.utf8.count >= 8, !told.contains(secret) else { return }
-    try hold(!String(decoding: answer, as: UTF8.self).contains(secret), "\(what) stands in the answer")
+    try hold(!String(decoding: answer, as: UTF8.self).contains(secret), "the answer contains \(what)")
 }
 
 private func checkProof(_ response: DigestResponse, target: String, _ credential: LoginCredential) throws {
@@ -66,10 +68,10 @@ private func checkProof(_ response: DigestResponse, target: String, _ credential
     let wrong = text.dropLast() + (text.hasSuffix("0") ? "1" : "0")
     let exchange = DigestExchange(response: response, requestTarget: target)
     let right = AuthenticationInfo(fields: ["rspauth=\"\(text)\""])
-    try hold(exchange.isProven(by: right, for: credential, body: []), "the right proof is refused")
+    try hold(exchange.isProven(by: right, for: credential, body: []), "the correct proof is rejected")
     for fields in [["rspauth=\"\(wrong)\""], ["rspauth=\"\(text)\"", "rspauth=\"\(wrong)\""], ["rspauth=\"\""]] {
         let info = AuthenticationInfo(fields: fields)
-        try hold(!exchange.isProven(by: info, for: credential, body: []), "a wrong proof is taken")
+        try hold(!exchange.isProven(by: info, for: credential, body: []), "a wrong proof is accepted")
     }
 }
 

@@ -1,7 +1,7 @@
 import WatchwordProtocol
 
-/// Bytes that come in odd pieces make the same messages as all at once, none is above the limit, and those messages in new
-/// frames are the same again.
+/// Checks that bytes in pieces of any size give the same messages as all at once, that no message exceeds the limit, and that the
+/// messages are the same after they are framed again.
 func checkFrames(_ bytes: [UInt8]) throws {
     guard bytes.count >= 2 else { return }
     let limit = 1 + Int(bytes[0])
@@ -11,7 +11,7 @@ func checkFrames(_ bytes: [UInt8]) throws {
     try hold(whole == odd, "in one piece \(whole), in several \(odd)")
     let messages = whole.messages
     try hold(messages.allSatisfy { $0.count <= limit }, "a message above the limit of \(limit): \(whole)")
-    try hold(messages.reduce(0) { $0 + $1.count } <= stream.count, "more than there was: \(whole)")
+    try hold(messages.reduce(0) { $0 + $1.count } <= stream.count, "more bytes than received: \(whole)")
     guard let framing = whole.framing, messages.count == whole.events.count, !messages.isEmpty else { return }
     let again = messages.flatMap { message -> [UInt8] in
         switch framing {
@@ -20,10 +20,10 @@ func checkFrames(_ bytes: [UInt8]) throws {
         }
     }
     let second = FrameRecording(of: [again], limit: limit)
-    try hold(second.events == whole.events && second.framing == framing, "framed anew: \(second), not \(whole)")
+    try hold(second.events == whole.events && second.framing == framing, "framed again: \(second), not \(whole)")
 }
 
-/// What a decoder made of a stream.
+/// The output of a decoder for a stream.
 private struct FrameRecording: Equatable {
     enum Event: Equatable {
         case message([UInt8])
@@ -33,19 +33,19 @@ private struct FrameRecording: Equatable {
     var events: [Event] = []
     var framing: Framing?
     var failure: FramingFailure?
-    /// Bytes that are no message yet; after a failure nobody asks for them.
+    /// The number of bytes of an incomplete message; unset after a failure.
     var waiting = 0
 
     init(of pieces: [[UInt8]], limit: Int) {
         var decoder = FrameDecoder(maxMessageBytes: limit)
-        var heard: [Event] = []
+        var observed: [Event] = []
         do {
             for piece in pieces {
                 try piece.withUnsafeBytes { bytes in
                     try decoder.feed(bytes) { event in
                         switch event {
-                        case .message(let message): heard.append(.message(Array(message)))
-                        case .tooLarge: heard.append(.tooLarge)
+                        case .message(let message): observed.append(.message(Array(message)))
+                        case .tooLarge: observed.append(.tooLarge)
                         }
                     }
                 }
@@ -54,7 +54,7 @@ private struct FrameRecording: Equatable {
         } catch {
             failure = error as? FramingFailure
         }
-        events = heard
+        events = observed
         framing = decoder.framing
     }
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// `fuzz TARGET [OPTION OF LIBFUZZER | FOLDER]…`; contrib/fuzz/run builds and calls it.
+/// The program `fuzz TARGET [LIBFUZZER-OPTION | FOLDER]…`, built and run by contrib/fuzz/run.
 @main enum FuzzMain {
     nonisolated(unsafe) private static var target = FuzzTarget.frames
 
@@ -24,7 +24,7 @@ import Glibc
     }
 }
 
-/// libFuzzer as a library (FuzzerInterface.h).
+/// The entry point of libFuzzer as a library (FuzzerInterface.h).
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
     _ count: UnsafeMutablePointer<Int32>,

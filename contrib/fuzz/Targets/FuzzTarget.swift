@@ -1,8 +1,10 @@
-/// What reads bytes that somebody else has made, each with a property that holds for all of them.
+/// The parsers of untrusted bytes, each with a property that must hold for all inputs.
 enum FuzzTarget: String, CaseIterable {
-    case frames, messages, challenges, digest, redirects, certificates, keyring, configuration
+    case frames, messages, challenges, digest, redirects, certificates, keyring, configuration, front
 
-    /// - Throws: `Broken` where the property does not hold.
+    /// Checks the property for one input.
+    ///
+    /// - Throws: `Broken` if it does not hold.
     func check(_ bytes: [UInt8]) throws {
         switch self {
         case .frames: try checkFrames(bytes)
@@ -13,21 +15,23 @@ enum FuzzTarget: String, CaseIterable {
         case .certificates: try checkCertificates(bytes)
         case .keyring: try checkKeyring(bytes)
         case .configuration: try checkConfiguration(bytes)
+        case .front: try checkFront(bytes)
         }
     }
 }
 
-/// A property that does not hold.
+/// A violated property.
 struct Broken: Error, CustomStringConvertible {
     let description: String
 }
 
+/// Throws `Broken` with the description `property` unless `condition` is true.
 func hold(_ condition: Bool, _ property: @autoclosure () -> String) throws {
     if !condition { throw Broken(description: property()) }
 }
 
 extension [UInt8] {
-    /// In pieces of one to seven bytes.
+    /// Splits the bytes into pieces of one to seven bytes.
     func pieces(seed: UInt8) -> [[UInt8]] {
         var state = UInt32(seed) &+ 1
         var pieces: [[UInt8]] = []
@@ -41,7 +45,7 @@ extension [UInt8] {
         return pieces
     }
 
-    /// As text, by lines.
+    /// The lines of the text.
     var lines: [String] {
         split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -10,10 +10,10 @@ private let challengers: [Challenger] = [
     .proxy(ProxyEndpoint(type: .socks, host: "h", port: 1080)),
 ]
 
-/// What is found for a server or a proxy says that it is for that one and no other, whatever the order of the items; nothing
-/// that does not say http goes where everybody can read it; and what we store is found again.
+/// Checks that a match for a server or proxy names exactly that server or proxy and does not depend on the order of the items, that
+/// only an item that names http is used over http, and that a stored item is found again.
 ///
-/// The first byte chooses who asks. Then come lines like `server=h`, with an empty one between two items.
+/// The first byte selects the challenger. Lines like `server=h` follow, with an empty line between two items.
 func checkKeyring(_ bytes: [UInt8]) throws {
     guard let choice = bytes.first else { return }
     let challenger = challengers[Int(choice) % challengers.count]
@@ -21,27 +21,27 @@ func checkKeyring(_ bytes: [UInt8]) throws {
         KeyringItem($1, id: "\($0)")
     }
     let space = challenger.space(realm: "r", .httpBasic)
-    func find(_ items: [KeyringItem]) -> KeyringFinding {
-        KeyringFinding(items, for: space, at: challenger, path: "/a/b", user: nil)
+    func find(_ items: [KeyringItem]) -> KeyringMatch {
+        KeyringMatch(items, for: space, at: challenger, path: "/a/b", user: nil)
     }
     let found = find(items)
     switch (found, find(items.reversed())) {
     case (.credential(let left, _, _), .credential(let right, _, _)):
-        try hold(left.isSame(as: right), "the order decides")
-    case (let left, let right): try hold(left == right, "the order decides")
+        try hold(left.isSame(as: right), "the match depends on the order")
+    case (let left, let right): try hold(left == right, "the match depends on the order")
     }
     if case .credential(let credential, let id, let isExact) = found, let item = items.first(where: { $0.id == id }) {
-        try hold(item.secret == credential.secret, "the secret of another item")
+        try hold(item.secret == credential.secret, "the match has the secret of another item")
         try checkPlace(item.attributes, challenger)
         let ours = KeyringAttributes.attributes(for: SpacePattern(space), credential.account)
-        if isExact { try hold(ours.allSatisfy { item.attributes[$0] == $1 }, "what says less is taken for exact") }
+        if isExact { try hold(ours.allSatisfy { item.attributes[$0] == $1 }, "a partial match is taken for exact") }
     }
     for user in items.compactMap({ $0.attributes["user"] }) where !user.isEmpty {
         var stored = KeyringItem(id: "own", label: "", attributes: [:], secret: nil, isLocked: false, created: 0)
         stored.attributes = KeyringAttributes.attributes(for: SpacePattern(space), Account(user: user))
         stored.secret = Secret(capacity: 0) { _ in 0 }
         guard case .credential(let own, "own", true) = find([stored]), own.user == user else {
-            throw Broken(description: "what was stored for \(user) is not found")
+            throw Broken(description: "the item stored for \(user) is not found")
         }
     }
     try checkListing(items)
@@ -53,31 +53,33 @@ private func checkPlace(_ attributes: [ExactText: ExactText], _ challenger: Chal
     let service = attributes["service"]?.asciiLowercased ?? ""
     try hold(
         server.map { $0 == challenger.host } ?? service.string.contains(challenger.host.string),
-        "of another host: \(attributes)")
+        "for another host: \(attributes)")
     let realm = attributes["domain"] ?? ""
-    try hold(realm.isEmpty || realm == "r", "of another realm: \(attributes)")
+    try hold(realm.isEmpty || realm == "r", "for another realm: \(attributes)")
     if challenger.isProxy {
         let type = ExactText(challenger.proxyType.map(KeyringAttributes.protocolName) ?? "")
-        try hold(named == type && attributes["port"] == "\(challenger.port)", "not of this proxy: \(attributes)")
+        try hold(named == type && attributes["port"] == "\(challenger.port)", "not for this proxy: \(attributes)")
         return
     }
-    try hold(server == nil || named?.hasSuffix("-proxy") != true, "a proxy's: \(attributes)")
+    try hold(server == nil || named?.hasSuffix("-proxy") != true, "for a proxy: \(attributes)")
     if challenger.scheme == "http" && !Loopback.isLoopback(challenger.host) {
         let saysSo = server == nil ? service.hasPrefix("http://") : named == "http"
-        try hold(saysSo, "not for everybody to read: \(attributes)")
+        try hold(saysSo, "not for http: \(attributes)")
     }
     if server != nil, let port = attributes["port"], port != "0", !port.isEmpty {
-        try hold(port == "\(challenger.port)", "of another port: \(attributes)")
+        try hold(port == "\(challenger.port)", "for another port: \(attributes)")
     }
 }
 
 private func checkListing(_ items: [KeyringItem]) throws {
     for item in items {
         guard let stored = StoredItem(item) else { continue }
-        try hold((1...65_535).contains(stored.pattern.port) && !stored.account.user.isEmpty, "listed as \(stored)")
+        try hold(
+            (1...65_535).contains(stored.pattern.port) && !stored.account.user.isEmpty,
+            "listed without a user or with an invalid port: \(stored)")
         var changed = stored.attributes(isDefault: true)
         changed["watchword-default"] = item.attributes["watchword-default"]
-        try hold(changed == item.attributes, "making it the default changes more: \(changed)")
+        try hold(changed == item.attributes, "making it the default changes other attributes: \(changed)")
     }
 }
 

@@ -2,15 +2,15 @@ import JSONText
 import WatchwordCore
 import WatchwordProtocol
 
-/// Bytes that come in odd pieces make the same events as all at once; each call is answered once, with its own id; each
-/// request is settled at most once; all that is sent is JSON-RPC; and no error about parameters quotes a secret.
+/// Checks that bytes in pieces of any size give the same events as all at once, that each call gets one reply with its own id and
+/// each request is settled at most once, that all output is JSON-RPC, and that no parameter error quotes a secret.
 func checkMessages(_ bytes: [UInt8]) throws {
     guard let seed = bytes.first else { return }
     let stream = Array(bytes[1...])
     let whole = try Conversation(of: [stream])
     let odd = try Conversation(of: stream.pieces(seed: seed))
     try hold(whole.events == odd.events, "in one piece \(whole.events), in several \(odd.events)")
-    try hold(whole.sent == odd.sent, "in one piece and in several not the same was sent")
+    try hold(whole.sent == odd.sent, "the output differs between one piece and several")
     for case .call(_, _, let params?) in whole.events { try checkParameters(params) }
     for case .notification(_, let params?) in whole.events { try checkParameters(params) }
 }
@@ -24,7 +24,7 @@ private struct Conversation {
         let requests = [machine.request(method: "a", params: [:]), machine.request(method: "b", params: [:])]
         for piece in pieces { events += piece.withUnsafeBytes { machine.received($0) } }
         if let close = events.firstIndex(of: .close) {
-            try hold(close == events.count - 1, "something happens after the end: \(events)")
+            try hold(close == events.count - 1, "events after the connection is closed: \(events)")
         }
         var settled: Set<Int> = []
         for case .reply(let request, _) in events {
@@ -38,21 +38,21 @@ private struct Conversation {
             if let reply { try append(reply, id: id) }
             try hold(machine.complete(call, .success([:])) == nil, "a call is answered twice")
         }
-        try hold(machine.openCallCount == 0, "calls are left")
+        try hold(machine.openCallCount == 0, "calls remain open")
     }
 
-    /// A frame of either kind that holds a reply, or a batch of them.
+    /// Appends a frame of either kind that contains a reply or a batch of replies.
     private mutating func append(_ bytes: [UInt8], id: RequestID?) throws {
         sent += bytes
         guard let start = bytes.firstIndex(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "[") }),
             let json = try? JSON.parse(Array(bytes[start...]), limits: JSONLimits(depth: 80, values: 100_000))
-        else { throw Broken(description: "what is sent is no JSON: \(String(decoding: bytes, as: UTF8.self))") }
+        else { throw Broken(description: "the output is not JSON: \(String(decoding: bytes, as: UTF8.self))") }
         for reply in json.elements ?? [json] {
             let isReply = (reply["result"] == nil) != (reply["error"] == nil) && reply["id"] != nil
-            try hold(reply["jsonrpc"]?.string == "2.0" && isReply, "what is sent is no reply")
+            try hold(reply["jsonrpc"]?.string == "2.0" && isReply, "the output is not a reply")
         }
         if let id, json.kind == .object {
-            try hold(json["id"].flatMap(RequestID.init) == id, "a reply goes to another request")
+            try hold(json["id"].flatMap(RequestID.init) == id, "a reply has the id of another request")
         }
     }
 }
@@ -69,7 +69,7 @@ private func checkParameters(_ params: JSON) throws {
     }
 }
 
-/// The strings of a message, apart by whether they are secret.
+/// The secret and other strings of a message.
 private struct Strings {
     var secrets: [String] = []
     var others: [String] = []
@@ -86,10 +86,10 @@ private struct Strings {
     }
 }
 
-/// What every reader of parameters finds wrong.
+/// Returns the problems that all parameter parsers find.
 private func problems(_ params: JSON) -> [String] {
     let readers: [() throws -> Any] = [
-        { try FetchRunParams(params) }, { try InitializeParams(params) }, { try AuthRespondParams(params) },
+        { try FetchRunParams(params) }, { try Initialize(params) }, { try AuthRespond(params) },
         { try CancelRequestParams(params) }, { try ChallengeAnswer(params) },
         { try Credential(params, at: "params.credential") }, { try SpacePattern(params) },
         { try ProtectionSpace(params) },
@@ -97,7 +97,7 @@ private func problems(_ params: JSON) -> [String] {
     return readers.compactMap { reader in
         do {
             let read = try reader()
-            return (read as? AuthRespondParams)?.problem
+            return (read as? AuthRespond)?.problem
         } catch {
             return (error as? InvalidParams)?.detail ?? "\(error)"
         }

@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// A short run without libFuzzer, in every build: the corpora, changed at random. What libFuzzer would learn from coverage it does
-/// not know; `contrib/fuzz/run` does. A failure names the seed, with which `WATCHWORD_FUZZ_SEED` runs the same changes again;
-/// `WATCHWORD_FUZZ_SECONDS` runs longer.
+/// Checks random mutations of the corpora for a short time in every test run, without libFuzzer and its coverage feedback (see
+/// `contrib/fuzz/run`). A failure prints the seed; `WATCHWORD_FUZZ_SEED` repeats its mutations, and `WATCHWORD_FUZZ_SECONDS` sets
+/// the time per target.
 @Suite(.serialized) struct MutationTests {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let time = Duration.seconds(environment["WATCHWORD_FUZZ_SECONDS"].flatMap { Int($0) } ?? 2)
+    private static let time = Duration.seconds(environment["WATCHWORD_FUZZ_SECONDS"].flatMap { Double($0) } ?? 0.5)
 
     @Test(arguments: FuzzTarget.allCases)
     func everyPropertyHolds(target: FuzzTarget) throws {
         let seed = Self.environment["WATCHWORD_FUZZ_SEED"].flatMap { UInt64($0) } ?? .random(in: 1...UInt64.max)
-        // Before anything else: a crash says nothing any more.
+        // Printed before the run, because a crash prints nothing.
         print("WATCHWORD_FUZZ_SEED=\(seed) \(target)")
         var mutator = try Mutator(target, seed: seed)
         let end = ContinuousClock.now + Self.time
@@ -23,7 +23,7 @@ import Testing
                 try target.check(bytes)
             }
         }
-        #expect(count > 20, "it is too slow to find anything")
+        #expect(count > 20, "too slow to find anything")
     }
 
     @Test func aSeedMakesTheSameChangesAgain() throws {
@@ -42,7 +42,7 @@ import Testing
     }
 }
 
-/// Makes inputs out of a corpus and a dictionary.
+/// Generates inputs from a corpus and a dictionary.
 private struct Mutator {
     private static let largest = 4096
 
@@ -83,7 +83,7 @@ private struct Mutator {
         }
     }
 
-    /// SplitMix64 (Steele, Lea and Flood, 2014).
+    /// Returns a random number below `bound` (SplitMix64: Steele, Lea and Flood, 2014).
     private mutating func random(_ bound: Int) -> Int {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
@@ -92,7 +92,7 @@ private struct Mutator {
         return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
     }
 
-    /// Of a dictionary as libFuzzer has it: `"word"` or `name="word"` to a line, with `\"`, `\\` and `\xNN`.
+    /// Parses a libFuzzer dictionary: `"word"` or `name="word"` per line, with `\"`, `\\` and `\xNN`.
     static func words(_ text: String) -> [[UInt8]] {
         text.split(separator: "\n").compactMap { line in
             guard !line.hasPrefix("#"), let start = line.utf8.firstIndex(of: UInt8(ascii: "\"")), line.hasSuffix("\"")

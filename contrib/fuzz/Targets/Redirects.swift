@@ -7,9 +7,9 @@ private let bases = [
     "http://h/", "https://h/a/b?q", "https://h:8443/x/y", "http://[::1]:81/", "https://h.example./%2e",
 ]
 
-/// A place that a `Location` leads to has one spelling, and libcurl reads the same host, port and path in it; the scheme
-/// changes only where the field says so; after a log-in nothing leads from https to http; and what goes to another origin is
-/// plainly harmless.
+/// Checks that the target of a `Location` has one spelling, in which libcurl sees the same host, port and path; that the scheme
+/// changes only if the field names it; that no redirect leads from https to http after a login; and that only safe fields are sent
+/// to another origin.
 func checkRedirects(_ bytes: [UInt8]) throws {
     guard let choice = bytes.first, bytes.count <= Limits.urlBytes else { return }
     let location = String(decoding: bytes[1...], as: UTF8.self)
@@ -34,14 +34,15 @@ private func checkHop(from base: FetchURL, _ location: String, status: Int) thro
     let hop = HopRequest(url: base, method: "POST", headers: headers, body: .bytes([1]))
     let response = TransferResponse(status: status, headers: [HeaderField("Location", location)])
     guard let next = try? RedirectPolicy.next(after: hop, response: response, hasAuthenticated: true) else { return }
-    try hold(base.origin.scheme == .http || next.url.origin.scheme == .https, "after a log-in to \(next.url.text)")
+    try hold(base.origin.scheme == .http || next.url.origin.scheme == .https, "to http after a login: \(next.url.text)")
     guard next.url.origin != base.origin else { return }
     let names = Set(next.headers.map(\.name))
     let allowed: Set = next.body == nil ? ["Accept"] : ["Accept", "Content-Type"]
-    try hold(names.isSubset(of: allowed), "\(names) go to \(next.url.text)")
+    try hold(names.isSubset(of: allowed), "\(names) are sent to \(next.url.text)")
 }
 
-/// Two readers that differ on the host would send a credential elsewhere. What libcurl refuses goes nowhere.
+/// Checks that libcurl parses the URL alike: if the two parsers disagreed on the host, a credential could be sent to another server. A
+/// URL that libcurl rejects is not sent.
 private func checkWithLibcurl(_ url: FetchURL) throws {
     let parsed = curl_url()
     defer { curl_url_cleanup(parsed) }
@@ -54,7 +55,7 @@ private func checkWithLibcurl(_ url: FetchURL) throws {
         return String(cString: text)
     }
     try hold(part(CURLUPART_SCHEME) == url.origin.scheme.rawValue, "libcurl reads another scheme in \(url.text)")
-    // It spells IPv6 addresses its own way.
+    // libcurl normalises IPv6 addresses differently.
     let host = part(CURLUPART_HOST)
     try hold(
         url.origin.host.hasPrefix("[") || host == url.origin.host.string,

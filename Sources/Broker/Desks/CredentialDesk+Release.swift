@@ -1,0 +1,91 @@
+internal import JSONText
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// `credential/get`: releases stored credentials to programs that log in by themselves, if the configuration allows it.
+extension CredentialDesk {
+    func releaseCredential(_ params: CredentialGet, _ call: Call<CredentialGet>, _ connection: ClientConnection) throws
+    {
+        try refuseWhenLocked()
+        try checkRelease(of: params.pattern, to: connection)
+        if let credential = fetches.table.sessionCredential(for: params, of: call.connection.tag, now: context.now) {
+            return finishRelease(credential, from: .session, params, call)
+        }
+        guard keyring.mayBeAsked else { return finishRelease(nil, from: .keyring, params, call) }
+        let mark = fetches.table.forgetMark
+        keyring.find(
+            fetches.table.keyringQueries(for: params.pattern), withSecrets: true,
+            completion: reference.direct { $0.releaseCredential($1, since: mark, params, call) })
+    }
+
+    /// Continues after the keyring search. All checks are repeated, because during the search the broker may have been
+    /// locked, the configuration may have been reloaded, or the process may have called exec.
+    private func releaseCredential(
+        _ result: Result<[KeyringItem], KeyringFailure>, since mark: ForgetMark, _ params: CredentialGet,
+        _ call: Call<CredentialGet>
+    ) {
+        guard let connection = clients[call.connection] else { return }
+        do throws(RPCError) {
+            try refuseWhenLocked()
+            try checkRelease(of: params.pattern, to: connection)
+            let items = try result.mapError { RPCError(.keyringUnavailable, $0.text) }.get()
+            let isCurrent = fetches.table.isCurrent(mark, for: params.pattern)
+            let credential = isCurrent ? fetches.table.keyringCredential(for: params, among: items) : nil
+            finishRelease(credential, from: .keyring, params, call)
+        } catch {
+            audit.recordDenial(error, connection.cause)
+            connection.complete(call, .failure(error))
+        }
+    }
+
+    private func checkRelease(of pattern: SpacePattern, to connection: ClientConnection) throws(RPCError) {
+        guard !context.options.releaseRules.isEmpty else {
+            throw RPCError(
+                .denied,
+                "the configuration does not release passwords to any program; see credentials.hand-out in watchword-config(5)"
+            )
+        }
+        // Read again, because a process can call exec without closing its connection.
+        let program = connection.peer.executable == nil ? nil : connection.peer.executableNow()
+        // guard: release-program-by-bytes
+        guard let program, ExactText(program) == connection.peer.executable.map({ ExactText($0) }) else {
+            throw RPCError(
+                .denied,
+                "passwords are released only to programs that the configuration names; this program is unidentified")
+        }
+        // guard: release-hosts
+        guard context.options.releaseRules.contains(where: { $0.covers(program, pattern) }) else {
+            throw RPCError(
+                .denied,
+                "the configuration does not release passwords for \(DisplayURL.host(pattern.host.string)) to \(program.shortened); to allow it, set credentials.hand-out = [\"\(program.shortened) \(DisplayURL.host(pattern.host.string))\"]"
+            )
+        }
+        guard connection.peer.runsFile(program) else {  // guard: release-file
+            throw RPCError(
+                .denied,
+                "passwords are released only to programs of this system; this process runs another file with the path \(program.shortened)"
+            )
+        }
+    }
+
+    private func finishRelease(
+        _ credential: LoginCredential?, from source: CredentialSource, _ params: CredentialGet,
+        _ call: Call<CredentialGet>
+    ) {
+        guard let connection = clients[call.connection] else { return }
+        guard let credential else {
+            return connection.complete(
+                call,
+                .failure(
+                    RPCError(.unknownCredential, "no stored credential matches, or several match equally")
+                ))
+        }
+        audit.record(.credentialHandedOut, connection.cause) { event in
+            event.space = params.pattern
+            event.user = credential.shownUser
+            event.source = source
+        }
+        connection.complete(call, .success((credential, source)))
+    }
+}

@@ -1,0 +1,31 @@
+internal import Glibc
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+extension Desks {
+    func status() -> BrokerStatus {
+        fetches.report { $0.tick($1) }
+        let (figures, times) = (fetches.ports.transfers.figures, fetches.ports.loop.turnTimes)
+        var status = BrokerStatus()
+        status.version = context.options.version
+        status.pid = Int(getpid())
+        status.uptime = context.now
+        status.connections = clients.all.count
+        status.fetches = (fetches.all.count, fetches.table.waitingCount)
+        status.pendingChallenges = questions.all { $0.challenge != nil }.count
+        status.counters = audit.counters
+        status.counters.ignoredReplies += clients.all.reduce(0) { $0 + $1.ignoredReplies }
+        status.session = (fetches.table.sessionCount, fetches.table.isLocked)
+        status.keyring = keyring.status
+        status.agents = clients.all.compactMap(\.profile.agent).sorted { $0.number < $1.number }.map { agent in
+            (agent.number, agent.name, agent.locale, agent.priority)
+        }
+        status.engine = (
+            figures.engine, figures.running, figures.finished, figures.connectionsOpened, figures.connectionsReused
+        )
+        status.loop = (times.bounds, times.counts, times.longest)
+        status.proxy = context.options.proxy.endpoint?.text
+        status.filtersSystemCalls = context.options.filtersSystemCalls
+        return status
+    }
+}

@@ -1,0 +1,56 @@
+internal import CCurl
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// The connections of one transfer: their allowed addresses, and the results of their TLS handshakes.
+struct ConnectionRecord {
+    let certificate: LoadedCertificate?
+    private(set) var gate: ConnectionGate
+    /// `nil` before a TLS handshake with the origin starts, and on a connection without TLS.
+    private(set) var origin: TLSRecord?
+    private(set) var proxy: TLSRecord?
+    /// See `TransferResponse.serverEndPoint`.
+    private(set) var serverEndPoint: [UInt8]?
+    /// The hash of the server certificate of a connection, if it differs from the hash that the login is bound to: `.some(nil)`
+    /// for a connection without TLS; `nil` if all connections match.
+    private(set) var changedChannel: [UInt8]??
+
+    init(_ request: TransferRequest, _ certificate: LoadedCertificate?) {
+        gate = ConnectionGate(request.deniedAddresses)
+        self.certificate = certificate
+    }
+
+    /// Makes the context of a new connection record its handshake and use the client certificate.
+    mutating func attach(_ context: OpaquePointer, to peer: TLSRecord.Peer, _ request: TransferRequest) -> Bool {
+        if peer == .proxy {
+            let record = TLSRecord(.proxy, host: request.proxy?.host ?? "", policy: .verify)
+            proxy = record
+            return record.attach(to: context)
+        }
+        let record = TLSRecord(
+            .origin, host: request.url.origin.host.string, policy: request.trust,
+            refusesRequest: request.refusesCertificateRequest && certificate == nil)
+        origin = record
+        return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
+    }
+
+    mutating func admit(_ address: NetworkAddress?, port: Int) -> Bool { gate.admit(address, port: port) }
+
+    /// Whether the server certificate of the connection that `easy` uses has the hash that the login is bound to.
+    mutating func isBound(_ easy: EasyHandle, to bound: [UInt8]?) -> Bool {
+        guard let bound else { return true }
+        let shown = ServerEndPoint.hash(on: easy)
+        if shown != bound { changedChannel = .some(shown) }
+        return shown == bound  // guard: ticket-on-another-channel
+    }
+
+    /// Finds the record that was made at the handshake of a reused connection.
+    mutating func findOrigin(on easy: EasyHandle) {
+        guard origin == nil, let connection = watchword_curl_easy_get_ssl(easy.pointer),
+            let record = TLSRecord.of(OpaquePointer(connection)), record.peer == .origin
+        else { return }
+        origin = record
+    }
+
+    mutating func recordEndPoint(on easy: EasyHandle) { serverEndPoint = ServerEndPoint.hash(on: easy) }
+}

@@ -1,0 +1,198 @@
+internal import CCurl
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// One libcurl transfer: its handle, and the state that the callbacks record. Used on the engine's loop only.
+final class CurlTransfer {
+    let job: TransferJob
+    private(set) var handle: RequestHandle
+    /// The pool whose connections the transfer uses; `nil` before the transfer starts.
+    var pool: ConnectionPool?
+    /// The request's body, if the client sends it through a socket.
+    let source: BodySource?
+    private(set) var connections: ConnectionRecord
+    private(set) var head: ResponseHead
+    var body: ResponseBody
+    var timing: TransferTiming
+    /// Why a callback stopped the transfer.
+    private(set) var stopped: TransferFailure.Kind?
+    /// Receives this transfer when its response is ready for delivery.
+    private let readyResponses: ReadyResponses
+
+    init(
+        _ job: TransferJob, _ prepared: Prepared, source: BodySource?, template: EasyHandle,
+        readyResponses: ReadyResponses
+    ) throws(TransferFailure) {
+        if let source, !source.rewind() {
+            let text = "cannot send the request's body again: it was not copied"
+            throw TransferFailure(.internalError, text)
+        }
+        let request = job.request
+        (self.job, self.source, self.readyResponses) = (job, source, readyResponses)
+        handle = try RequestHandle(request, prepared, from: template)
+        connections = ConnectionRecord(request, prepared.certificate)
+        head = ResponseHead(request)
+        body = ResponseBody(request, prepared.login)
+        timing = TransferTiming(request)
+        do throws(TransferFailure) { try takeCallbacks() } catch {
+            close()
+            throw error
+        }
+    }
+
+    var id: TransferID { job.id }
+    var request: TransferRequest { job.request }
+    var easy: EasyHandle { handle.easy }
+    var headers: ResponseHeaders { head.headers }
+
+    /// Frees the handle and its memory. The handle must have been removed from its multi handle.
+    func close() { handle.close() }
+
+    // MARK: Called from libcurl's callbacks, which only record
+
+    /// Supplies the next bytes of the request's body.
+    func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        if timing.pausesUpload() { return watchword_curl_pause_reading }
+        switch source?.read(into: buffer) {
+        case .bytes(let count):
+            timing.recordUpload(count)
+            return count
+        case .wait: return watchword_curl_pause_reading
+        case .end, nil: return 0
+        case .broken:
+            stopped = .requestBodyIncomplete
+            return watchword_curl_abort_reading
+        }
+    }
+
+    /// Lets libcurl send the body again from its start, in the next round of a connection-level login.
+    func rewind() -> Bool { source?.rewind() ?? false }
+
+    /// The result of recording received bytes: all were taken, none was (libcurl pauses), or the transfer stops.
+    enum Recorded {
+        case all, none, stop
+
+        func result(_ count: Int) -> Int {
+            switch self {
+            case .all: count
+            case .none: watchword_curl_pause_writing
+            case .stop: 0
+            }
+        }
+    }
+
+    func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
+        if let flow = body.flow, flow.outcome != nil { return .stop }
+        if timing.pausesDownload() { return .none }
+        guard body.count + bytes.count <= largestBody else {
+            stopped = .bodyTooLarge
+            return .stop
+        }
+        if body.isInMemory { moveBody(for: bytes.count) }
+        // Must not be in a mutating method of `body`: a reader that is notified may access this transfer.
+        if let flow = body.flow {
+            guard flow.append(bytes) else { return .none }
+        } else if let store = body.store {
+            guard store.append(bytes) else {
+                stopped = store.shortage != nil ? .quotaExceeded : .outOfMemory
+                return .stop
+            }
+        } else {
+            body.append(bytes)
+        }
+        body.recordStored(bytes)
+        timing.recordDownload(bytes.count)
+        return .all
+    }
+
+    /// The limit for the body, in bytes; challenges and redirects have a separate limit.
+    var largestBody: Int {
+        if body.flow != nil || head.isFinal(for: job.request) { return job.request.options.maxBodyBytes }
+        return head.isInBetween
+            // guard: limit-of-body-in-between
+            ? EngineLimits.wholeBodyBytes : min(job.request.options.maxBodyBytes, EngineLimits.wholeBodyBytes)
+    }
+
+    /// Moves a body that is too large for memory to a flow or a store.
+    private func moveBody(for count: Int) {
+        let isFinal = head.isFinal(for: job.request)
+        guard let limit = ResponseBody.limit(for: job.request.options.delivery, isFinal: isFinal) else { return }
+        let hasRoom = job.request.memoryQuota?.hasRoom(for: count) ?? true
+        guard body.bytes.count + count > limit || !hasRoom else { return }  // guard: responses-held
+        if isFinal { startFlow() } else { body.startStore(job.request, inMemory: hasRoom) }
+    }
+
+    private func startFlow() {
+        body.startFlow(job.request.memoryQuota)
+        readyResponses.transfers.append(self)
+    }
+
+    /// Whether libcurl may continue to read. Called for every byte of the body of a refused CONNECT.
+    func continues() -> Bool { head.passesRefusalByte() }
+
+    /// Prepares the OpenSSL context of a new connection.
+    func prepare(_ context: OpaquePointer) -> Bool {
+        let isProxyContext = job.request.proxy?.kind == .https && TLSRecord.isProxyContext(context)
+        if !isProxyContext { head.beginOrigin() }
+        return connections.attach(context, to: isProxyContext ? .proxy : .origin, job.request)
+    }
+
+    func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
+        // guard: address-after-resolution
+        connections.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && head.mayConnect()
+    }
+
+    func maySend(to address: UnsafePointer<CChar>?, port: Int32) -> Bool {
+        connections.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port))
+            && connections.isBound(easy, to: job.request.boundEndPoint)
+    }
+
+    func record(header line: UnsafeRawBufferPointer) -> Bool {
+        guard head.append(line) else {
+            stopped = .headersTooLarge
+            return false
+        }
+        guard head.passes(line) else { return false }  // guard: ntlm-challenge-is-looked-at
+        if connections.origin == nil, job.request.url.origin.scheme == .https {
+            connections.findOrigin(on: easy)
+            if connections.origin != nil { head.recordOrigin() }
+        }
+        if head.headers.isComplete, head.headers.status == 401 { connections.recordEndPoint(on: easy) }
+        guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding else {
+            stopped = .malformedResponse
+            return false
+        }
+        if job.request.options.delivery == .fromHeader, body.flow == nil, head.isFinal(for: job.request) { startFlow() }
+        return true
+    }
+
+    private var hasSafeContentCoding: Bool {
+        !job.request.options.decompresses || !head.hasBody(for: job.request.method) || head.headers.hasSafeContentCoding
+    }
+}
+
+/// The transfers whose responses are ready for delivery. Filled by the callbacks.
+final class ReadyResponses {
+    var transfers: [CurlTransfer] = []
+}
+
+extension TransferRequest {
+    /// The speed below which the transfer fails. A streamed body has a default limit, so that it cannot stall forever.
+    var slowest: LowSpeed? {
+        if let limit = options.lowSpeed { return limit }
+        return options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
+    }
+
+    /// Whether the method is safe (RFC 9110 section 9.2.1).
+    var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
+}
+
+extension EasyHandle {
+    var httpVersion: String {
+        switch number(CURLINFO_HTTP_VERSION) {
+        case Int(CURL_HTTP_VERSION_1_0): "1.0"
+        case Int(CURL_HTTP_VERSION_2_0): "2"
+        default: "1.1"
+        }
+    }
+}

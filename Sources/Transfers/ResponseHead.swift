@@ -1,0 +1,73 @@
+internal import WatchwordCore
+
+/// The header sections of one transfer. The sections of a proxy that opens a tunnel come before the sections of the
+/// origin.
+struct ResponseHead {
+    private(set) var headers = ResponseHeaders()
+    private(set) var ntlm: NTLMWatch
+    /// Whether the header section is from the origin, or from a proxy that opens no tunnel.
+    private(set) var isFinalPeer: Bool
+    /// A lower bound of the bytes that libcurl has read from the body of a refused CONNECT.
+    private var refusalBytes = 0
+
+    init(_ request: TransferRequest) {
+        ntlm = NTLMWatch(request)
+        isFinalPeer = !request.isTunnelled
+    }
+
+    /// Called when the tunnel is open: the following header sections are the origin's.
+    mutating func beginOrigin() {
+        isFinalPeer = true
+        headers = ResponseHeaders()
+    }
+
+    /// Called when the transfer uses an existing connection to the origin.
+    mutating func recordOrigin() { isFinalPeer = true }
+
+    /// Adds one line, which includes its line end. Returns `false` if the section is too large.
+    mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {
+        refusalBytes = 0
+        return headers.append(line)
+    }
+
+    /// Whether libcurl may continue after a line that `append` has added.
+    mutating func passes(_ line: UnsafeRawBufferPointer) -> Bool { ntlm.receive(line, of: headers) }
+
+    /// Records that libcurl opens a connection, and returns whether it may.
+    mutating func mayConnect() -> Bool { ntlm.connect() }
+
+    /// Counts a byte of the body of a refused CONNECT, and returns whether libcurl may continue to read it.
+    mutating func passesRefusalByte() -> Bool {
+        guard headers.isComplete, !isFinalPeer else { return true }
+        refusalBytes += 1
+        return refusalBytes <= EngineLimits.refusedTunnelBodyBytes
+    }
+
+    /// Whether this is the response to deliver, whose body may be streamed: not a challenge, not a redirect, and not a 417,
+    /// after which libcurl sends the request again without `Expect`.
+    func isFinal(for request: TransferRequest) -> Bool {
+        guard request.options.delivery != .whole, headers.isComplete, headers.status >= 200 else { return false }
+        return isFinalPeer && !isInBetween && !(headers.status == 417 && request.announcesBody)
+    }
+
+    /// Whether the response is a challenge or a redirect.
+    var isInBetween: Bool { [401, 407].contains(headers.status) || (300...399).contains(headers.status) }
+
+    /// Whether the origin, or a proxy in its place, switches to another protocol (RFC 9110 section 15.2.2), which no request
+    /// asks for. The following bytes are not HTTP, and the connection cannot be used again.
+    // guard: unrequested-switch
+    var isUnrequestedSwitch: Bool { headers.status == 101 && isFinalPeer }
+
+    /// Why the complete header section of the origin is malformed; `nil` if it is not.
+    var framingProblem: String? {
+        headers.isComplete && headers.status >= 200 && isFinalPeer ? headers.problem : nil
+    }
+
+    /// Whether the response to `method` has a body (RFC 9110 section 6.4.1).
+    func hasBody(for method: String) -> Bool {
+        headers.isComplete && headers.status >= 200 && ![204, 304].contains(headers.status) && method != "HEAD"
+    }
+
+    /// Whether the response makes libcurl stop sending the request's body.
+    var isRefusal: Bool { headers.isComplete && headers.status >= 300 }
+}

@@ -1,0 +1,33 @@
+internal import EventLoop
+internal import WatchwordCore
+
+/// The start time of a transfer, and the rate limits of its bodies.
+struct TransferTiming {
+    let start = ContinuousClock.now
+    private var down: RateLimiter?
+    private var up: RateLimiter?
+    /// The time at which the transfer has to be resumed; `nil` if no rate limit has paused it.
+    var pausedUntil: ContinuousClock.Instant?
+    var resuming: LoopTimer?
+
+    init(_ request: TransferRequest) {
+        down = request.options.maxBytesPerSecond.map { RateLimiter(bytesPerSecond: $0, now: start) }
+        up = down
+    }
+
+    mutating func pausesDownload() -> Bool { waits(down) }
+
+    mutating func pausesUpload() -> Bool { waits(up) }
+
+    mutating func recordDownload(_ count: Int) { down?.record(count, at: .now) }
+
+    mutating func recordUpload(_ count: Int) { up?.record(count, at: .now) }
+
+    private mutating func waits(_ pace: RateLimiter?) -> Bool {
+        guard let end = pace?.pause(at: .now) else { return false }
+        pausedUntil = min(pausedUntil ?? end, end)
+        return true
+    }
+
+    func elapsed() -> Duration { start.duration(to: .now) }
+}

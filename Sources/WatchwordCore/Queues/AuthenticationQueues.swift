@@ -1,0 +1,284 @@
+internal import WatchwordProtocol
+
+/// Queues of fetches that need a credential for the same protection space. One fetch in each queue holds the lease: it
+/// looks up a credential, asks for one, and tries it. The others wait and share the result (SEMANTICS rules 20 to 22).
+///
+/// Performs no I/O: updates for waiting fetches accumulate in `wakes` until the caller calls `takeWakes()`.
+struct AuthenticationQueues: Sendable {
+    /// Identifies one queue.
+    struct Key: Sendable, Hashable {
+        enum Purpose: Sendable, Hashable {
+            /// Looking up a credential, asking for one, and trying it.
+            case find
+            /// Trying a credential supplied with the fetch.
+            case own
+        }
+
+        var space: ProtectionSpace
+        var purpose: Purpose
+        /// The user that the fetch names, if any. A credential of another user does not serve the fetch.
+        var user: Account?
+        /// The partition within which results are shared; `nil` if all programs share them.
+        var client: Partition?
+        /// Whether the fetch may use stored credentials. Fetches without storage have separate queues, even within one
+        /// client.
+        var usesStorage: Bool
+        /// The SHA-256 hash of the server certificate to decide on. Only fetches that received the identical
+        /// certificate share a question.
+        var certificate: [UInt8]?
+        /// The scope that a token needs; a token for another scope does not serve this fetch (SEMANTICS rule 29).
+        var scope: BearerScope?
+    }
+
+    /// A result that the waiting fetches may use as well.
+    enum Found: Sendable, Equatable {
+        case login(LoginCredential, CredentialSource)
+        case trust(TrustDecision)
+        case certificate(CertificateCredential, CredentialSource)
+    }
+
+    /// The client whose fetch acquires or waits for a lease.
+    struct Client: Sendable, Equatable {
+        let tag: ClientTag
+        /// `nil` for a program that has no other connection.
+        let program: ProgramTag?
+
+        func isOfSameProgram(as other: Client) -> Bool {
+            tag == other.tag || program != nil && program == other.program
+        }
+    }
+
+    /// The queue or the verdict that a fetch waits for.
+    enum QueuePosition: Sendable, Hashable {
+        case queue(Key)
+        /// The verdict on a credential that another fetch has sent.
+        case attempt
+    }
+
+    /// The result with which a fetch releases its lease.
+    enum Outcome: Sendable, Equatable {
+        /// The server accepted the credential, or a respondent decided to trust a server certificate.
+        case accepted(Found)
+        /// The answer `continue`: the fetches proceed without logging in.
+        case proceed
+        /// The answer `cancel`.
+        case cancelled(by: Respondent)
+        /// The answer `reject`.
+        case rejected(by: Respondent)
+        /// The respondents that supplied no credential; empty if the fetch ended or continued without asking.
+        case passed(declined: PassedRespondents)
+    }
+
+    /// An update for a waiting fetch.
+    enum QueueUpdate: Sendable, Equatable {
+        /// The fetch holds the lease now.
+        case lease
+        /// Another fetch's result was accepted. Unless `isShared`, only a fetch that has the same credential itself may
+        /// use it.
+        case accepted(Found, isShared: Bool)
+        case proceed
+        /// The question was cancelled: by its client for that client's fetches, or by an agent for all waiting fetches.
+        /// `isOwn`: the waiting fetch belongs to the same client as the fetch with the question.
+        case cancelled(isOwn: Bool)
+        /// Like `cancelled`, for the answer `reject`.
+        case rejected(isOwn: Bool)
+        /// The fetch looks up credentials again: one may be available now, or the fetch can no longer wait.
+        case retryLookup
+        /// The server has just accepted the credential; the fetch waited for this verdict.
+        case proven
+        /// See `InFlightAttempts.Verdict.taken`.
+        case taken
+    }
+
+    /// A waiting fetch to resume, and the reason.
+    struct Wake: Sendable, Equatable {
+        var fetch: FetchID
+        var news: QueueUpdate
+        /// The respondents that supplied no credential to the previous holders.
+        var declined: PassedRespondents
+    }
+
+    private struct Waiter: Sendable {
+        let fetch: FetchID
+        let client: Client
+        let waitsForPeople: Bool
+        var declined = PassedRespondents()
+    }
+
+    private struct Queue: Sendable {
+        var holder: FetchID
+        let client: Client
+        var activity = HolderActivity()
+        var waiters: [Waiter] = []
+    }
+
+    private var queues: [Key: Queue] = [:]
+    private var inFlightAttempts = InFlightAttempts()
+    private(set) var wakes: [Wake] = []
+
+    var waitingCount: Int {
+        queues.values.reduce(0) { $0 + $1.waiters.count } + inFlightAttempts.waitingCount
+    }
+
+    /// The result of `take`.
+    enum Taking: Sendable, Equatable {
+        case taken
+        /// The fetch was enqueued.
+        case queued
+        /// A person is being asked, and this fetch does not wait for people; it was not enqueued.
+        case questionOpen
+    }
+
+    /// Acquires the lease if it is free or already held by `fetch`; otherwise enqueues the fetch, unless a person is
+    /// being asked and the fetch does not wait for people.
+    mutating func take(_ key: Key, for fetch: FetchID, of client: Client, waitsForPeople: Bool = true) -> Taking {
+        guard let queue = queues[key] else {
+            queues[key] = Queue(holder: fetch, client: client)
+            return .taken
+        }
+        if queue.holder == fetch { return .taken }
+        // guard: wait-for-no-question
+        if queue.activity.reason == .question && !waitsForPeople { return .questionOpen }
+        queues[key]?.waiters.append(Waiter(fetch: fetch, client: client, waitsForPeople: waitsForPeople))
+        return .queued
+    }
+
+    /// Records whether the holder of the lease is asking a person. If this changed, returns the fetches that continue
+    /// to wait. When a question begins, wakes the fetches that do not wait for people.
+    mutating func recordActivity(
+        in key: Key, of fetch: FetchID, _ reason: FetchWait.Reason, _ now: Duration
+    ) -> [FetchID] {
+        guard queues[key]?.holder == fetch, queues[key]?.activity.record(reason, now: now) == true else { return [] }
+        if reason == .question {
+            for waiter in queues[key]?.waiters ?? [] where !waiter.waitsForPeople { wake(waiter, .retryLookup) }
+            queues[key]?.waiters.removeAll { !$0.waitsForPeople }  // guard: wait-ends-with-a-question
+        }
+        return queues[key]?.waiters.map(\.fetch) ?? []
+    }
+
+    /// Returns what `fetch` waits for at `place`.
+    func wait(of fetch: FetchID, at place: QueuePosition) -> FetchWait? {
+        switch place {
+        case .attempt: inFlightAttempts.wait(of: fetch)
+        case .queue(let key):
+            queues[key].map {
+                FetchWait(reason: $0.activity.reason ?? .trial, space: key.space, since: $0.activity.since)
+            }
+        }
+    }
+
+    func holds(_ key: Key, _ fetch: FetchID) -> Bool { queues[key]?.holder == fetch }
+
+    /// Releases the lease held by `fetch`, wakes waiting fetches according to `outcome`, and passes the lease to the
+    /// next fetch that still waits.
+    mutating func release(_ key: Key, by fetch: FetchID, _ outcome: Outcome) {
+        guard var queue = queues[key], queue.holder == fetch else { return }
+        let client = queue.client
+        switch outcome {
+        case .accepted(let found):
+            // SEMANTICS rule 17: a credential with persistence `none` serves only this program; other programs are
+            // asked separately.
+            let served = queue.waiters.filter { waiter in
+                key.purpose == .own || found.isForAll || waiter.client.isOfSameProgram(as: client)
+            }
+            for waiter in served {
+                let isShared = found.isForAll || waiter.client.isOfSameProgram(as: client)
+                wake(waiter, .accepted(found, isShared: isShared))
+            }
+            queue.waiters.removeAll { waiter in served.contains { $0.fetch == waiter.fetch } }
+        case .proceed:
+            queues[key] = nil
+            for waiter in queue.waiters { wake(waiter, .proceed) }
+            return
+        case .cancelled(let respondent), .rejected(let respondent):
+            let isForAll = respondent == .agents  // guard: an-agents-cancel-counts-for-all
+            for waiter in queue.waiters where isForAll || waiter.client.tag == client.tag {
+                let isOwn = waiter.client.tag == client.tag
+                wake(waiter, outcome == .cancelled(by: respondent) ? .cancelled(isOwn: isOwn) : .rejected(isOwn: isOwn))
+            }
+            queue.waiters.removeAll { isForAll || $0.client.tag == client.tag }
+        case .passed(let declined):
+            for index in queue.waiters.indices {
+                let isSame = queue.waiters[index].client.tag == client.tag
+                // guard: silence-is-inherited-by-the-same-client-only, handler-passing-is-of-one-fetch
+                queue.waiters[index].declined.formUnion(isSame ? declined.forOtherFetches : declined.forOtherClients)
+            }
+        }
+        guard let next = queue.waiters.first else {
+            queues[key] = nil
+            return
+        }
+        queue.waiters.removeFirst()
+        queues[key] = Queue(holder: next.fetch, client: next.client, waiters: queue.waiters)
+        wake(next, .lease)
+    }
+
+    /// Removes a fetch that no longer waits.
+    mutating func leave(_ fetch: FetchID, from place: QueuePosition) {
+        switch place {
+        case .queue(let key): queues[key]?.waiters.removeAll { $0.fetch == fetch }
+        case .attempt: inFlightAttempts.leave(fetch)
+        }
+    }
+
+    // MARK: In-flight attempts
+
+    /// See `InFlightAttempts.begin`.
+    /// - Parameter isKnown: whether the server has accepted the credential before.
+    mutating func beginAttempt(
+        of credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, isKnown: Bool, now: Duration
+    ) -> Bool {
+        let patience = isKnown ? Limits.knownVerdictWait : Limits.verdictWait  // guard: attempt-patience
+        return inFlightAttempts.begin(credential, in: space, by: fetch, patience: patience, now: now)
+    }
+
+    /// Ends the in-flight attempts of `fetch` in `space`, or in every space if `space` is `nil`, and wakes the fetches
+    /// that waited for the verdict.
+    mutating func endAttempt(
+        by fetch: FetchID, in space: ProtectionSpace? = nil, _ verdict: InFlightAttempts.Verdict = .none
+    ) {
+        let news: QueueUpdate =
+            switch verdict {
+            case .accepted: .proven
+            case .taken: .taken
+            case .refused, .none: .retryLookup
+            }
+        for waiter in inFlightAttempts.end(by: fetch, in: space, verdict) {
+            wakes.append(Wake(fetch: waiter, news: news, declined: []))
+        }
+    }
+
+    /// Returns when a fetch that waits for a verdict may stop waiting.
+    func patienceEnd(of fetch: FetchID) -> Duration? { inFlightAttempts.patienceEnd(of: fetch) }
+
+    /// Wakes the fetches that wait for a credential for `space`, because the session cache received one from a fetch
+    /// outside their queue.
+    mutating func credentialArrived(for space: ProtectionSpace, owner: Partition?) {
+        for key in Array(queues.keys)
+        where key.space == space && key.purpose == .find && key.usesStorage && (owner == nil || key.client == owner) {
+            guard let waiters = queues[key]?.waiters, !waiters.isEmpty else { continue }
+            queues[key]?.waiters = []
+            for waiter in waiters { wake(waiter, .retryLookup) }
+        }
+    }
+
+    mutating func takeWakes() -> [Wake] {
+        defer { wakes = [] }
+        return wakes
+    }
+
+    private mutating func wake(_ waiter: Waiter, _ news: QueueUpdate) {
+        wakes.append(Wake(fetch: waiter.fetch, news: news, declined: waiter.declined))
+    }
+}
+
+extension AuthenticationQueues.Found {
+    /// Whether the result may also serve waiting fetches of programs that were not asked (SEMANTICS rule 17).
+    fileprivate var isForAll: Bool {
+        switch self {
+        case .login(let credential, _): credential.persistence != .none  // guard: answer-for-this-time
+        case .trust(let decision): decision.persistence != .none  // guard: exception-for-this-time
+        case .certificate(let certificate, _): certificate.persistence != .none
+        }
+    }
+}

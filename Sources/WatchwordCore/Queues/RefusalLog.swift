@@ -1,0 +1,40 @@
+internal import WatchwordProtocol
+
+/// Recent refusals. The fetches that were running at the time do not send a refused credential again (SEMANTICS rule
+/// 22); a fetch that starts later may.
+struct RefusalLog: Sendable {
+    struct Refusal: Sendable, Equatable {
+        let number: Int
+        /// The queue in which the credential was tried.
+        let key: AuthenticationQueues.Key
+        let credential: LoginCredential
+        let source: CredentialSource
+    }
+
+    private static let capacity = 256
+
+    private var refusals: [Refusal] = []
+    /// The number of the last refusal; only later ones concern a fetch that starts now.
+    private(set) var lastNumber = 0
+
+    mutating func record(_ credential: LoginCredential, _ source: CredentialSource, in key: AuthenticationQueues.Key) {
+        lastNumber += 1
+        refusals.append(Refusal(number: lastNumber, key: key, credential: credential, source: source))
+        let surplus = OriginShare.surplus(in: refusals, limit: Self.capacity) { Challenger($0.key.space) }
+        if let surplus { refusals.remove(at: surplus) }
+    }
+
+    func since(_ number: Int) -> ArraySlice<Refusal> {
+        let first = refusals.firstIndex { $0.number > number } ?? refusals.endIndex
+        return refusals[first...]
+    }
+
+    /// Whether `credential` was refused in `space` after the refusal `number`.
+    func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, since number: Int) -> Bool {
+        lastNumber > number
+            && since(number).contains { $0.key.space.mayBe(space) && $0.credential.isSame(as: credential) }
+    }
+
+    /// Forgets all refusals. Called when no fetch is running.
+    mutating func forget() { refusals = [] }
+}

@@ -1,0 +1,94 @@
+public import JSONText
+
+/// `ping`: checks that the broker replies.
+public struct Ping: ParameterlessMethod {
+    public static let name = "ping"
+    public static let access = MethodAccess.everyClient
+    public init() {}
+}
+
+/// `rpc.discover`: returns the OpenRPC document.
+public struct Discover: ParameterlessMethod {
+    public static let name = "rpc.discover"
+    public static let access = MethodAccess.everyClient
+    public init() {}
+    public static func json(_ document: JSON) -> JSON { document }
+}
+
+/// `server/status`: returns the state of the broker.
+public struct ServerStatus: ParameterlessMethod {
+    public static let name = "server/status"
+    public init() {}
+    public static func json(_ status: BrokerStatus) -> JSON { status.json }
+}
+
+/// The event counters of the broker.
+public struct BrokerCounters: Sendable {
+    public var fetchesDone = 0
+    public var challengesAsked = 0
+    public var challengesAnswered = 0
+    public var challengesTimedOut = 0
+    public var answeredFrom: [CredentialSource: Int] = [:]
+    public var ignoredReplies = 0
+
+    public init() {}
+}
+
+/// The state of the broker, as `server/status` returns it.
+public struct BrokerStatus: Sendable {
+    public var version = ""
+    public var pid = 0
+    public var uptime = Duration.zero
+    public var connections = 0
+    public var fetches = (running: 0, waiting: 0)
+    public var pendingChallenges = 0
+    public var counters = BrokerCounters()
+    public var session = (entries: 0, isLocked: false)
+    public var keyring = KeyringDescription.unknown
+    public var agents: [(number: Int, name: String, locale: String?, priority: Int)] = []
+    public var engine = (name: "", running: 0, finished: 0, opened: 0, reused: 0)
+    /// A histogram of the durations of event loop iterations: upper bounds in milliseconds, and a count for each interval.
+    public var loop: (bounds: [Int], counts: [Int], longest: Duration) = ([], [], .zero)
+    public var proxy: String?
+    public var filtersSystemCalls = false
+
+    public init() {}
+
+    var json: JSON {
+        [
+            "version": .string(version), "protocolVersion": .integer(Initialize.protocolVersion),
+            "pid": .integer(pid), "uptimeMs": .integer(uptime.wholeMilliseconds),
+            "connections": .integer(connections),
+            "fetches": [
+                "running": .integer(fetches.running), "waiting": .integer(fetches.waiting),
+                "done": .integer(counters.fetchesDone),
+            ],
+            "challenges": [
+                "pending": .integer(pendingChallenges), "asked": .integer(counters.challengesAsked),
+                "answered": .integer(counters.challengesAnswered), "timedOut": .integer(counters.challengesTimedOut),
+            ],
+            "answeredFrom": .object(
+                CredentialSource.allCases.map { ($0.rawValue, .integer(counters.answeredFrom[$0] ?? 0)) }),
+            "session": ["entries": .integer(session.entries), "locked": .boolean(session.isLocked)],
+            "keyring": keyring.json,
+            "agents": .array(
+                agents.map { agent in
+                    [
+                        "agentId": .string("a\(agent.number)"), "name": .string(agent.name),
+                        "locale": agent.locale.map { .string($0) }, "priority": .integer(agent.priority),
+                    ]
+                }),
+            "engine": [
+                "name": .string(engine.name), "running": .integer(engine.running),
+                "finished": .integer(engine.finished), "connectionsOpened": .integer(engine.opened),
+                "connectionsReused": .integer(engine.reused),
+            ],
+            "loop": [
+                "boundsMs": .array(loop.bounds.map { .integer($0) }), "turns": .array(loop.counts.map { .integer($0) }),
+                "longestMs": .integer(loop.longest.wholeMilliseconds),
+            ],
+            "ignoredReplies": .integer(counters.ignoredReplies), "proxy": proxy.map { .string($0) } ?? .null,
+            "systemCallFilter": .boolean(filtersSystemCalls),
+        ]
+    }
+}

@@ -1,0 +1,17 @@
+/// A rule of the configuration that releases the passwords of some hosts to a program, such as git's credential helper.
+public struct ReleaseRule: Sendable, Equatable {
+    /// The path of the program file as reported by the kernel (proc(5), `/proc/PID/exe`).
+    public var program: String
+    public var hosts: [HostPattern]
+
+    public init(program: String, hosts: [HostPattern]) {
+        self.program = program
+        self.hosts = hosts
+    }
+
+    /// Whether credentials for the server or proxy of `pattern` are released to `program`.
+    public func covers(_ program: String, _ pattern: SpacePattern) -> Bool {
+        program.utf8.elementsEqual(self.program.utf8)
+            && hosts.contains { $0.matches(host: pattern.host, port: pattern.port) }
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+import WatchwordCore
+
+@testable import Transfers
+
+@Suite struct ResponseHeadTests {
+    private func head(
+        _ lines: String..., url: String = "http://a.example/", through proxy: ProxyRequest? = nil,
+        delivery: BodyDelivery = .fromHeader
+    ) -> (head: ResponseHead, request: TransferRequest) {
+        var request = request(url)
+        request.proxy = proxy
+        request.options.delivery = delivery
+        var head = ResponseHead(request)
+        for line in lines { add(line, to: &head) }
+        return (head, request)
+    }
+
+    private func add(_ line: String, to head: inout ResponseHead) {
+        let isTaken = Array("\(line)\r\n".utf8).withUnsafeBytes { head.append($0) }
+        #expect(isTaken)
+    }
+
+    @Test(arguments: [(200, true), (103, false), (302, false), (401, false), (407, false), (417, true), (500, true)])
+    func onlySomeResponsesAreFinal(status: Int, isFinal: Bool) {
+        let (head, request) = head("HTTP/1.1 \(status) Text", "")
+        #expect(head.isFinal(for: request) == isFinal)
+    }
+
+    @Test func aHeaderSectionIsFinalOnlyWhenItIsComplete() {
+        let (head, request) = head("HTTP/1.1 200 OK")
+        #expect(!head.isFinal(for: request))
+    }
+
+    @Test func aWholeResponseIsNeverStreamed() {
+        let (head, request) = head("HTTP/1.1 200 OK", "", delivery: .whole)
+        #expect(!head.isFinal(for: request))
+    }
+
+    /// The response to CONNECT is not that to the request.
+    @Test func aTunnelBeginsAnotherHead() {
+        let proxy = ProxyRequest(kind: .http, host: "proxy.example", port: 3128)
+        var (head, request) = head("HTTP/1.1 200 Connected", "", url: "https://a.example/", through: proxy)
+        #expect(!head.isFinal(for: request))
+        head.beginOrigin()
+        #expect(head.headers.status == 0)
+        add("HTTP/1.1 200 OK", to: &head)
+        add("", to: &head)
+        #expect(head.isFinal(for: request))
+        let passes = (0...EngineLimits.refusedTunnelBodyBytes).allSatisfy { _ in head.passesRefusalByte() }
+        #expect(passes)
+    }
+
+    @Test func theBodyOfARefusedTunnelIsBounded() {
+        let proxy = ProxyRequest(kind: .http, host: "proxy.example", port: 3128)
+        var (head, _) = head("HTTP/1.1 407 No", "", url: "https://a.example/", through: proxy)
+        let passes = (0..<EngineLimits.refusedTunnelBodyBytes).allSatisfy { _ in head.passesRefusalByte() }
+        #expect(passes)
+        let passesMore = head.passesRefusalByte()
+        #expect(!passesMore)
+    }
+
+    @Test(arguments: [("GET", 200, true), ("HEAD", 200, false), ("GET", 204, false), ("GET", 304, false)])
+    func someResponsesHaveNoBody(method: String, status: Int, hasBody: Bool) {
+        #expect(head("HTTP/1.1 \(status) Text", "").head.hasBody(for: method) == hasBody)
+    }
+
+    @Test func anUnrequestedSwitchIsReported() {
+        #expect(head("HTTP/1.1 101 Switching", "").head.isUnrequestedSwitch)
+        #expect(!head("HTTP/1.1 100 Continue", "").head.isUnrequestedSwitch)
+    }
+}

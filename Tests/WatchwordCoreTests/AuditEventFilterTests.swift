@@ -1,0 +1,103 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+@Suite struct AuditEventFilterTests {
+    private let client = AuditEvent.Client(name: "a", pid: 1, uid: 1, executable: nil)
+
+    private func note(
+        _ kind: AuditEvent.Kind = .credentialUsed, host: ExactText = "h", user: ExactText? = "bob", fetch: Int = 1
+    ) throws -> AuditRecord {
+        let space = ProtectionSpace(scheme: "http", host: host, port: 80, realm: "r", authenticationMethod: .httpBasic)
+        return AuditRecord(
+            kind: kind, fetch: FetchID(number: fetch), origin: try FetchURL("http://\(host)/").origin,
+            space: SpacePattern(space), user: user, source: .session, persistence: nil)
+    }
+
+    @Test func repeatedUsesWithinAMinuteAreRecordedOnce() throws {
+        var uses = AuditEventFilter()
+        #expect(uses.count(try note(), by: client, now: .zero) == 1)
+        for fetch in 2...100 { #expect(uses.count(try note(fetch: fetch), by: client, now: .seconds(59)) == nil) }
+        #expect(uses.count(try note(), by: client, now: .seconds(60)) == 100)
+        #expect(uses.count(try note(), by: client, now: .seconds(119)) == nil)
+    }
+
+    @Test func differentEventsAreCountedSeparately() throws {
+        var uses = AuditEventFilter()
+        var other = client
+        other.pid = 2
+        #expect(uses.count(try note(), by: client, now: .zero) == 1)
+        #expect(uses.count(try note(), by: other, now: .zero) == 1)
+        #expect(uses.count(try note(), by: nil, now: .zero) == 1)
+        #expect(uses.count(try note(host: "other"), by: client, now: .zero) == 1)
+        #expect(uses.count(try note(user: "carol"), by: client, now: .zero) == 1)
+        #expect(uses.count(try note(.certificateUsed), by: client, now: .zero) == 1)
+        for _ in 0..<2 { #expect(uses.count(try note(.credentialRefused), by: client, now: .zero) == 1) }
+    }
+
+    @Test func aUseAfterARefusalIsRecorded() throws {
+        var uses = AuditEventFilter()
+        for _ in 0..<3 {
+            #expect(uses.count(try note(), by: client, now: .zero) == 1)
+            #expect(uses.count(try note(.credentialRefused), by: client, now: .zero) == 1)
+        }
+    }
+
+    @Test func theTableIsBounded() throws {
+        var uses = AuditEventFilter()
+        for number in 0..<300 { #expect(uses.count(try note(host: "h\(number)"), by: client, now: .zero) == 1) }
+        #expect(uses.count(try note(host: "h299"), by: client, now: .zero) == nil)
+        #expect(uses.count(try note(host: "h0"), by: client, now: .zero) == 1)
+    }
+
+    private func denial(_ host: ExactText, _ kind: AuditEvent.Kind = .denied) -> AuditEvent {
+        var event = AuditEvent(kind, timeMs: 0, client: client)
+        event.origin = host.string
+        return event
+    }
+
+    @Test(arguments: [AuditEvent.Kind.denied, .challengeAsked, .challengeAnswered])
+    func repeatedQuestionsAndDenialsAreRecordedOnce(kind: AuditEvent.Kind) {
+        var events = AuditEventFilter()
+        #expect(events.count(denial("h", kind), now: .zero) == 1)
+        for _ in 0..<1000 { #expect(events.count(denial("h", kind), now: .seconds(59)) == nil) }
+        #expect(events.count(denial("other", kind), now: .seconds(59)) == 1)
+        #expect(events.count(denial("h", kind), now: .seconds(60)) == 1001)
+    }
+
+    @Test func aQuestionAfterARefusalIsRecorded() {
+        var events = AuditEventFilter()
+        #expect(events.count(denial("h", .challengeAsked), now: .zero) == 1)
+        #expect(events.count(denial("h", .challengeAsked), after: 1, now: .zero) == 1)
+        #expect(events.count(denial("h", .challengeAsked), after: 1, now: .zero) == nil)
+    }
+
+    @Test func eventsThatChangeStateAreAlwaysRecorded() {
+        var events = AuditEventFilter()
+        for kind in [AuditEvent.Kind.locked, .credentialStored, .trustAccepted, .sessionCleared] {
+            for _ in 0..<3 { #expect(events.count(denial("h", kind), now: .zero) == 1) }
+        }
+    }
+
+    @Test func distinctDenialsOfOneClientAreLimited() {
+        var events = AuditEventFilter()
+        let told = (0..<1000).filter { events.count(denial("h\($0)"), now: .zero) != nil }
+        #expect(told.count == AuditEventFilter.maxDistinctPerClient + 1)
+        var other = denial("h999")
+        other.client?.pid = 2
+        #expect(events.count(other, now: .zero) == 1, "events of another client are recorded")
+        #expect(events.count(denial("later"), now: .seconds(61)) == 1, "events of the previous minute do not count")
+        #expect(events.count(denial("latest"), now: .seconds(61)) == 1, "events of the previous minute do not count")
+    }
+
+    /// Entries that have expired are still in the table.
+    @Test func repeatedDenialsOfEarlierMinutesAreLimited() {
+        var events = AuditEventFilter()
+        for minute in 0..<4 {
+            for host in 0..<32 { _ = events.count(denial("h\(32 * minute + host)"), now: .seconds(61 * minute)) }
+        }
+        let told = (0..<128).filter { events.count(denial("h\($0)"), now: .seconds(61 * 4)) != nil }
+        #expect(told.count <= AuditEventFilter.maxDistinctPerClient + 1)
+    }
+}

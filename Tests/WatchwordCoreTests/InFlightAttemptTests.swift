@@ -1,0 +1,283 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Credentials whose verdict is open: SEMANTICS rule 22.
+@Suite struct InFlightAttemptTests {
+    private static let space = ProtectionSpace(
+        scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
+    private static let second = Duration.seconds(1)
+
+    private func begin(
+        _ inFlightAttempts: inout InFlightAttempts, _ fetch: Int, _ password: String = "pw", at now: Duration = .zero
+    ) -> Bool {
+        inFlightAttempts.begin(
+            login("bob", password), in: Self.space, by: FetchID(number: fetch), patience: Self.second, now: now)
+    }
+
+    private func end(
+        _ inFlightAttempts: inout InFlightAttempts, _ fetch: Int, _ verdict: InFlightAttempts.Verdict
+    ) -> Set<FetchID> {
+        Set(inFlightAttempts.end(by: FetchID(number: fetch), in: Self.space, verdict))
+    }
+
+    @Test func oneSendsAndTheOthersWait() {
+        var inFlightAttempts = InFlightAttempts()
+        #expect(begin(&inFlightAttempts, 1))
+        #expect(!begin(&inFlightAttempts, 2))
+        #expect(begin(&inFlightAttempts, 3, "another"))
+        #expect(begin(&inFlightAttempts, 1), "a fetch does not wait for its own attempt")
+        #expect(inFlightAttempts.waitingCount == 1)
+        #expect(end(&inFlightAttempts, 3, .accepted) == [])
+        #expect(end(&inFlightAttempts, 1, .refused) == [FetchID(number: 2)])
+        #expect(inFlightAttempts.waitingCount == 0)
+    }
+
+    @Test func aVerdictThatTakesLongLetsOneAtATimeContinue() {
+        var inFlightAttempts = InFlightAttempts()
+        #expect(begin(&inFlightAttempts, 1))
+        #expect(!begin(&inFlightAttempts, 2))
+        #expect(!begin(&inFlightAttempts, 3))
+        #expect(inFlightAttempts.patienceEnd(of: FetchID(number: 2)) == Self.second)
+        inFlightAttempts.leave(FetchID(number: 2))
+        #expect(begin(&inFlightAttempts, 2, at: Self.second))
+        #expect(!begin(&inFlightAttempts, 4, at: Self.second))
+        #expect(inFlightAttempts.patienceEnd(of: FetchID(number: 3)) == Self.second * 2)
+        // The first attempt ended without a verdict, but the second may still get one.
+        #expect(end(&inFlightAttempts, 1, .none) == [])
+        #expect(end(&inFlightAttempts, 2, .accepted) == [FetchID(number: 3), FetchID(number: 4)])
+    }
+
+    @Test func attemptsInDifferentSpacesAreIndependent() {
+        var inFlightAttempts = InFlightAttempts()
+        #expect(begin(&inFlightAttempts, 1))
+        var other = Self.space
+        other.realm = "R"
+        let isAlone = inFlightAttempts.begin(
+            login("bob", "pw"), in: other, by: FetchID(number: 2), patience: Self.second, now: .zero)
+        #expect(isAlone)
+        #expect(end(&inFlightAttempts, 2, .accepted) == [])
+    }
+}
+
+/// A credential of the session that the server has not accepted within the last 10 s.
+@Suite struct AgedCredentialTests {
+    /// Returns a run with a login that has not been used since then.
+    private func session(_ scheme: String = "Basic realm=\"r\"", age: Duration = Limits.acceptanceAge) throws
+        -> TableRun
+    {
+        var run = TableRun()
+        run.schemes.ntlmHosts = [try HostPattern("h")]
+        let first = try run.fetch("https://h/a/page")
+        run.challenge(first, scheme)
+        run.answer(first, user: "bob", "old")
+        run.respond(first, 200)
+        run.now = age
+        return run
+    }
+
+    private func crowd(
+        _ run: inout TableRun, _ count: Int = 50, change: (inout FetchRunParams) -> Void = { _ in }
+    ) throws -> [FetchID] {
+        try (1...count).map { try run.fetch("https://h/a/\($0)", client: $0, change: change) }
+    }
+
+    @Test("Rule 22: an aged password is sent by one fetch, then by all")
+    func anAgedPasswordIsSentByOneFetchThenByAll() throws {
+        var run = try session()
+        let ids = try crowd(&run)
+        #expect(run.transferring == [ids[0]])
+        #expect(run.table.waitingCount == 49)
+        run.respond(ids[0], 200)
+        #expect(run.transferring == Array(ids.dropFirst()))
+        #expect(ids.allSatisfy { run.last($0)?.authorization?.revealed == basic("bob", "old") })
+        for id in ids.dropFirst() { run.respond(id, 200) }
+        #expect(run.results.values.allSatisfy { $0.exchanges <= 2 && $0.response.status == 200 })
+    }
+
+    @Test("Rule 22: a changed password costs one failed login")
+    func aChangedPasswordCostsOneFailedLogin() throws {
+        var run = try session()
+        let ids = try crowd(&run)
+        run.serve(password: "new")
+        #expect(run.sent.filter { $0 == basic("bob", "old") }.count == 2, "one of them was accepted before")
+        #expect(run.asking == [ids[0]])
+        run.answer(ids[0], user: "bob", "new")
+        run.serve(password: "new")
+        #expect(run.results.count == 51)
+        #expect(run.challenges.count == 2)
+        #expect(run.sent.filter { $0 == basic("bob", "old") }.count == 2)
+    }
+
+    @Test(
+        "Rule 22: without preemption a changed password costs one failed login",
+        arguments: ["Basic realm=\"r\"", "NTLM"])
+    func withoutPreemptionAChangedPasswordCostsOneFailedLogin(scheme: String) throws {
+        var run = try session(scheme)
+        let before = run.requests.count
+        let ids = try crowd(&run) { $0.preemption = .never }
+        for id in ids { run.challenge(id, scheme) }
+        #expect(before == 1)
+        #expect(run.transferring == [ids[0]])
+        run.challenge(ids[0], scheme)
+        #expect(run.transferring.isEmpty)
+        #expect(run.asking == [ids[0]])
+    }
+
+    @Test("Rule 22: an aged credential of the fetch itself costs one failed login")
+    func anAgedCredentialOfTheFetchItselfCostsOneFailedLogin() throws {
+        for preemptive in [true, false] {
+            var run = try session()
+            let ids = try crowd(&run) {
+                $0.credential = login("bob", "old")
+                $0.preemption = preemptive ? .session : .never
+            }
+            run.serve(password: "new")
+            #expect(run.sent.filter { $0 == basic("bob", "old") }.count == 2)
+            #expect(run.asking == [ids[0]])
+        }
+    }
+
+    @Test("Rule 22: a credential accepted less than ten seconds ago is sent by all")
+    func aCredentialThatWasJustAcceptedWaitsForNoVerdict() throws {
+        var run = try session(age: Limits.acceptanceAge - .milliseconds(1))
+        let ids = try crowd(&run)
+        #expect(run.transferring == ids)
+        #expect(run.sent.count == 51)
+    }
+
+    @Test("Rule 22: an acceptance counts for ten seconds")
+    func anAcceptanceCountsForTenSeconds() throws {
+        var run = try session()
+        let first = try run.fetch("https://h/a/1")
+        run.respond(first, 200)
+        run.now += Limits.acceptanceAge - .milliseconds(1)
+        let ids = try crowd(&run, 3)
+        #expect(run.transferring == ids)
+        // A server error does not count as acceptance.
+        for id in ids { run.respond(id, 503) }
+        run.now += .milliseconds(1)
+        let later = try crowd(&run, 3)
+        #expect(run.transferring == [later[0]])
+    }
+
+    @Test("Rule 22: a slow response lets one more fetch try at a time")
+    func aSlowResponseLetsOneMoreFetchTryAtATime() throws {
+        var run = try session()
+        let ids = try crowd(&run, 4)
+        run.now += Limits.knownVerdictWait - .milliseconds(1)
+        for id in ids { run.expire(id) }
+        #expect(run.transferring == [ids[0]])
+        run.now += .milliseconds(1)
+        for id in ids { run.expire(id) }
+        #expect(run.transferring == [ids[0], ids[1]])
+        #expect(run.table.deadline(of: ids[2]) == run.now + Limits.knownVerdictWait)
+        // The first fetch is a long poll; the response to the second one is the verdict for the others.
+        run.respond(ids[1], 200)
+        #expect(run.transferring == [ids[0], ids[2], ids[3]])
+    }
+
+    @Test("Rule 22: a fetch that ends passes its attempt to the next")
+    func aFetchThatEndsPassesItsAttemptToTheNext() throws {
+        var run = try session()
+        let ids = try crowd(&run, 3)
+        run.abort(ids[0])
+        #expect(run.transferring == [ids[1]])
+        run.fail(ids[1])
+        #expect(run.transferring == [ids[2]])
+        #expect(run.table.waitingCount == 0)
+    }
+
+    @Test("Rule 22: a challenge of another realm neither accepts nor refuses a credential")
+    func aChallengeOfAnotherRealmIsNotAVerdict() throws {
+        var run = try session()
+        let ids = try crowd(&run, 2)
+        run.challenge(ids[0], "Basic realm=\"elsewhere\"")
+        #expect(run.transferring == [ids[1]])
+        #expect(run.last(ids[1])?.authorization?.revealed == basic("bob", "old"))
+    }
+
+    @Test("Rule 22: an aged password of a proxy costs one failed login")
+    func anAgedPasswordOfAProxyCostsOneFailedLogin() throws {
+        for url in ["http://h/a/", "https://h/a/"] {
+            var run = TableRun(proxy: wayOut)
+            let first = try run.fetch(url)
+            run.challengeFromProxy(first)
+            run.answer(first, user: "out", "old")
+            run.respond(first, 200)
+            run.now = Limits.acceptanceAge
+            let ids = try (1...20).map { try run.fetch(url + "\($0)", client: $0) }
+            #expect(run.transferring == [ids[0]])
+            run.challengeFromProxy(ids[0])
+            while let id = run.transferring.first {
+                #expect(run.last(id)?.proxyLogin == nil)
+                run.challengeFromProxy(id)
+            }
+            #expect(run.asking == [ids[0]])
+            run.answer(ids[0], user: "out", "new")
+            run.respond(ids[0], 200)
+            #expect(run.transferring.count == 19)
+            #expect(run.transferring.allSatisfy { run.last($0)?.proxyLogin == basic("out", "new") })
+        }
+    }
+
+    /// Behind a forwarding proxy, a server can send 407 as well: the login is not forgotten then, and not sent by every fetch.
+    @Test("Rule 22: a credential that another server may have refused is sent by one fetch, after a challenge")
+    func aCredentialThatAnotherServerMayHaveRefusedIsSentByOneFetch() throws {
+        var run = TableRun(proxy: wayOut)
+        let first = try run.fetch("http://h/a/")
+        run.challengeFromProxy(first)
+        run.answer(first, user: "out", "pw")
+        run.respond(first, 200)
+        let trapped = try run.fetch("http://evil/")
+        run.challengeFromProxy(trapped)
+        #expect(run.asking == [trapped])
+        let ids = try (1...5).map { try run.fetch("http://h/a/\($0)", client: $0 + 1) }
+        #expect(ids.allSatisfy { run.last($0)?.proxyLogin == nil })
+        for id in ids { run.challengeFromProxy(id) }
+        #expect(ids.allSatisfy { run.isWaiting($0) })
+        run.answer(trapped, .cancel)
+        #expect(run.transferring == [ids[0]])
+        #expect(run.last(ids[0])?.proxyLogin == basic("out", "pw"))
+        run.respond(ids[0], 200)
+        #expect(run.transferring == Array(ids.dropFirst()))
+        let next = try run.fetch("http://h/a/next")
+        #expect(run.last(next)?.proxyLogin == basic("out", "pw"))
+    }
+
+    /// The fetches need a login at both; no two of them hold a lease that the other waits for.
+    @Test func aServerAndAProxyAreTriedTogether() throws {
+        var run = TableRun(proxy: wayOut)
+        let first = try run.fetch("https://h/a/")
+        run.challengeFromProxy(first)
+        run.answer(first, user: "out", "pw")
+        run.challenge(first)
+        run.answer(first, user: "bob", "pw")
+        run.respond(first, 200)
+        run.now = Limits.acceptanceAge
+        let ids = try (1...3).map { try run.fetch("https://h/a/\($0)", client: $0) }
+        #expect(run.transferring == [ids[0]])
+        run.respond(ids[0], 200)
+        #expect(run.transferring == [ids[1], ids[2]])
+    }
+
+    /// An earlier login does not prove that the password is still valid.
+    @Test("Rule 22: a connection that was logged in earlier proves nothing")
+    func aConnectionThatWasLoggedInEarlierProvesNothing() throws {
+        var run = try session("NTLM")
+        let first = try run.fetch("https://h/a/")
+        run.challenge(first, "NTLM")
+        #expect(run.last(first)?.needsNewConnection == true)
+        run.respond(first, 200)
+        run.now += Limits.acceptanceAge - .milliseconds(1)
+        let second = try run.fetch("https://h/a/")
+        run.challenge(second, "NTLM")
+        #expect(run.last(second)?.needsNewConnection == false)
+        run.receive(second, 200, []) { $0.reusedConnection = true }
+        run.now += .milliseconds(1)
+        let third = try run.fetch("https://h/a/")
+        run.challenge(third, "NTLM")
+        #expect(run.last(third)?.needsNewConnection == true)
+    }
+}

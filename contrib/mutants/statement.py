@@ -1,0 +1,3 @@
+"""The marker for a whole statement, used in place of a text."""
+
+STATEMENT = None
