@@ -1,0 +1,121 @@
+public import WatchwordProtocol
+
+/// Decides whether a request to a front may pass. The user of the peer is checked before the first byte is read, by the
+/// socket layer.
+public struct FrontAccess: Sendable {
+    public enum Kind: Sendable {
+        /// A forward proxy. Without a token, programs reach only the allowed hosts.
+        case proxy(token: Secret?)
+        /// A front of one site. The names are the values of `Host` by which programs reach it, each with its port.
+        case site(names: [ExactText])
+    }
+
+    public enum Verdict: Sendable, Equatable {
+        /// The request may pass. Stored credentials are used only if `usesCredentials`: a web page of another site may have
+        /// caused the request.
+        case allowed(usesCredentials: Bool)
+        case refused(FrontRefusal)
+    }
+
+    public var kind: Kind
+    /// The hosts that a proxy without a token admits.
+    public var allowedHosts: [HostPattern]
+    /// The ports to which CONNECT may open a tunnel. Port 25 is never allowed.
+    public var tunnelPorts: Set<Int>
+    /// The addresses of all fronts, which no request may have as its target.
+    public var ownAddresses: [FrontAddress]
+
+    /// HTTPS, HTTP (npm and skopeo tunnel to it), SSH, and the alternative HTTPS port.
+    public static let defaultTunnelPorts: Set<Int> = [443, 80, 22, 8443]
+
+    public init(
+        _ kind: Kind, allowedHosts: [HostPattern] = [], tunnelPorts: Set<Int> = Self.defaultTunnelPorts,
+        ownAddresses: [FrontAddress] = []
+    ) {
+        self.kind = kind
+        self.allowedHosts = allowedHosts
+        self.tunnelPorts = tunnelPorts
+        self.ownAddresses = ownAddresses
+    }
+
+    /// - Parameter isDescendant: whether the peer is a descendant of the process that opened the front. Such a program
+    ///   needs no token, because many cannot send one.
+    public func verdict(_ request: FrontRequest, isDescendant: Bool) -> Verdict {
+        do throws(FrontRefusal) {
+            switch kind {
+            case .proxy(let token): return try proxy(request, token, isDescendant)
+            case .site(let names): return try site(request, names)
+            }
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    /// Returns a refusal if `address`, to which the target of a request was resolved, is this machine and `port` is that of
+    /// a front.
+    public func refusal(address: NetworkAddress, port: Int) -> FrontRefusal? {
+        let isOwn = ownAddresses.contains { $0.port == port } && address.reached.contains(where: \.isThisMachine)
+        return isOwn ? .ownFront : nil  // guard: front-own-address
+    }
+
+    private func proxy(_ request: FrontRequest, _ token: Secret?, _ isDescendant: Bool) throws(FrontRefusal) -> Verdict
+    {
+        let (host, port, origin): (ExactText, Int, Origin?) =
+            switch request.target {
+            case .absolute(let url): (url.origin.host, url.origin.port, url.origin)
+            case .authority(let host, let port): (host, port, nil)
+            case .origin, .asterisk: throw .notForProxy  // guard: front-origin-form
+            }
+        // guard: front-needs-token
+        if let token, !isDescendant, !FrontToken.isValid(request.proxyAuthorization, token: token) { throw .token }
+        let isAllowed = token != nil || isDescendant || allowedHosts.contains { $0.matches(host: host, port: port) }
+        guard isAllowed else { throw .hostNotAllowed(host) }  // guard: front-allowed-hosts
+        if request.isConnect {
+            // guard: front-tunnel-ports
+            guard tunnelPorts.contains(port), port != 25 else { throw .portNotAllowed(port) }
+        }
+        if let address = NetworkAddress(host: host.string), let refusal = refusal(address: address, port: port) {
+            throw refusal
+        }
+        return .allowed(usesCredentials: !request.isForeign(to: origin))  // guard: front-foreign-page
+    }
+
+    private func site(_ request: FrontRequest, _ names: [ExactText]) throws(FrontRefusal) -> Verdict {
+        switch request.target {
+        case .origin, .asterisk: break
+        case .absolute, .authority: throw .notForSite
+        }
+        let host = request.host.map { ExactText($0).asciiLowercased }
+        // guard: front-site-name
+        guard let host, names.contains(where: { $0.asciiLowercased == host }) else { throw .wrongName }
+        let origin = try? FetchURL("http://\(host)").origin
+        guard !request.isForeign(to: origin) else { throw .foreignPage }  // guard: front-site-foreign-page
+        return .allowed(usesCredentials: true)
+    }
+}
+
+extension FrontRequest {
+    /// Whether a browser sent the request for a page of another origin than `target`. No single field shows all of them:
+    /// images have no `Origin`, and WebSockets have `Sec-Fetch-Site: none`.
+    fileprivate func isForeign(to target: Origin?) -> Bool {
+        let sites = headers.values(of: "Sec-Fetch-Site")
+        // guard: front-sec-fetch-site
+        let isCrossSite = sites.contains { !["none", "same-origin"].contains(ExactText($0).asciiLowercased) }
+        // guard: front-origin-field
+        let hasForeignOrigin = headers.values(of: "Origin").contains { value in
+            guard let target, let origin = try? FetchURL(value) else { return true }
+            return origin.origin != target || origin.requestTarget != "/"
+        }
+        return isCrossSite || hasForeignOrigin
+    }
+}
+
+extension FrontAddress {
+    /// The TCP port; `nil` for a Unix socket.
+    fileprivate var port: Int? {
+        switch self {
+        case .ipv4(let port), .ipv6(let port): port
+        case .socket: nil
+        }
+    }
+}

@@ -1,0 +1,61 @@
+internal import WatchwordProtocol
+
+/// The line with the size of a chunk, without its line end (RFC 9112 section 7.1).
+struct FrontChunk {
+    /// The size of the data in bytes; 0 for the last chunk.
+    let size: Int
+    let extensionBytes: Int
+
+    /// Digits of the largest size that is accepted.
+    static let digits = 15
+
+    init(_ line: UnsafeRawBufferPointer) throws(FrontRefusal) {
+        let semicolon = UInt8(ascii: ";")
+        let number = line.prefix { $0 != semicolon }
+        guard !number.isEmpty, number.count <= Self.digits else { throw .chunk }  // guard: front-chunk-overflow
+        var size = 0
+        for digit in number {
+            guard let value = Self.value(of: digit) else { throw .chunk }  // guard: front-chunk-size
+            size = size << 4 | value
+        }
+        guard size <= Limits.bodyBytes else { throw .chunk }
+        // guard: front-chunk-extension-characters
+        guard line.dropFirst(number.count).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+            throw .chunkExtension
+        }
+        self.size = size
+        extensionBytes = line.count - number.count
+    }
+
+    private static func value(of digit: UInt8) -> Int? {
+        switch digit {
+        case 0x30...0x39: Int(digit - 0x30)
+        case 0x41...0x46, 0x61...0x66: Int((digit | 0x20) - 0x61) + 10
+        default: nil
+        }
+    }
+}
+
+/// The fields after a chunked body (RFC 9112 section 7.1.2).
+struct FrontTrailers {
+    private(set) var fields: [HeaderField] = []
+    private(set) var byteCount = 0
+    private var fieldCount = 0
+
+    /// Fields that are not allowed in trailers, because they determine framing, routing or authentication (RFC 9110
+    /// section 6.5.1). They are dropped.
+    private static let dropped: Set<String> = [
+        "authorization", "connection", "content-encoding", "content-length", "content-range", "content-type", "cookie",
+        "expect", "host", "keep-alive", "max-forwards", "origin", "proxy-authorization", "proxy-connection", "range",
+        "sec-fetch-site", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "via",
+    ]
+
+    mutating func add(_ line: UnsafeRawBufferPointer, byteCount: Int, _ limits: FrontLimits) throws(FrontRefusal) {
+        self.byteCount += byteCount
+        fieldCount += 1
+        guard fieldCount <= limits.fields else { throw .fieldCount }  // guard: front-trailer-count
+        let field = try FrontFieldLine(line)
+        // guard: front-trailer-names
+        if !Self.dropped.contains(field.name.asciiLowercased) { fields.append(field.field) }
+    }
+}

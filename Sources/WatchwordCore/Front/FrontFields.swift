@@ -1,0 +1,66 @@
+public import WatchwordProtocol
+
+/// The header fields that a front passes on in both directions, as an intermediary has to (RFC 9110 section 7.6).
+public struct FrontFields: Sendable {
+    /// The name of this front in `Via`.
+    public let pseudonym: String
+
+    /// - Parameter pseudonym: a token of this front that no other proxy uses, such as `watchword-` and random letters. By it
+    ///   the front recognizes its own requests; so it is not a secret, and not the token of the front.
+    public init(pseudonym: String) { self.pseudonym = pseudonym }
+
+    /// The fields that apply to one connection only (RFC 9110 section 7.6.1).
+    private static let hopByHop: Set<String> = [
+        "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// Further fields that the broker sets in a request, because they determine its target, framing or credentials.
+    private static let setByBroker: Set<String> = [
+        "authorization", "content-length", "cookie2", "expect", "host", "http2-settings",
+    ]
+
+    /// Returns the fields of the request for a fetch, with `Via` at the end.
+    /// - Throws: `FrontRefusal` with status 508 if the request has passed this front already.
+    public func request(_ request: FrontRequest) throws(FrontRefusal) -> [HeaderField] {
+        // guard: front-loop
+        guard !hasPassed(request.headers) else {
+            throw FrontRefusal(
+                508, "loop", "the request has passed this proxy already; remove the proxy from its own upstream route")
+        }
+        let fields = forwarded(request.headers, without: Self.setByBroker)
+        return fields + [via(minorVersion: request.minorVersion)]
+    }
+
+    /// Returns the fields of the origin's response for the program, with `Via` at the end. The front adds the framing.
+    /// - Throws: `FrontRefusal` with status 502 if the origin demands a login to a proxy: a program would answer with the
+    ///   token of the front.
+    public func response(status: Int, _ headers: [HeaderField]) throws(FrontRefusal) -> [HeaderField] {
+        // guard: front-407-of-origin
+        guard status != 407 else {
+            throw FrontRefusal(
+                502, "407-of-origin", "the server sent status 407, which only a proxy may send; check its address")
+        }
+        return forwarded(headers, without: ["content-length"]) + [via(minorVersion: 1)]
+    }
+
+    private func via(minorVersion: Int) -> HeaderField { HeaderField("Via", "1.\(minorVersion) \(pseudonym)") }
+
+    /// Whether an element of `Via` has the pseudonym as its second word (RFC 9110 section 7.6.3).
+    private func hasPassed(_ headers: [HeaderField]) -> Bool {
+        headers.elements(of: "Via").contains { element in
+            let words = element.split { $0 == " " || $0 == "\t" }
+            return words.count >= 2 && words[1].equalsIgnoringASCIICase(pseudonym)
+        }
+    }
+
+    private func forwarded(_ headers: [HeaderField], without others: Set<String>) -> [HeaderField] {
+        let named = Set(headers.elements(of: "Connection").map(\.asciiLowercased))
+        return headers.filter { field in
+            let name = field.name.asciiLowercased
+            return !Self.hopByHop.contains(name)  // guard: front-hop-by-hop
+                && !named.contains(name)  // guard: front-named-by-connection
+                && !name.hasPrefix("proxy-")  // guard: front-fields-for-proxies
+                && !others.contains(name)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+internal import WatchwordProtocol
+
+/// Requests that are well-formed, but not allowed.
+extension FrontRefusal {
+    static let notForProxy = FrontRefusal(
+        400, "not-for-proxy", "this is a proxy; send an absolute http:// URL, or CONNECT", hasBody: false)
+    static let notForSite = FrontRefusal(
+        400, "not-for-site", "this is not a proxy; send a path as the request target", hasBody: false)
+    static let token = FrontRefusal(
+        407, "token", "the token of the proxy is missing or wrong; use the proxy URL that watchword printed")
+    static let wrongName = FrontRefusal(
+        403, "wrong-name", "the Host field is not the name and port of this front; use the URL that watchword printed",
+        hasBody: false)
+    static let foreignPage = FrontRefusal(
+        403, "foreign-page", "a web page of another site sent the request; only programs may use this front",
+        hasBody: false)
+    static let ownFront = FrontRefusal(
+        403, "own-front", "the target of the request is a front of watchword; use another address")
+
+    static func hostNotAllowed(_ host: ExactText) -> FrontRefusal {
+        FrontRefusal(
+            403, "host-not-allowed",
+            "this proxy may not connect to \"\(host.shortened)\"; add the host to the allowed hosts of the front")
+    }
+
+    static func portNotAllowed(_ port: Int) -> FrontRefusal {
+        FrontRefusal(
+            403, "port-not-allowed",
+            "this proxy may not open a tunnel to port \(port); add the port to the tunnel ports of the front")
+    }
+}

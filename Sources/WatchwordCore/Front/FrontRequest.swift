@@ -1,0 +1,83 @@
+public import WatchwordProtocol
+
+/// The head of a request that a program sent to a front (RFC 9112 section 3). It is well-formed, and its framing is
+/// unambiguous.
+public struct FrontRequest: Sendable, Equatable {
+    /// The target of a request (RFC 9112 section 3.2).
+    public enum Target: Sendable, Equatable {
+        /// An `http` URL, as programs send it to a proxy.
+        case absolute(FetchURL)
+        /// The end of a tunnel that CONNECT opens. An IPv6 address has brackets.
+        case authority(host: ExactText, port: Int)
+        /// A path with its query, as programs send it to a server. Dot segments are not resolved.
+        case origin(String)
+        /// The server itself, for OPTIONS.
+        case asterisk
+    }
+
+    /// The framing of the body (RFC 9112 section 6.3).
+    public enum Body: Sendable, Equatable {
+        case none
+        /// The length in bytes, at least 1.
+        case sized(Int)
+        case chunked
+    }
+
+    public var method: String
+    public var target: Target
+    /// The minor version of HTTP/1: 0 or 1.
+    public var minorVersion: Int
+    /// The header fields as received, without `Authorization` and `Proxy-Authorization`.
+    public var headers: [HeaderField]
+    /// The value of `Authorization`, for the origin.
+    public var authorization: Secret?
+    /// The value of `Proxy-Authorization`, for the front. It is never forwarded.
+    public var proxyAuthorization: Secret?
+    public var body: Body
+    /// Whether the connection may be used for another request (RFC 9112 section 9.3).
+    public var keepsAlive: Bool
+    /// Whether the program waits for `100 Continue` before it sends the body (RFC 9110 section 10.1.1).
+    public var expectsContinue: Bool
+    /// The protocols to which the program wants to switch (RFC 9110 section 7.8).
+    public var upgrade: String?
+    /// The value of `Host`, a valid host with an optional port, or empty.
+    public var host: String?
+
+    public init(
+        method: String, target: Target, minorVersion: Int = 1, headers: [HeaderField] = [],
+        authorization: Secret? = nil, proxyAuthorization: Secret? = nil, body: Body = .none, keepsAlive: Bool = true,
+        expectsContinue: Bool = false,
+        upgrade: String? = nil, host: String? = nil
+    ) {
+        self.method = method
+        self.target = target
+        self.minorVersion = minorVersion
+        self.headers = headers
+        self.authorization = authorization
+        self.proxyAuthorization = proxyAuthorization
+        self.body = body
+        self.keepsAlive = keepsAlive
+        self.expectsContinue = expectsContinue
+        self.upgrade = upgrade
+        self.host = host
+    }
+
+    /// Whether the request opens a tunnel (RFC 9110 section 9.3.6).
+    public var isConnect: Bool { method == "CONNECT" }
+}
+
+extension [HeaderField] {
+    /// Returns the elements of all fields named `name`, which is a list of tokens (RFC 9110 section 5.6.1).
+    func elements(of name: String) -> [String] {
+        values(of: name).flatMap { value in
+            value.split(separator: ",").map { element in
+                String(element.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+            }
+        }.filter { !$0.isEmpty }
+    }
+
+    /// Whether the list of tokens `name` contains `token`, without regard to case.
+    func hasElement(_ token: String, of name: String) -> Bool {
+        elements(of: name).contains { $0.equalsIgnoringASCIICase(token) }
+    }
+}

@@ -1,0 +1,85 @@
+internal import WatchwordProtocol
+
+/// The first line of a request, without its line end (RFC 9112 section 3).
+struct FrontRequestLine {
+    let method: String
+    let target: FrontRequest.Target
+    let minorVersion: Int
+
+    init(_ line: UnsafeRawBufferPointer) throws(FrontRefusal) {
+        let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[0].isEmpty, parts[0].count <= 32, parts[0].allSatisfy(\.isTokenCharacter) else {
+            throw .requestLine
+        }
+        minorVersion = try Self.minorVersion(parts[2])
+        method = String(decoding: parts[0], as: UTF8.self)
+        target = try Self.target(UnsafeRawBufferPointer(rebasing: parts[1]), method: method)
+    }
+
+    /// Whether a request can begin with `byte`. A TLS handshake, for example, does not.
+    static func canBegin(with byte: UInt8) -> Bool { byte.isTokenCharacter || byte == 0x0D || byte == 0x0A }
+
+    private static func minorVersion(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FrontRefusal) -> Int {
+        let text = String(decoding: bytes, as: UTF8.self)
+        switch text {
+        case "HTTP/1.1": return 1
+        case "HTTP/1.0": return 0
+        default: throw text.utf8.starts(with: "HTTP/".utf8) ? .version : .requestLine
+        }
+    }
+
+    private static func target(
+        _ bytes: UnsafeRawBufferPointer, method: String
+    ) throws(FrontRefusal) -> FrontRequest.Target {
+        guard let first = bytes.first, bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "#") }) else {
+            throw .target
+        }
+        let isConnect = method == "CONNECT"
+        let isPath = first == UInt8(ascii: "/")
+        // The bytes are not converted to a `String` before this check, because they may contain a password.
+        // guard: front-user
+        guard isPath || !authority(of: bytes).contains(UInt8(ascii: "@")) else { throw .userInformation }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .target }
+        if isConnect { return try tunnel(text) }
+        if isPath { return .origin(text) }
+        if text == "*" {
+            guard method == "OPTIONS" else { throw .target }
+            return .asterisk
+        }
+        return .absolute(try url(text))
+    }
+
+    /// The part of a target that contains host and port, or all of it if it has no scheme.
+    private static func authority(of bytes: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
+        let slash = UInt8(ascii: "/")
+        guard let start = bytes.indices.dropLast(2).first(where: { bytes[$0...].starts(with: "://".utf8) }) else {
+            return bytes[...]
+        }
+        return bytes[(start + 3)...].prefix { $0 != slash && $0 != UInt8(ascii: "?") }
+    }
+
+    private static func url(_ text: String) throws(FrontRefusal) -> FetchURL {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text[colon...].utf8.starts(with: "://".utf8)
+        else { throw .target }
+        guard text[..<colon].equalsIgnoringASCIICase("http") else { throw .scheme }  // guard: front-scheme
+        do {
+            return try FetchURL(text)
+        } catch {
+            throw FrontRefusal(400, "target", error.text)
+        }
+    }
+
+    /// Parses the authority form: host and port without user information; the port is required (RFC 9112 section 3.2.3).
+    private static func tunnel(_ text: String) throws(FrontRefusal) -> FrontRequest.Target {
+        guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else { throw .target }
+        let port = text.utf8[text.utf8.index(after: colon)...]
+        // guard: front-connect-port
+        guard !port.isEmpty, port.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .target }
+        do {
+            let origin = try Origin(scheme: .https, authority: text[...])
+            return .authority(host: origin.host, port: origin.port)
+        } catch {
+            throw .target
+        }
+    }
+}

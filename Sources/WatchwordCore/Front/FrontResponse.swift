@@ -1,0 +1,108 @@
+public import WatchwordProtocol
+
+/// The head of a response to a program, and the framing of its body (RFC 9112 section 6).
+public struct FrontResponse: Sendable, Equatable {
+    public enum Framing: Sendable, Equatable {
+        /// The response has no body.
+        case none
+        /// The length of the body in bytes.
+        case sized(Int)
+        /// The body is sent by `chunk` and `lastChunk`.
+        case chunked
+        /// The end of the connection is the end of the body.
+        case closeDelimited
+    }
+
+    public let framing: Framing
+    /// Whether the connection stays open after the response.
+    public let keepsAlive: Bool
+    /// The status line and the header section, with the empty line at their end.
+    public let bytes: [UInt8]
+
+    /// The fields that the front itself writes.
+    private static let own: Set<String> = [
+        "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
+    ]
+
+    /// - Parameters:
+    ///   - headers: the fields of `FrontFields.response`. Fields for the framing are ignored, an invalid name drops its
+    ///     field, and control characters in values become spaces. For status 101, with `Upgrade` of the origin's response.
+    ///   - length: the length of the body in bytes; `nil` if it is not known yet.
+    ///   - keepsAlive: whether the front can read another request on the connection.
+    public init(
+        status: Int, headers: [HeaderField], length: Int?, to request: FrontRequest, keepsAlive: Bool = true
+    ) {
+        framing = Self.framing(status: status, length: length, request)
+        let isInterim = (100..<200).contains(status)
+        self.keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited
+        var head = "HTTP/1.1 \(Self.statusLine(status))\r\n"
+        for field in headers where !Self.own.contains(field.name.asciiLowercased) && Self.isName(field.name) {
+            head += "\(field.name): \(Self.sanitised(field.value))\r\n"
+        }
+        let isTunnel = request.isConnect && (200..<300).contains(status)
+        // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
+        if let length, !isInterim, !isTunnel, status != 204 { head += "Content-Length: \(length)\r\n" }
+        if framing == .chunked { head += "Transfer-Encoding: chunked\r\n" }
+        if status == 101, let upgrade = request.upgrade {
+            let accepted = headers.firstValue(of: "Upgrade") ?? upgrade
+            head += "Connection: Upgrade\r\nUpgrade: \(Self.sanitised(accepted))\r\n"
+        } else if !isInterim, !isTunnel {
+            if !self.keepsAlive {
+                head += "Connection: close\r\n"
+            } else if request.minorVersion == 0 {
+                head += "Connection: keep-alive\r\n"
+            }
+        }
+        bytes = Array((head + "\r\n").utf8)
+    }
+
+    private static func framing(status: Int, length: Int?, _ request: FrontRequest) -> Framing {
+        let hasBody =
+            request.method != "HEAD" && !(100..<200).contains(status) && status != 204 && status != 304
+            && !(request.isConnect && (200..<300).contains(status))
+        guard hasBody else { return .none }  // guard: front-no-body
+        if let length { return length == 0 ? .none : .sized(length) }
+        return request.minorVersion == 0 ? .closeDelimited : .chunked
+    }
+
+    /// Returns a part of a chunked body. An empty part gives no bytes, because an empty chunk would end the body.
+    public static func chunk(_ part: [UInt8]) -> [UInt8] {
+        part.isEmpty ? [] : Array("\(String(part.count, radix: 16))\r\n".utf8) + part + [0x0D, 0x0A]
+    }
+
+    /// Returns the end of a chunked body.
+    public static func lastChunk(trailers: [HeaderField] = []) -> [UInt8] {
+        let lines = trailers.filter { isName($0.name) && !own.contains($0.name.asciiLowercased) }
+            .map { "\($0.name): \(sanitised($0.value))\r\n" }
+        return Array(("0\r\n" + lines.joined() + "\r\n").utf8)
+    }
+
+    /// The text with a space for each control character, so that it cannot end the line.
+    static func sanitised(_ text: String) -> String {
+        let isControl: (UInt8) -> Bool = { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+        guard text.utf8.contains(where: isControl) else { return text }
+        return String(decoding: text.utf8.map { isControl($0) ? 0x20 : $0 }, as: UTF8.self)  // guard: front-line-break
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy(\.isTokenCharacter)  // guard: front-response-name
+    }
+
+    /// Returns the status with its reason phrase; the phrase of an unknown status is empty.
+    static func statusLine(_ status: Int) -> String {
+        let number = (100...999).contains(status) ? status : 502
+        return "\(number) \(phrases[number] ?? "")"
+    }
+
+    private static let phrases: [Int: String] = [
+        100: "Continue", 101: "Switching Protocols", 200: "OK", 201: "Created", 202: "Accepted", 204: "No Content",
+        206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+        307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+        404: "Not Found", 405: "Method Not Allowed", 407: "Proxy Authentication Required", 408: "Request Timeout",
+        409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large",
+        414: "URI Too Long", 416: "Range Not Satisfiable", 417: "Expectation Failed", 421: "Misdirected Request",
+        422: "Unprocessable Content", 429: "Too Many Requests", 431: "Request Header Fields Too Large",
+        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+        504: "Gateway Timeout", 505: "HTTP Version Not Supported", 508: "Loop Detected",
+    ]
+}

@@ -1,0 +1,74 @@
+public import JSONText
+
+/// A site behind a front, and the requests that programs may send to it.
+public struct FrontSite: Sendable, Equatable {
+    /// The URL of the site: `http` or `https`, host and port, without a path.
+    public var url: String
+    /// Whether the programs may use stored credentials only after a consent, as on the restricted socket.
+    public var isRestricted: Bool
+    /// The methods that are allowed, in upper case; `nil` allows all.
+    public var methods: [String]?
+    /// The paths that are allowed: a path that ends with `/` covers everything below it, another one only itself. `nil`
+    /// allows all.
+    public var paths: [String]?
+    /// The number of requests after which the front refuses further ones; `nil` for no limit.
+    public var budget: Int?
+
+    /// The largest value of `budget`.
+    public static let largestBudget = 1_000_000_000
+
+    public init(
+        url: String, isRestricted: Bool = false, methods: [String]? = nil, paths: [String]? = nil, budget: Int? = nil
+    ) {
+        self.url = url
+        self.isRestricted = isRestricted
+        self.methods = methods
+        self.paths = paths
+        self.budget = budget
+    }
+
+    /// Reads the members of `json`. The URL is checked by the broker.
+    public init(_ json: JSON?, at path: String = "params.site") throws(InvalidParams) {
+        // guard: a-site-refuses-unknown-members
+        let members = try Members(json, only: ["url", "restricted", "methods", "paths", "budget"], at: path)
+        url = try members.required("url", members.string("url"))
+        isRestricted = try members.boolean("restricted") ?? false
+        methods = try Self.strings("methods", "a list of methods in upper case", members) { text in
+            !text.isEmpty && text.utf8.count <= 32 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x2D }
+        }
+        paths = try Self.strings("paths", "a list of paths, each with a leading slash", members, Self.isPath)
+        budget = try members.integer("budget", in: 1...Self.largestBudget)
+    }
+
+    /// Whether `text` can be an element of `paths`: it begins with a slash, and has no query, dot segment or percent
+    /// sign.
+    public static func isPath(_ text: String) -> Bool {
+        let segments = text.utf8.split(separator: UInt8(ascii: "/"))
+        let dots: [[UInt8]] = [[0x2E], [0x2E, 0x2E]]
+        return text.hasPrefix("/") && text.utf8.count <= 1024
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && ![0x25, 0x3F, 0x23, 0x5C].contains($0) }
+            && !segments.contains { dots.contains(Array($0)) }
+    }
+
+    private static func strings(
+        _ name: String, _ expected: String, _ members: Members, _ isValid: (String) -> Bool
+    ) throws(InvalidParams) -> [String]? {
+        guard let elements = try members.elements(name) else { return nil }
+        var texts: [String] = []
+        for element in elements {
+            guard let text = element.string, isValid(text), texts.count < 64 else {
+                throw members.wrong(name, "\(expected), at most 64")
+            }
+            texts.append(text)
+        }
+        return texts
+    }
+
+    public var json: JSON {
+        [
+            "url": .string(url), "restricted": .boolean(isRestricted),
+            "methods": methods.map { .array($0.map { .string($0) }) },
+            "paths": paths.map { .array($0.map { .string($0) }) }, "budget": budget.map { .integer($0) },
+        ]
+    }
+}

@@ -1,0 +1,67 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// RFC 9110 section 7.6.
+@Suite struct FrontFieldsTests {
+    private let fields = FrontFields(pseudonym: "watchword-x7")
+
+    private func request(_ headers: [HeaderField], minorVersion: Int = 1) throws -> FrontRequest {
+        FrontRequest(
+            method: "GET", target: .absolute(try FetchURL("http://h/")), minorVersion: minorVersion, headers: headers)
+    }
+
+    @Test(arguments: [
+        "Connection", "keep-alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Host",
+        "Content-Length", "Expect", "Authorization", "Proxy-Authorization", "Proxy-Anything", "Cookie2",
+        "HTTP2-Settings",
+    ])
+    func aFieldOfTheConnectionIsRemoved(name: String) throws {
+        let sent = try fields.request(request([HeaderField("A", "b"), HeaderField(name, "c")]))
+        #expect(sent == [HeaderField("A", "b"), HeaderField("Via", "1.1 watchword-x7")])
+    }
+
+    @Test func aFieldThatConnectionNamesIsRemoved() throws {
+        let headers = [
+            HeaderField("x-one", "1"), HeaderField("Connection", "close , X-One"), HeaderField("Connection", "x-two"),
+            HeaderField("X-Two", "2"), HeaderField("X-Three", "3"), HeaderField("Close", "4"),
+        ]
+        #expect(try fields.request(request(headers)).map(\.name) == ["X-Three", "Via"])
+        #expect(try fields.response(status: 200, headers).map(\.name) == ["X-Three", "Via"])
+    }
+
+    @Test func viaNamesTheReceivedVersionAfterOtherProxies() throws {
+        let sent = try fields.request(request([HeaderField("Via", "1.1 squid")], minorVersion: 0))
+        #expect(sent == [HeaderField("Via", "1.1 squid"), HeaderField("Via", "1.0 watchword-x7")])
+    }
+
+    @Test(arguments: [
+        (["1.1 watchword-x7"], true), (["1.0 squid, 1.1 Watchword-X7 (c)"], true),
+        (["1.0 a", "2 b,1.1\twatchword-x7"], true),
+        (["1.1 watchword-x8"], false), (["1.1 watchword"], false), (["watchword-x7"], false), ([], false),
+    ])
+    func aLoopIsRefused(via: [String], isLoop: Bool) throws {
+        let headers = via.map { HeaderField("Via", $0) } + [HeaderField("Connection", "Via")]
+        let request = try request(headers)
+        if isLoop {
+            #expect { try fields.request(request) } throws: { ($0 as? FrontRefusal)?.status == 508 }
+        } else {
+            #expect(try fields.request(request) == [HeaderField("Via", "1.1 watchword-x7")])
+        }
+    }
+
+    @Test func aResponseLosesTheFieldsOfItsConnection() throws {
+        let names = ["Connection", "Content-Length", "Transfer-Encoding", "Proxy-Authenticate", "Proxy-Status"]
+        let headers = names.map { HeaderField($0, "x") }
+        let kept = [
+            HeaderField("WWW-Authenticate", "Basic"), HeaderField("Set-Cookie", "a"), HeaderField("Set-Cookie", "b"),
+        ]
+        #expect(
+            try fields.response(status: 200, headers + kept) == kept + [HeaderField("Via", "1.1 watchword-x7")])
+    }
+
+    @Test func aServerCannotDemandALoginToTheFront() {
+        #expect { try fields.response(status: 407, []) } throws: { ($0 as? FrontRefusal)?.status == 502 }
+    }
+}
