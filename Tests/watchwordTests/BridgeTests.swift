@@ -9,7 +9,7 @@ import WatchwordProtocol
         return text.withUTF8 { Secret(copying: UnsafeRawBufferPointer($0)) }
     }
 
-    @Test func whatGitSays() throws {
+    @Test func aDescriptionFromGitIsRead() throws {
         let text =
             "protocol=https\nhost=git.example:8443\npath=a/b\nusername=b=b\npassword=p=w\ncapability[]=authtype\n"
         let said = try #require(GitDescription(secret(text + "password_expiry_utc=1\nephemeral=1\n\nhost=later\n")))
@@ -21,12 +21,12 @@ import WatchwordProtocol
     @Test(arguments: [
         "protocol=ssh\nhost=h\n", "protocol=https\n", "protocol=https\nhost=\n", "protocol=http\nhost=a/b\n", "\n",
     ])
-    func whatIsNoHTTPServerHasNoSpaces(text: String) throws {
+    func aDescriptionWithoutAnHTTPServerHasNoPattern(text: String) throws {
         #expect(try #require(GitDescription(secret(text))).pattern == nil)
     }
 
     @Test(arguments: ["no mark\n", "=\u{0}\nx\n"])
-    func whatMakesNoSenseIsRefused(text: String) { #expect(GitDescription(secret(text)) == nil) }
+    func malformedTextIsRefused(text: String) { #expect(GitDescription(secret(text)) == nil) }
 
     @Test(
         arguments: [
@@ -34,30 +34,30 @@ import WatchwordProtocol
             ("Password for 'https://git.example': ", "bob", false, "git.example", 443, "bob"),
             ("Password for 'http://127.0.0.1:8080': ", "b%40b", false, "127.0.0.1", 8080, "b@b"),
         ] as [(String, String?, Bool, String, Int, String?)])
-    func whatGitAsks(question: String, userInfo: String?, wantsUser: Bool, host: String, port: Int, user: String?)
-        throws
-    {
-        let asked = try #require(AskedServer(question, userInfo: userInfo.map(secret)))
+    func promptsOfGitAreRead(
+        question: String, userInfo: String?, wantsUser: Bool, host: String, port: Int, user: String?
+    ) throws {
+        let asked = try #require(PromptTarget(question, userInfo: userInfo.map(secret)))
         #expect(asked.wantsUser == wantsUser && asked.user?.string == user)
         #expect(asked.pattern.host.string == host && asked.pattern.port == port)
     }
 
     @Test(arguments: [
         "Password for 'https://git.example#.example.net': ", "Password for 'https://git.example?.example.net': ",
-        "Password for 'https://git.example' of somebody else: ",
+        "Password for 'https://git.example' of another user: ",
         "Enter passphrase for key '/home/bob/.ssh/id': ", "Password: ", "Password for 'ssh://host': ", "Password for '",
         "",
         "Username for 'https://': ",
     ])
-    func otherQuestionsAreForPeople(question: String) { #expect(AskedServer(question, userInfo: nil) == nil) }
+    func otherPromptsAreNotForGit(question: String) { #expect(PromptTarget(question, userInfo: nil) == nil) }
 
     @Test(arguments: ["bob:pw", "%ff", "%4"])
-    func anotherUsersPasswordIsNoAnswer(userInfo: String) {
-        #expect(AskedServer("Password for 'https://git.example': ", userInfo: secret(userInfo)) == nil)
+    func userInformationWithAPasswordOrInvalidEncodingIsRefused(userInfo: String) {
+        #expect(PromptTarget("Password for 'https://git.example': ", userInfo: secret(userInfo)) == nil)
     }
 
-    /// `wwwauth[]` has what the server has said, in its encoding.
-    @Test func whatIsNotKnownNeedNotBeText() throws {
+    /// `wwwauth[]` contains the server's challenge in the server's encoding.
+    @Test func unknownFieldsNeedNotBeUTF8() throws {
         let bytes =
             Array("wwwauth[]=Basic realm=\"caf".utf8) + [0xE9] + Array("\"\nprotocol=https\nhost=git.example\n".utf8)
         let said = bytes.withUnsafeBytes { GitDescription(Secret(copying: $0)) }
@@ -65,9 +65,9 @@ import WatchwordProtocol
     }
 }
 
-/// The question of another program, as `watchword askpass` shows it.
+/// The prompt of another program, as `watchword askpass` shows it.
 @Suite struct AskpassPromptTests {
-    @Test func fingerprintAndLastWordsAreAlwaysThere() {
+    @Test func theFingerprintAndTheLastLineAreShownWhole() {
         let host = String(repeating: "a", count: 63) + "." + String(repeating: "b", count: 63) + ".evil.example"
         let lines = [
             "The authenticity of host '\(host) (2001:db8::1)' can't be established.",
@@ -78,7 +78,7 @@ import WatchwordProtocol
         #expect(AskpassCommand.prompt(lines.joined(separator: "\n")) == lines.joined(separator: "\n"))
     }
 
-    @Test func nothingActsOnTheTerminalAndNothingIsEndless() {
+    @Test func controlCharactersAreReplacedAndLongTextIsShortened() {
         #expect(AskpassCommand.prompt("a\u{1B}[2J\r\nb\u{202E}:") == "a\u{FFFD}[2J\nb\u{FFFD}: ")
         #expect(AskpassCommand.prompt("") == "Password: ")
         let endless = AskpassCommand.prompt("first\n" + String(repeating: "\n", count: 100_000) + "last? ")
@@ -87,7 +87,7 @@ import WatchwordProtocol
 }
 
 @Suite struct TextTableTests {
-    @Test func aVeryWideCellMovesItsOwnLineOnly() {
+    @Test func aVeryWideCellShiftsItsOwnLineOnly() {
         let wide = String(repeating: "x", count: 253)
         #expect(TextTable.text([["A", "B"], [wide, "1"], ["no", "2"]]) == "A   B\n\(wide)  1\nno  2")
     }

@@ -14,7 +14,7 @@ extension Secret {
 }
 
 @Suite struct CommandLineTests {
-    /// As curl's manual has it for `--cert`.
+    /// The syntax is that of `--cert` in curl's manual.
     @Test(arguments: [
         ("me.pem", "me.pem", nil), ("me.pem:sesame", "me.pem", "sesame"), ("me.pem:a:b", "me.pem", "a:b"),
         ("me.pem:", "me.pem", ""), ("a\\:b:c", "a:b", "c"), ("a\\\\:c", "a\\", "c"), ("a\\b", "a\\b", nil),
@@ -68,7 +68,7 @@ extension Secret {
     }
 
     @Test(arguments: ServerTrustFacts.Problem.allCases)
-    func everyProblemHasWords(problem: ServerTrustFacts.Problem) {
+    func everyProblemHasAText(problem: ServerTrustFacts.Problem) {
         #expect(ShownCertificate.sentence(problem.rawValue) != problem.rawValue)
     }
 }

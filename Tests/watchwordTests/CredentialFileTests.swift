@@ -3,7 +3,7 @@ import WatchwordProtocol
 
 @testable import watchword
 
-/// What stands in netrc files and in git's credential store.
+/// The contents of netrc files and of git's credential store.
 @Suite struct CredentialFileTests {
     private func secret(_ text: String) -> Secret {
         var text = text
@@ -36,24 +36,24 @@ import WatchwordProtocol
             found(text, .netrc) == ["2 h bob pw", "3 two b o\"b p\\w\tx", "8 three last first"])
     }
 
-    @Test func netrcWithoutWhatIsNeeded() {
+    @Test func netrcWithoutRequiredFields() {
         let file = read("machine h login bob\nmachine i password x\ndefault login a password b\nfoo\nmachine", .netrc)
         #expect(file.logins.isEmpty)
         #expect(
             file.skipped.map { "\($0.line) \($0.reason)" } == [
-                "1 no password", "2 no login", "3 default: a login for every host is not kept", "5 no host",
+                "1 no password", "2 no login", "3 default: a login for all hosts is not stored", "5 no host",
             ])
     }
 
-    @Test func theImportSaysWhyAnEntryIsVoid() {
+    @Test func theImportReportsWhyAnEntryIsInvalid() {
         let file = read(
             "x machine g\nlogin bob password p\nq\nmachine h login bob password\nmachine i login a login b password c",
             .netrc)
         #expect(file.logins.isEmpty)
         #expect(
             file.skipped.map { "\($0.line) \($0.reason)" } == [
-                "1 a word that netrc does not know", "3 a word that netrc does not know",
-                "4 no value, or one that has to be in quotation marks", "5 a second login or password",
+                "1 unknown word", "3 unknown word",
+                "4 missing value, or value that needs quotation marks", "5 a second login or password",
             ])
     }
 
@@ -63,7 +63,7 @@ import WatchwordProtocol
 
             #x
             https://carol:pw@i/repo.git
-            https://nobody@j
+            https://eve@j
             http://a:x%zz@k
             nothing
             """
@@ -73,7 +73,7 @@ import WatchwordProtocol
         #expect(file.skipped.map(\.line) == [5, 6, 7])
     }
 
-    @Test func theNameSaysWhatItIs() {
+    @Test func theFileNameDeterminesTheFormat() {
         #expect(CredentialFile.Format(file: "/home/bob/.netrc") == .netrc)
         #expect(CredentialFile.Format(file: ".git-credentials") == .git)
         #expect(CredentialFile.Format(file: "passwords.txt") == nil)

@@ -1,9 +1,10 @@
+import ArgumentParser
 import Testing
 import WatchwordProtocol
 
 @testable import watchword
 
-/// curl's way to read a command line.
+/// Command lines are parsed as curl does.
 @Suite struct CurlArgumentsTests {
     @Test(arguments: [
         (["-sSfL", "u"], ["--silent", "--show-error", "--fail", "--location", "u"]),
@@ -24,8 +25,8 @@ import WatchwordProtocol
 
     @Test(arguments: [
         (["--tls-max", "1.2"], "--tls-max is refused"), (["--interface=lo"], "--interface is refused"),
-        (["-n"], "-n, --netrc is refused"), (["-sn"], "-n, --netrc"), (["-o"], "--output takes a value"),
-        (["--re"], "short for several"), (["--oauth2", "x"], "write --oauth2-bearer"), (["--next"], "-:, --next"),
+        (["-n"], "-n, --netrc is refused"), (["-sn"], "-n, --netrc"), (["-o"], "--output requires a value"),
+        (["--re"], "is ambiguous"), (["--oauth2", "x"], "write --oauth2-bearer"), (["--next"], "-:, --next"),
         (["--url", "-k"], "begins with a dash"), (["--url=--output=x"], "begins with a dash"),
         (["--url", "--"], "begins with a dash"), (["--json", "{}", "u"], "curl's --json DATA"),
         (["--json=[1]", "u"], "curl's --json DATA"), (["--js", "@f"], "curl's --json DATA"),
@@ -44,13 +45,13 @@ import WatchwordProtocol
         #expect(FetchTarget.isClear(given, hasUser: true) == isClear && FetchTarget.isClear(given, hasUser: false))
     }
 
-    @Test func aUserOutOfAPatternIsFound() {
+    @Test func aUserInTheURLIsFound() {
         let urls = ["https://bob:pw@h/", "https://h/@", "https://h?a@b"]
         let found = urls.map { FetchTarget(url: $0, given: "", argument: 0, repetition: 0).holdsUser }
         #expect(found == [true, false, false])
     }
 
-    @Test func whatIsIgnoredIsSaidOnce() throws {
+    @Test func ignoredOptionsAreReportedOnce() throws {
         let notes = try CurlArguments(["-4N", "--tlsv1.2", "-q", "-s"]).notes
         #expect(notes.count == 3 && notes[0].hasPrefix("-4, --ipv4 is ignored. The broker"))
     }
@@ -62,15 +63,26 @@ import WatchwordProtocol
         ("h/[08-10]", ["h/08", "h/09", "h/10"]), ("h/[a-e:2]", ["h/a", "h/c", "h/e"]),
         ("h/{a,b}[1-2]", ["h/a1", "h/a2", "h/b1", "h/b2"]),
         ("http://[::1]:80/[1-2]", ["http://[::1]:80/1", "http://[::1]:80/2"]),
-        ("h/\\{a,b\\}", ["h/{a,b}"]), ("h/[]", ["h/[]"]),
+        ("h/\\{a,b\\}", ["h/{a,b}"]), ("h/[]", ["h/[]"]), ("h/[1-3:2]", ["h/1", "h/3"]), ("h/[5-5]", ["h/5"]),
+        ("h/[a-a:1]", ["h/a"]), ("h/[A-C:2]", ["h/A", "h/C"]),
     ])
-    func standsFor(pattern: String, urls: [String]) throws { #expect(try URLGlob(pattern).matches.map(\.url) == urls) }
+    func globsExpand(pattern: String, urls: [String]) throws {
+        #expect(try URLGlob(pattern).matches.map(\.url) == urls)
+    }
 
     @Test(arguments: [
         "h/{a", "h/[1-3", "h/[3-1]", "h/{}", "h/a}", "h/[a-1]", "h/[1-2:0]", "h/[1-]", "h/[x]", "h/{a{b}}",
-        "h/[0-99999][0-99]", "h/[0-9999999]",
+        "h/[0-99999][0-99]", "h/[0-9999999]", "h/[A-z]", "h/[a-c:3]", "h/[a-c:500]", "h/[1-3:3]", "h/[a-a:2]",
+        "h/[5-5:2]",
     ])
-    func isNone(pattern: String) { #expect(throws: URLGlob.Problem.self) { try URLGlob(pattern) } }
+    func invalidGlobsAreRefused(pattern: String) { #expect(throws: URLGlob.Problem.self) { try URLGlob(pattern) } }
+
+    @Test func problemsNameTheRange() {
+        let letters = #expect(throws: URLGlob.Problem.self) { try URLGlob("h/[A-z]") }
+        #expect(letters?.text == "range [A-z] is longer than the alphabet; use [a-z] or [A-Z], or -g")
+        let step = #expect(throws: URLGlob.Problem.self) { try URLGlob("h/[1-3:9]") }
+        #expect(step?.text == "the step of [1-3:9] is larger than the range; use a smaller one, or -g")
+    }
 
     @Test(arguments: [("out#1-#2", "outa-1"), ("#3#", "#3#"), ("x#0", "x#0"), ("#1#1", "aa")])
     func namesFiles(name: String, file: String) { #expect(URLGlob.fileName(name, ["a", "1"]) == file) }
@@ -98,4 +110,14 @@ import WatchwordProtocol
 
     @Test(arguments: [("4", "4-"), ("0-3", "0-3"), ("-101", "-101"), ("x", "x"), ("", "")])
     func rangesAreSentAsCurlDoes(given: String, sent: String) { #expect(HeaderOptions.checked(given) == sent) }
+
+    @Test func aRangeThatIsNotSentIsNotReported() throws {
+        let options = try HeaderOptions.parse(["-r", "4"])
+        let headers = try HeaderArgument.fields(["Range: bytes=1-2"])
+        var notes: [String] = []
+        let overridden = options.added(to: headers) { notes.append($0) }
+        #expect(overridden == headers && notes.isEmpty)
+        let added = options.added(to: HeaderArgument.Fields()) { notes.append($0) }
+        #expect(added.sent == [HeaderField("Range", "bytes=4-")] && notes.count == 1)
+    }
 }

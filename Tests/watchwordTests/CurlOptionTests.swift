@@ -7,7 +7,7 @@ import Testing
 @Suite struct CurlOptionTests {
     private static let known = FetchCommand.helpMessage()
 
-    /// The options of the help page, in which a line may also name them in its text.
+    /// Whether the help page lists the option. Only the beginning of a line counts: its text may name other options.
     private func isTaken(_ option: CurlOption) -> Bool {
         Self.known.split(separator: "\n").contains { line in
             let start = line.drop { $0 == " " }
@@ -26,7 +26,7 @@ import Testing
         #expect(Set(letters).count == letters.count)
     }
 
-    @Test func theTableSaysWhatTheParserTakes() {
+    @Test func theTableMatchesTheOptionsOfTheParser() {
         for option in CurlOption.all where !["version", "url"].contains(option.long) {
             let isHere =
                 switch option.verdict {
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// A refused option must not be read as one without a value, nor the other way round: what follows it would be a URL.
+    /// If an option with a value were parsed as one without, its value would be used as a URL.
     @Test func optionsAreKnownWithTheirValues() throws {
         #expect(try #require(CurlOption.named("--interface")).takesValue)
         #expect(try !#require(CurlOption.named("-k")).takesValue)

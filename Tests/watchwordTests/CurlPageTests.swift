@@ -1,29 +1,31 @@
 import Glibc
 import Testing
+import WatchwordProtocol
 
 @testable import watchword
 
-/// watchword-curl(7): every option of curl, and what it is here.
+/// The manual page watchword-curl(7): every option of curl, and its meaning in `watchword fetch`.
 @Suite struct CurlPageTests {
     private static let path =
         "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/contrib/man/watchword-curl.7"
 
     private static var page: String {
         let head = [
-            ".\\\" Made from the tables in Sources/watchword/Curl; a test says how to make it again.",
-            ".TH WATCHWORD\\-CURL 7 \"\" watchword \"Miscellaneous\"", ".SH NAME",
-            "watchword\\-curl \\- the options of curl in watchword fetch, and every difference", ".SH DESCRIPTION",
+            ".\\\" Generated from the tables in Sources/watchword/Curl by CurlPageTests.",
+            ".TH WATCHWORD\\-CURL 7 \(WatchwordVersion.date) watchword \"Miscellaneous\"", ".SH NAME",
+            "watchword\\-curl \\- the options of curl in watchword fetch, and all differences", ".SH DESCRIPTION",
             "The options of", ".B watchword fetch",
-            "have curl's names, with curl's meaning, and its exit codes are curl's. This page compares it with",
-            "curl 7.88. Both programs are run in many situations by a test, which fails at a difference that is",
-            "not listed here, and at one that is listed and does not occur; it cannot compare entries that are",
-            "marked as such in the source of this page.",
-            "An unknown option is refused, and the nearest one named. Long names can be shortened where they take",
-            "no value and are not mistakable,", ".B \\-\\-no\\-", "in front of a flag takes it back, and",
-            ".B \\-\\-name=value", "is one argument.", ".SH DIFFERENCES",
+            "have the names and meaning that they have in curl 7.88, and its exit codes are those of curl. This",
+            "page lists all differences, and the options that are ignored or refused. A test runs both programs",
+            "in many situations. It fails if it observes a difference that is not listed here, or does not",
+            "observe one that is. Entries that it cannot compare are marked in the source of this page.", ".PP",
+            "An unknown option is refused, with the most similar one as a suggestion. Long names of options",
+            "without a value can be abbreviated if they remain unambiguous;", ".B \\-\\-no\\-",
+            "before a flag cancels it. A value can be joined to a long name:", ".BR \\-\\-name=value .",
+            ".SH DIFFERENCES",
         ]
         let differences = CurlDifference.all.flatMap { entry($0.name, $0.text, isCompared: $0.isCompared) }
-        let same = [".SH WITH CURL'S MEANING", texts { $0 == .same }.joined(separator: "; ") + ".", ".SH DIFFERENT"]
+        let same = [".SH IDENTICAL", texts { $0 == .same }.joined(separator: "; ") + ".", ".SH DIFFERENT"]
         var different: [String] = []
         for option in CurlOption.all {
             guard case .different(let text) = option.verdict else { continue }
@@ -32,10 +34,10 @@ import Testing
         let ignored = CurlOption.Neglect.allCases.flatMap { group($0.rawValue, .ignored($0)) }
         let refused = CurlOption.Reason.allCases.flatMap { group($0.rawValue, .refused($0)) }
         let tail = [".SH SEE ALSO", ".BR curl (1),", ".BR watchword\\-fetch (1)"]
-        let notes = ["Each is accepted, with a note on standard error that \\-s silences."]
+        let notes = ["These options have no effect. A note on standard error says so; \\-s suppresses it."]
         let parts = [
             head, differences, same, different, [".SH IGNORED"], notes, ignored, [".SH REFUSED"],
-            ["Each ends with code 2, and nothing is sent."], refused, tail,
+            ["With one of these options, the command exits with code 2 and sends nothing."], refused, tail,
         ]
         return parts.flatMap { $0 }.joined(separator: "\n") + "\n"
     }
@@ -58,8 +60,8 @@ import Testing
         return dashes.hasPrefix(".") || dashes.hasPrefix("'") ? "\\&\(dashes)" : dashes
     }
 
-    /// To make the page again: `WATCHWORD_WRITE_MANUAL=1 swift test --filter CurlPageTests`.
-    @Test func theCommittedPageIsTheOneThatIsMade() throws {
+    /// To generate the page again: `WATCHWORD_WRITE_MANUAL=1 swift test --filter CurlPageTests`.
+    @Test func theCommittedPageMatchesTheGeneratedOne() throws {
         if getenv("WATCHWORD_WRITE_MANUAL") != nil {
             let file = try #require(fopen(Self.path, "w"))
             #expect(fputs(Self.page, file) >= 0)
@@ -67,6 +69,6 @@ import Testing
         }
         #expect(
             SmallFile.text(of: Self.path) == Self.page,
-            "Make it again: WATCHWORD_WRITE_MANUAL=1 swift test --filter CurlPageTests")
+            "Generate it again: WATCHWORD_WRITE_MANUAL=1 swift test --filter CurlPageTests")
     }
 }

@@ -8,7 +8,7 @@ struct FoundFileTests {
         #expect(FoundFile(mode: S_IFREG | 0o600, owner: 1000, links: 1).problem(for: 1000) == nil)
         for (file, problem) in [
             (FoundFile(mode: S_IFREG | 0o600, owner: 1001, links: 1), "it belongs to user 1001, not to user 1000"),
-            // Root's own is another user's, too, and so is everything else to root.
+            // Files of root belong to another user, too; for root, all other files do.
             (FoundFile(mode: S_IFREG | 0o600, owner: 0, links: 1), "it belongs to user 0, not to user 1000"),
             (FoundFile(mode: S_IFREG | 0o600, owner: 1000, links: 2), "it has 2 hard links"),
             (FoundFile(mode: S_IFLNK | 0o777, owner: 1000, links: 1), "it is a symbolic link"),
@@ -25,8 +25,9 @@ struct FoundFileTests {
         #expect(!link(1001).isTrusted(by: 1000) && !link(1000).isTrusted(by: 0))
     }
 
-    @Test func namelessPipesHaveOwnersThatSayNothing() {
+    @Test func ownersOfUnnamedPipesAreIgnored() {
         let pipe = FoundFile(mode: S_IFIFO | 0o600, owner: geteuid() &+ 1000, links: 1)
-        #expect(SpecialFile.isStrange(pipe, isNameless: false) && !SpecialFile.isStrange(pipe, isNameless: true))
+        #expect(
+            SpecialFile.isStrange(pipe, isUnidentified: false) && !SpecialFile.isStrange(pipe, isUnidentified: true))
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized) struct ProgramTests {
     private func run(_ script: String) -> (status: Int32, lines: [String]) { Program.run("/bin/sh", ["-c", script]) }
 
-    @Test func howItEndsAndWhatItSays() {
+    @Test func statusAndOutputAreReturned() {
         let (status, lines) = run("echo one; echo two >&2; exit 3")
         #expect(status == 3 && lines == ["one", "two"])
         #expect(run("kill -9 $$").status < 0)
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: ["echo before; sleep 60", "echo before; exec >&- 2>&-; sleep 60"])
-    func whatDoesNotEndIsEnded(script: String) {
+    func aProgramThatDoesNotExitIsTerminated(script: String) {
         let start = ContinuousClock.now
         let (status, lines) = run(script)
         #expect(status < 0 && lines == ["before"])

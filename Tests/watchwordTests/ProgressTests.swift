@@ -3,11 +3,11 @@ import Testing
 @testable import watchword
 
 @Suite struct ProgressTests {
-    /// A transfer of 1 MiB a second, at `bytes` after `seconds`.
+    /// Returns the progress of a transfer of 1 MiB per second after `mebibytes` seconds.
     private func progress(_ mebibytes: Int, of expected: Int?, name: String = "report.csv") -> TransferProgress {
         var progress = TransferProgress(name: name)
         progress.restart(.receiving, expected: expected.map { $0 << 20 })
-        for second in 0...mebibytes { progress.note(second << 20, at: Double(second)) }
+        for second in 0...mebibytes { progress.record(second << 20, at: Double(second)) }
         return progress
     }
 
@@ -34,11 +34,11 @@ import Testing
         }
     }
 
-    @Test func saysWhatItWaitsFor() {
+    @Test func showsTheReasonOfTheWait() {
         var progress = TransferProgress(name: "a")
         for (state, words) in [
             (.starting, "waiting for the server"), (.waitingForAnswer, "waiting for your answer"),
-            (.waitingForRetry(seconds: 4), "again in 4 s"), (.ended(isComplete: false), "failed"),
+            (.waitingForRetry(seconds: 4), "retry in 4 s"), (.ended(isComplete: false), "failed"),
         ] as [(TransferProgress.State, String)] {
             progress.state = state
             #expect(ProgressLine.text(progress, at: 0, width: 80).hasSuffix(words))
@@ -48,7 +48,7 @@ import Testing
     @Test func theSpeedIsThatOfTheLastSeconds() throws {
         var progress = progress(100, of: 1000)
         #expect(try #require(progress.speed(at: 100)) == Double(1 << 20))
-        progress.note(100 << 20, at: 110)
+        progress.record(100 << 20, at: 110)
         #expect(try #require(progress.speed(at: 110)) == 0 && progress.secondsLeft(at: 110) == nil)
         progress.restart(.receiving, bytes: 5, expected: 10)
         #expect(progress.speed(at: 110) == nil && progress.bytes == 5)

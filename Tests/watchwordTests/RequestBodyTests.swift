@@ -5,7 +5,7 @@ import Testing
 @testable import watchword
 
 @Suite struct RequestBodyTests {
-    /// A file of its own for one test.
+    /// Creates a file for one test.
     private func file(_ text: String, name: String = "body") throws -> String {
         let folder = FileManager.default.temporaryDirectory.appending(path: "watchword-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -80,7 +80,7 @@ import Testing
     ]
 
     @Test(arguments: fields.indices)
-    func takesFieldsApart(index: Int) throws {
+    func parsesFormFields(index: Int) throws {
         #expect(try FormField.parse(Self.fields[index].argument) == Self.fields[index].fields)
     }
 
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func theURLGetsWhatBelongsToIt() throws {
+    @Test func queryDataIsAppendedToTheURL() throws {
         let get = try BodyOptions.parse(["-G", "-d", "a=b", "--data-urlencode", "c=d e"])
         let urls = try get.requests(for: ["http://h/x", "http://h/x?y#z"], arguments: [0, 1]).map(\.url)
         #expect(urls == ["http://h/x?a=b&c=d+e", "http://h/x?y&a=b&c=d+e#z"] && get.method(at: 0) == nil)

@@ -11,7 +11,7 @@ import WatchwordProtocol
         ResponseHead(["status": .integer(status), "headers": .array(fields.map { [.string($0), .string($1)] })])
     }
 
-    /// A part of ten bytes.
+    /// A partial file of ten bytes.
     private func resumption(_ resume: FetchItem.Resume, validator: String?) throws -> Resumption {
         let folder = FileManager.default.temporaryDirectory.appending(path: "watchword-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -22,16 +22,16 @@ import WatchwordProtocol
     }
 
     @Test func asksForTheRestOfTheSameVersion() throws {
-        let tagged = try resumption(.whereItEnded, validator: "\"v1\"").headers
+        let tagged = try resumption(.endOfPartial, validator: "\"v1\"").headers
         #expect(tagged == [HeaderField("Range", "bytes=10-"), HeaderField("If-Range", "\"v1\"")])
-        #expect(try resumption(.whereItEnded, validator: nil).headers == [])
+        #expect(try resumption(.endOfPartial, validator: nil).headers == [])
         #expect(try resumption(.atByte(4), validator: nil).headers == [HeaderField("Range", "bytes=4-")])
         #expect(throws: (any Error).self) { try resumption(.atByte(11), validator: nil) }
     }
 
-    @Test func goesOnOnlyWithTheSameVersion() throws {
+    @Test func continuesOnlyWithTheSameVersion() throws {
         let rest = "bytes 10-19/20"
-        let automatic = try resumption(.whereItEnded, validator: "\"v1\"")
+        let automatic = try resumption(.endOfPartial, validator: "\"v1\"")
         #expect(automatic.verdict(head(206, ["Content-Range": rest, "ETag": "\"v1\""])) == .write(from: 10))
         #expect(automatic.verdict(head(206, ["Content-Range": rest, "ETag": "\"v2\""])) == .startOver)
         #expect(automatic.verdict(head(206, ["Content-Range": rest])) == .startOver)
@@ -49,7 +49,7 @@ import WatchwordProtocol
             }
             #expect(found == code)
         }
-        let dated = try resumption(.whereItEnded, validator: "Sun, 06 Nov 1994 08:49:37 GMT")
+        let dated = try resumption(.endOfPartial, validator: "Sun, 06 Nov 1994 08:49:37 GMT")
         // A redirect to another server keeps Range and loses If-Range.
         #expect(dated.verdict(head(206, ["Content-Range": rest])) == .startOver)
         let same = ["Content-Range": rest, "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"]
@@ -59,7 +59,7 @@ import WatchwordProtocol
                 == .startOver)
     }
 
-    @Test func aNumberInTheCommandIsKept() throws {
+    @Test func anOffsetInTheCommandIsNotChanged() throws {
         let fixed = try resumption(.atByte(10), validator: nil)
         for head in [head(200), head(416), head(416, ["Content-Range": "bytes */7"])] {
             guard case .refuse(33, _) = fixed.verdict(head) else {
@@ -87,7 +87,7 @@ import WatchwordProtocol
             (["Last-Modified": "Sun, 06 Nov 1994 08:59:01 GMT", "Date": "Sun, 06 Nov 1994 09:00:00 GMT"], nil),
             (["Last-Modified": "Sun, 06 Nov 1994 08:59:01 GMT"], nil),
         ] as [([String: String], String?)])
-    func onlyStrongValidatorsAreKept(fields: [String: String], validator: String?) {
+    func onlyStrongValidatorsAreStored(fields: [String: String], validator: String?) {
         #expect(head(200, fields).strongValidator == validator)
     }
 

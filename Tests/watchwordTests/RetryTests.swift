@@ -35,13 +35,13 @@ import WatchwordProtocol
             pause(status(503, after: .seconds(7))) == .seconds(7) && pause(status(503, after: .zero)) == .seconds(1))
     }
 
-    @Test func theWholeHasAnEnd() {
+    @Test func theTotalTimeIsLimited() {
         #expect(pause(status(503), 0, RetryPolicy(limit: 3, longest: .seconds(11))) == .seconds(1))
         #expect(pause(status(503), 0, RetryPolicy(limit: 3, longest: .seconds(10))) == nil)
         #expect(pause(status(503, after: .seconds(9)), 0, RetryPolicy(limit: 3, longest: .seconds(12))) == nil)
     }
 
-    @Test func whatCannotBeSentAgainIsNot() {
+    @Test func unrepeatableRequestsAreNotRetried() {
         #expect(policy.pause(after: status(503), retries: 0, elapsed: .zero, isRepeatable: false) == nil)
     }
 
@@ -50,6 +50,9 @@ import WatchwordProtocol
         #expect(HTTPDate.retryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now: 784_111_700) == .seconds(77))
         #expect(HTTPDate.retryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now: 784_111_800) == .zero)
         #expect(HTTPDate.retryAfter("soon", now: 0) == nil && HTTPDate.retryAfter("-1", now: 0) == nil)
+        let year = Duration.seconds(365 * 86_400)
+        #expect(HTTPDate.retryAfter("99999999", now: 0) == year)
+        #expect(HTTPDate.retryAfter("Sun, 06 Nov 2050 08:49:37 GMT", now: 784_111_777) == year)
     }
 
     @Test(arguments: [

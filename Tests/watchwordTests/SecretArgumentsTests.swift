@@ -4,7 +4,7 @@ import WatchwordProtocol
 @testable import watchword
 
 @Suite struct SecretArgumentsTests {
-    /// What is left of the arguments, what was taken, and what other users can still read.
+    /// Returns the remaining arguments, the secrets that were taken, and the texts that other users can still read.
     private func take(_ arguments: [String]) -> (texts: [String], taken: SecretArguments.Taken, left: [String]) {
         let blocks = arguments.map { text in
             let block = UnsafeMutableRawBufferPointer.allocate(byteCount: text.utf8.count, alignment: 1)
@@ -57,17 +57,17 @@ import WatchwordProtocol
         #expect(found.taken.userInfos.isEmpty && !found.left.joined().contains("secret"))
     }
 
-    /// What is to be sent may look like anything.
+    /// Data to be sent may look like an option or a URL.
     @Test(arguments: ["-d", "--data-raw", "-H", "-F", "--form-string", "-T", "-o", "-Ld"])
-    func whatIsSentIsLeftAsItIs(option: String) {
+    func valuesOfDataOptionsAreUnchanged(option: String) {
         for value in ["http://a:b@h/", "-u", "--user", "-x"] {
             #expect(take(["fetch", option, value, "http://h/"]).texts == ["fetch", option, value, "http://h/"])
         }
     }
 
-    /// Joined to its letter a value can end with another one.
+    /// A value joined to its option letter may end with a letter that is an option itself.
     @Test(arguments: ["-ubobu", "-ubobx", "-Efilex", "-xhostE", "-da=u", "-Fname=u", "-XPUTU", "-LoutputE"])
-    func whatIsJoinedAsksForNothingMore(argument: String) {
+    func aJoinedValueEndsItsOption(argument: String) {
         #expect(take([argument, "http://h/"]).texts.last == "http://h/")
     }
 
@@ -98,7 +98,7 @@ import WatchwordProtocol
     ]
 
     @Test(arguments: hidden.indices)
-    func whatIsSentLeavesTheArgumentListAndIsSentAllTheSame(index: Int) {
+    func secretDataIsRemovedFromTheArgumentListAndStillSent(index: Int) {
         let way = Self.hidden[index]
         let found = take(["fetch"] + way.arguments + ["http://h/"])
         #expect(found.texts == ["fetch"] + way.texts + ["http://h/"])
@@ -110,12 +110,12 @@ import WatchwordProtocol
         ["-d", "@file"], ["--data-binary=@file"], ["-H", "@file"], ["-T", "file"], ["-o", "file?x"], ["-X", "PUT"],
         ["--", "-d", "word"], ["-X", "a?b"],
     ])
-    func namesStayToBeSeen(arguments: [String]) {
+    func argumentsWithoutSecretsAreUnchanged(arguments: [String]) {
         #expect(take(arguments).left == arguments && take(arguments).texts.joined() == arguments.joined())
     }
 
-    /// It has to be found afterwards that it cannot be sent.
-    @Test func whatIsNotUTF8IsLeftToBeRefused() {
+    /// The parser later reports that the argument cannot be sent.
+    @Test func argumentsThatAreNotUTF8AreUnchanged() {
         let bytes: [UInt8] = [0x61, 0xFF]
         let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
         defer { block.deallocate() }

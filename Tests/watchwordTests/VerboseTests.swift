@@ -29,9 +29,10 @@ import Testing
     @Test(arguments: [
         ("session", "from the session"), ("keyring", "from the keyring"), ("url", "from the URL"),
         ("explicit", "from the command line"), ("client", "typed at the terminal"), ("agent", "from the desktop agent"),
-        ("ambient", "from the Kerberos ticket"), ("netrc", "from the netrc file"),
+        ("ambient", "from the Kerberos ticket"), ("command", "from the configured command"),
+        ("netrc", "from the netrc file"),
     ])
-    func theSourceOfALoginIsSaid(source: String, words: String) {
+    func theSourceOfALoginIsShown(source: String, words: String) {
         let result: JSON = ["auth": ["authenticationMethod": "httpDigest", "source": .string(source), "user": "bob"]]
         #expect(
             Verbose.lines("fetch/completed", result)

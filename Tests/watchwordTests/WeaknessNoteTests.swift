@@ -3,7 +3,7 @@ import Testing
 
 @testable import watchword
 
-/// What the terminal says about a weak challenge (semantics rule 27).
+/// The terminal's message about a weak challenge (SEMANTICS rule 27).
 @Suite struct WeaknessNoteTests {
     private func note(_ weak: JSON) -> String? {
         SpaceText.weaknessNote([

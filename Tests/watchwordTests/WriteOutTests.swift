@@ -37,20 +37,20 @@ import WatchwordProtocol
     ])
     func theFormatIsCurls(format: String, text: String) { #expect(WriteOut(format).text(facts()) == text) }
 
-    @Test func failuresAreSaid() {
+    @Test func failuresAreReported() {
         #expect(WriteOut("a%{onerror}b%{exitcode} %{errormsg}").text(facts(code: 22)) == "ab22 broken")
         let texts = WriteOut("a%{stderr}b%{nosuch}").texts(facts()).filter { $0.stream == .error }.map(\.text)
         #expect(texts == ["b", "watchword: unknown --write-out variable: 'nosuch'\n"])
     }
 
-    @Test func ofAFileTheEndsOfLinesAreDropped() throws {
+    @Test func lineEndsOfAFormatFileAreDropped() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("watchword-\(UUID().uuidString)")
         try Data("a\nb\r\nc\rd\u{0B}\u{0C}\u{85}\u{2028}\n".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         #expect(try WriteOut(argument: "@\(file.path)").text(facts()) == "abcd\u{0B}\u{0C}\u{85}\u{2028}")
     }
 
-    @Test func nothingCameIsZeros() {
+    @Test func withoutAResponseTheValuesAreZero() {
         let facts = WriteOutFacts(
             item: FetchItem(params: FetchRunParams(url: "http://h"), name: "h"), code: ExitCode(7))
         #expect(WriteOut("%{http_code} %{exitcode} %{time_total} %{json}").text(facts) == "000 7 0.000000 {}")
@@ -64,16 +64,16 @@ import WatchwordProtocol
         #expect(URLText.resolved(reference, from: "https://h:1/a/b?c/d") == url)
     }
 
-    @Test func theLogKnowsTheFinalResponseFromARedirect() {
+    @Test func theLogDistinguishesTheFinalResponseFromARedirect() {
         var log = ExchangeLog()
         let response: (Int) -> JSON = { ["status": .integer($0), "httpVersion": "1.1", "headers": []] }
         let request: JSON = ["method": "GET", "url": "http://h/b"]
-        #expect(log.note("fetch/request", ["method": "POST", "url": "http://h/a"]) == nil)
-        #expect(log.note("fetch/response", response(302)) == nil)
-        #expect(log.note("fetch/request", request)?.status == 302)
-        #expect(log.note("fetch/response", response(401)) == nil)
-        #expect(log.note("fetch/request", request) == nil, "a challenge that is answered")
-        #expect(log.note("fetch/response", response(200)) == nil)
+        #expect(log.record("fetch/request", ["method": "POST", "url": "http://h/a"]) == nil)
+        #expect(log.record("fetch/response", response(302)) == nil)
+        #expect(log.record("fetch/request", request)?.status == 302)
+        #expect(log.record("fetch/response", response(401)) == nil)
+        #expect(log.record("fetch/request", request) == nil, "a challenge that is answered")
+        #expect(log.record("fetch/response", response(200)) == nil)
         #expect(log.method == "GET" && log.redirects == 1 && log.headerBytes == 3 * "HTTP/1.1 200 \r\n\r\n".utf8.count)
     }
 }

@@ -5,42 +5,41 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// For programs that run another one to ask for a password (`GIT_ASKPASS`, `SSH_ASKPASS`, `SUDO_ASKPASS`): also the program
-/// `watchword-askpass`.
+/// A password prompt for other programs (`GIT_ASKPASS`, `SSH_ASKPASS`, `SUDO_ASKPASS`). Also installed as `watchword-askpass`.
 struct AskpassCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "askpass", abstract: "Answer another program's question for a user or a password.",
+        commandName: "askpass", abstract: "Answer another program's prompt for a user or a password.",
         discussion: """
-            A question of git's that names a server is answered with what is kept for that, where credentials.hand-out in the \
-            configuration lets watchword have it. Every other question is asked at the terminal.
+            Answers a prompt of git that names a server with the stored credential, if credentials.hand-out in the \
+            configuration releases it to watchword. Shows every other prompt at the terminal.
 
             Examples:
               GIT_ASKPASS=watchword-askpass git fetch
               SSH_ASKPASS=watchword-askpass SSH_ASKPASS_REQUIRE=force ssh host
             """)
 
-    /// Characters of a line, and lines, that are shown; the middle of more is left out. A host with a user takes 300.
+    /// The limits for the characters of a line and for the lines of the prompt; the middle of a longer text is omitted. A host
+    /// with a user needs up to 300 characters.
     private static let (longestLine, mostLines) = (1000, 40)
 
     @OptionGroup var socket: SocketOption
 
-    @Argument(help: "The question, as the other program words it.")
+    @Argument(help: "The prompt of the other program.")
     var question: [String] = []
 
     func run() throws {
         let text = question.joined(separator: " ")
-        if let asked = AskedServer(text, userInfo: SecretArguments.taken.userInfos.first?.userInfo), kept(asked) {
-            return
-        }
+        let userInfo = SecretArguments.taken.userInfos.first?.userInfo
+        if let asked = PromptTarget(text, userInfo: userInfo), writeStored(asked) { return }
         try askAtTerminal(text)
     }
 
-    /// Whether it has been written. That something is in the way is a reason to ask, and no error.
-    private func kept(_ asked: AskedServer) -> Bool {
+    /// Writes the stored credential, if any. Returns `false` on any failure, so that the caller asks at the terminal.
+    private func writeStored(_ asked: PromptTarget) -> Bool {
         guard let connection = try? BrokerConnection(socket.location) else { return false }
         connection.callLimit = Patience.withTheBroker
-        let params = CredentialGetParams(pattern: asked.pattern, account: asked.user.map { Account(user: $0) })
-        guard let found = try? connection.call(.credentialGet, params.json)["credential"],
+        let params = CredentialGet(pattern: asked.pattern, account: asked.user.map { Account(user: $0) })
+        guard let found = try? connection.call(params)["credential"],
             let value = asked.wantsUser ? found["user"] : found["password"]
         else { return false }
         _ = value.withUTF8 { Self.write(Secret(copying: $0)) }
@@ -49,9 +48,9 @@ struct AskpassCommand: ParsableCommand {
 
     private func askAtTerminal(_ text: String) throws {
         guard let terminal = Terminal() else {
-            throw refusal("There is no terminal to ask at, and nothing is kept that answers it.")
+            throw refusal("no stored credential found, and no terminal available to ask at")
         }
-        // ssh asks so before it trusts a host (ssh(1), SSH_ASKPASS_PROMPT).
+        // ssh asks only for a confirmation, not for a secret (ssh(1), SSH_ASKPASS_PROMPT).
         let isConfirmation = getenv("SSH_ASKPASS_PROMPT").map { String(cString: $0) } == "confirm"
         let isShown = isConfirmation || text.lowercased().hasPrefix("username") || text.contains("(yes/no")
         let prompt = Self.prompt(text)
@@ -68,7 +67,7 @@ struct AskpassCommand: ParsableCommand {
         }
     }
 
-    /// The question, line by line as the other program has laid it out: ssh shows a fingerprint in one of them.
+    /// Returns the prompt for display. Its line breaks remain, because ssh, for example, puts a fingerprint on its own line.
     static func prompt(_ text: String) -> String {
         if text.isEmpty { return "Password: " }
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
@@ -88,16 +87,17 @@ struct AskpassCommand: ParsableCommand {
     }
 }
 
-/// The server that a question of git's is about: `Username for 'https://host': `, `Password for 'https://bob@host': `.
-struct AskedServer {
+/// The server in a prompt of git: `Username for 'https://host': `, `Password for 'https://bob@host': `.
+struct PromptTarget {
     let pattern: SpacePattern
     let user: ExactText?
     let wantsUser: Bool
 
-    /// - Parameter userInfo: what has been taken out of the question's URL.
+    /// - Parameter userInfo: The user information that was removed from the URL in the prompt.
     init?(_ question: String, userInfo: Secret?) {
         wantsUser = question.hasPrefix("Username for '")
-        // Whole, and with nothing in the URL behind which another host could stand: other programs show what strangers say.
+        // The prompt must match completely, and the URL must not contain characters that could disguise its host, because other
+        // programs show untrusted text in their prompts.
         guard wantsUser || question.hasPrefix("Password for '"), question.hasSuffix("': "),
             let end = question.lastIndex(of: "'"), !question.contains(where: { "?#\\".contains($0) })
         else { return nil }
@@ -108,7 +108,8 @@ struct AskedServer {
             user = nil
             return
         }
-        // Where a password is in it, nothing of it becomes a text. Another user's password is no answer.
+        // User information with a password never becomes a `String`. Without the user name nothing matches, because
+        // another user's password must not be used.
         let decoded = userInfo.withUnsafeBytes { bytes in
             bytes.contains(UInt8(ascii: ":")) ? nil : Self.decoded(bytes)
         }
@@ -116,7 +117,7 @@ struct AskedServer {
         user = ExactText(decoded)
     }
 
-    /// Without percent encoding (RFC 3986 section 2.1).
+    /// Decodes percent-encoding (RFC 3986 section 2.1).
     private static func decoded(_ bytes: UnsafeRawBufferPointer) -> String? {
         var decoded: [UInt8] = []
         var rest = bytes[...]

@@ -4,14 +4,14 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// git's helper protocol (gitcredentials(7), git-credential(1)): what git has for a server, and what it learns, over standard
-/// input and output. Also the program `git-credential-watchword`, which git finds by that name.
+/// A git credential helper (gitcredentials(7), git-credential(1)). It reads a description of a server and a login from standard
+/// input, and writes a login to standard output. Also installed as `git-credential-watchword`, which git finds by that name.
 struct GitCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "git-credential", abstract: "Be git's credential helper.",
+        commandName: "git-credential", abstract: "Act as a credential helper for git.",
         discussion: """
-            Passwords are given out only where the configuration says so: credentials.hand-out names the file of watchword and \
-            the hosts. Without that git asks as it always does, and nothing it learns is kept.
+            Passwords are released only if the configuration lists the path of watchword and the host in credentials.hand-out. \
+            Otherwise git prompts as usual, and the logins it reports are not stored.
 
             Examples:
               git config --global credential.helper watchword
@@ -28,23 +28,23 @@ struct GitCredentialCommand: ParsableCommand {
         var persistence: Persistence { self == .session ? .forSession : .permanent }
     }
 
-    @Option(help: "Where to keep what git has logged in with.")
+    @Option(help: "Where to store the login that git reports.")
     var keep = Place.keyring
 
-    @Flag(help: "Do not say that the configuration gives git nothing for a host.")
+    @Flag(help: "Do not report hosts whose credentials the configuration does not release to git.")
     var quiet = false
 
     @OptionGroup var broker: BrokerOptions
 
-    // Any text: git's later versions may say more, and helpers ignore what they do not know.
-    @Argument(help: "What git wants: get, store, erase or capability.")
+    // A plain string, because later versions of git may use further operations, and helpers must ignore unknown ones.
+    @Argument(help: "The operation: get, store, erase or capability.")
     var operation: String
 
     func run() throws {
         guard let operation = Operation(rawValue: operation) else { return }
         if operation == .capability { return print("version 0\ncapability authtype") }
         guard let description = try GitDescription.fromStandardInput() else {
-            throw refusal("What git has said is longer than \(GitDescription.longest) bytes, or not text.")
+            throw refusal("invalid input from git: longer than \(GitDescription.longest) bytes, or not text")
         }
         guard let pattern = description.pattern else { return }
         do throws(ClientFailure) {
@@ -61,19 +61,20 @@ struct GitCredentialCommand: ParsableCommand {
             }
         } catch {
             if quiet, case .refused(let refusal) = error, refusal.kind == .denied { return }
-            // git goes on to its next helper, and to asking.
-            complain(error.description)
+            // git continues with its next helper, and then prompts.
+            printError(error.description)
             throw ExitCode(ExitStatus.refused)
         }
     }
 }
 
 extension RPCError {
-    /// That there is nothing is no error for git; without a keyring there is what the session has.
+    /// Whether the error means that no login is stored, which is not an error for git. An unusable keyring counts as
+    /// empty, because the session may still have logins.
     fileprivate var isNothing: Bool { kind == .unknownCredential || kind == .keyringUnavailable }
 }
 
-/// The three operations.
+/// The operations `get`, `store` and `erase`.
 private struct GitHelper {
     let connection: BrokerConnection
     let description: GitDescription
@@ -95,27 +96,28 @@ private struct GitHelper {
         var tokens = pattern
         tokens.authenticationMethod = .bearer
         guard let found = try released(tokens) else { return }
-        // git forgets these with its process.
+        // git does not store an ephemeral login beyond its process.
         write([
             ("capability[]", "authtype"), ("authtype", "Bearer"), ("ephemeral", "1"), ("credential", found["token"]),
         ])
     }
 
-    /// As git writes times: seconds since 1970.
+    /// Converts a time to git's form: seconds since 1970.
     private static func seconds(_ time: JSON?) -> JSON? {
         time?.string.flatMap { UTCTime.rfc3339($0) }.map { .string(String($0 / 1000)) }
     }
 
-    /// As git writes paths: without the first slash.
+    /// Converts a path to git's form: without the first slash.
     private static func gitPath(_ path: JSON?) -> JSON? { path?.string.map { .string(String($0.dropFirst())) } }
 
-    /// What git has logged in with; where it gets nothing, it gives nothing either. What it got from here it does not bring back.
+    /// Stores the login that git used successfully, unless it is already stored. Without a keyring it is stored in the session.
+    /// Does nothing if the configuration does not release the login to git.
     func store(_ persistence: Persistence) throws(ClientFailure) {
         guard let user = description.user, let password = description.password, !description.isEphemeral,
             try isAllowed(user)
         else { return }
         var credential = LoginCredential(user: user, password: password, persistence: persistence)
-        credential.path = description.path
+        credential.path = description.path  // guard: git-path
         credential.expiresAt = description.expiresAt
         credential.refreshToken = description.refreshToken
         if let known = try released(pattern), isSame(known, credential) { return }
@@ -127,26 +129,26 @@ private struct GitHelper {
     }
 
     private func store(_ credential: LoginCredential) throws(ClientFailure) {
-        _ = try connection.call(.credentialStore, CredentialStoreParams(pattern: pattern, credential: credential).json)
+        try connection.call(CredentialStore(pattern: pattern, credential: credential))
     }
 
-    /// Only what has been refused: a newer password survives.
+    /// Removes the login that the server refused. A login with another, newer password remains.
     func erase() throws(ClientFailure) {
         guard let user = description.user else { return }
         guard try isAllowed(user) else { return }
-        let listed = try connection.call(.credentialList, CredentialListParams(pattern: pattern).json)
+        let listed = try connection.call(CredentialList(pattern: pattern))
         let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.exactText == user && isInPlace($0) }
-        // The session's come before the keyring's when something is handed out, and hide them.
+        // Session credentials come first, because on release they take precedence over the keyring's and hide them.
         let isOfSession = { (credential: JSON) in credential["source"]?.string == CredentialSource.session.rawValue }
         for credential in own.filter(isOfSession) + own.filter({ !isOfSession($0) }) {
             guard let id = credential["id"]?.string.flatMap(CredentialID.init), try isMeant(credential) else {
                 continue
             }
-            _ = try connection.call(.credentialForget, CredentialForgetParams.id(id).json)
+            try connection.call(CredentialForget.id(id))
         }
     }
 
-    /// Whether it is good for the repository that git speaks of.
+    /// Whether the credential is valid for the path of git's repository.
     private func isInPlace(_ credential: JSON) -> Bool {
         guard let path = credential["path"]?.exactText else { return true }
         var scope = LoginCredential(user: "", password: Secret(capacity: 0) { _ in 0 })
@@ -154,7 +156,7 @@ private struct GitHelper {
         return scope.covers(description.path ?? "/")
     }
 
-    /// Whether git brings back what it got from here.
+    /// Whether git reports a login that it got from this helper, unchanged.
     private func isSame(_ known: JSON, _ credential: LoginCredential) -> Bool {
         known["user"]?.exactText == credential.user && secret(known["password"]) == credential.secret
             && secret(known["refreshToken"]) == credential.refreshToken
@@ -163,7 +165,7 @@ private struct GitHelper {
 
     private func secret(_ value: JSON?) -> Secret? { value?.withUTF8 { Secret(copying: $0) } }
 
-    /// Whether git means this one by what it says of a log-in: the user may have others there, for other realms or paths.
+    /// Whether git's description is about this login, and not about another login of the user for another realm or path.
     private func isMeant(_ credential: JSON) throws(ClientFailure) -> Bool {
         guard let refused = description.password else { return true }
         guard let space = try? SpacePattern(credential["protectionSpace"]),
@@ -173,10 +175,10 @@ private struct GitHelper {
         return secret(found["password"]) == refused
     }
 
+    /// Whether git may change the logins of `user`: the broker releases the stored one to git, or has none.
     private func isAllowed(_ user: ExactText) throws(ClientFailure) -> Bool {
         do throws(ClientFailure) {
-            _ = try connection.call(
-                .credentialGet, CredentialGetParams(pattern: pattern, account: Account(user: user)).json)
+            try connection.call(CredentialGet(pattern: pattern, account: Account(user: user)))
         } catch {
             guard case .refused(let refusal) = error else { throw error }
             return refusal.isNothing
@@ -184,18 +186,18 @@ private struct GitHelper {
         return true
     }
 
-    /// `nil` when there is none. That nothing is given out is git's business only where it was meant to be.
+    /// Returns the stored login; `nil` if there is none. Throws if the broker does not release it.
     private func released(_ pattern: SpacePattern, path: ExactText? = nil) throws(ClientFailure) -> JSON? {
-        let params = CredentialGetParams(
+        let params = CredentialGet(
             pattern: pattern, account: description.user.map { Account(user: $0) }, path: path ?? description.path ?? "/"
         )
-        do throws(ClientFailure) { return try connection.call(.credentialGet, params.json)["credential"] } catch {
+        do throws(ClientFailure) { return try connection.call(params)["credential"] } catch {
             guard case .refused(let refusal) = error, refusal.isNothing else { throw error }
             return nil
         }
     }
 
-    /// A value with a line end in it would be another member.
+    /// Writes the members, one per line. A value with a line end is omitted, because the rest would be another member.
     private func write(_ members: [(name: String, value: JSON?)]) {
         for (name, value) in members {
             let line = value?.withUTF8 { bytes in

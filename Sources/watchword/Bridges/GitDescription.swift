@@ -1,28 +1,34 @@
 import Glibc
 import WatchwordProtocol
 
-/// What git says of a server and a log-in: lines of `name=value`, to an empty one (git-credential(1), "INPUT/OUTPUT FORMAT").
+/// A server and a login in git's format: lines of `name=value` up to an empty line (git-credential(1), "INPUT/OUTPUT FORMAT").
 struct GitDescription {
+    /// The size limit in bytes.
     static let longest = 64 << 10
-    private static let names: Set = [
-        "protocol", "host", "path", "username", "password_expiry_utc", "ephemeral", "capability[]",
-    ]
+    /// The attributes whose values are text.
+    private enum Attribute: String {
+        case host, path, ephemeral
+        case scheme = "protocol"
+        case user = "username"
+        case expiry = "password_expiry_utc"
+        case capability = "capability[]"
+    }
 
     private(set) var scheme: String?
     private(set) var host: String?
-    /// From "/" on; `nil` unless the user wants git to tell repositories apart (`credential.useHttpPath`).
+    /// The path, beginning with "/"; `nil` unless git distinguishes repositories (`credential.useHttpPath`).
     private(set) var path: ExactText?
     private(set) var user: ExactText?
     private(set) var password: Secret?
-    /// Since 1970; git forgets the password then.
+    /// The time, since 1970, when the password expires.
     private(set) var expiresAt: Duration?
     private(set) var refreshToken: Secret?
-    /// Not to be kept.
+    /// Whether the login must not be stored.
     private(set) var isEphemeral = false
-    /// This git takes other things than passwords.
+    /// Whether git supports credentials other than passwords.
     private(set) var knowsAuthtype = false
 
-    /// `nil` when it is too long, or not text.
+    /// Reads a description. Returns `nil` if it is too long, or not text.
     static func fromStandardInput() throws -> GitDescription? {
         var isWhole = false
         let text = Secret(capacity: longest) { block in
@@ -44,7 +50,7 @@ struct GitDescription {
         return isWhole ? GitDescription(text) : nil
     }
 
-    /// Whoever waits for the answer need not close its end first.
+    /// Whether the description is complete. The sender need not close its end of the pipe before it has the reply.
     private static func hasEmptyLine(_ text: UnsafeMutableRawBufferPointer, from start: Int) -> Bool {
         let end = UInt8(ascii: "\n")
         return text[start...].indices.contains { text[$0] == end && ($0 == 0 || text[$0 - 1] == end) }
@@ -74,28 +80,27 @@ struct GitDescription {
             refreshToken = value.isEmpty ? nil : Secret(copying: value)
             return true
         }
-        // A token, which never becomes a text; git keeps it itself.
+        // A token never becomes a `String`, and is not stored here; git caches it itself.
         if name == "credential" { return true }
-        // What servers say (`wwwauth[]`), in whatever encoding, is not looked at, as everything that is not known.
-        guard Self.names.contains(name) else { return true }
+        // Other attributes are ignored, as git requires; text from servers (`wwwauth[]`) may have any encoding.
+        guard let attribute = Attribute(rawValue: name) else { return true }
         guard let text = String(validating: value, as: UTF8.self) else { return false }
-        switch name {
-        case "protocol": scheme = text
-        case "host": host = text
-        case "path":
+        switch attribute {
+        case .scheme: scheme = text
+        case .host: host = text
+        case .path:
             path = text.isEmpty ? nil : text.utf8.first == UInt8(ascii: "/") ? ExactText(text) : "/\(text)"
-        case "username": user = ExactText(text)
-        case "password_expiry_utc":
-            // As git does, what is no number is no expiry.
+        case .user: user = ExactText(text)
+        case .expiry:
+            // An invalid number means that the password does not expire, as in git.
             expiresAt = Int(text).flatMap { (0...253_402_300_799).contains($0) ? .seconds($0) : nil }
-        case "ephemeral": isEphemeral = !["0", "false", ""].contains(text)
-        case "capability[]": if text == "authtype" { knowsAuthtype = true }
-        default: break
+        case .ephemeral: isEphemeral = !["0", "false", ""].contains(text)
+        case .capability: if text == "authtype" { knowsAuthtype = true }
         }
         return true
     }
 
-    /// `nil` for what is not fetched over HTTP, and for a host that is none.
+    /// The server; `nil` if the protocol is not HTTP or the host is invalid.
     var pattern: SpacePattern? {
         guard let scheme, scheme == "https" || scheme == "http", let host,
             let place = try? HostPort(host[...]), HostName.canonical(place.host) != nil

@@ -4,58 +4,58 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// An agent without windows: for a machine without a desktop, or in a corner of the screen.
+/// An agent at a terminal, for machines without a desktop.
 struct AgentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "agent", abstract: "Answer at this terminal what the broker has to ask, for all programs.",
+        commandName: "agent", abstract: "Answer the broker's questions at this terminal, for all programs.",
         discussion: """
-            Programs that ask nobody themselves have their questions answered here: log-ins, client certificates, servers that \
-            are not trusted, and which programs may use what is kept. One question at a time; Ctrl-C ends it. A desktop has \
-            watchword-agent, with windows.
+            Prompts for programs that cannot prompt themselves: for logins, client certificates, untrusted servers, and the \
+            use of stored credentials. Shows one question at a time. Ctrl-C ends the agent. On a desktop, use watchword-agent, \
+            which shows windows.
 
             Examples:
               watchword agent
               tmux new-window watchword agent --keep keyring
             """)
 
-    @Option(help: "Where to keep what is typed, once the server has accepted it.")
-    var keep = Keep.session
+    @Option(help: "Where to store the login you type, once the server has accepted it.")
+    var keep = LoginStorage.session
 
-    @Option(help: "Of several agents the one with the highest priority is asked first.")
+    @Option(help: "The priority of this agent; the agent with the highest is asked first.")
     var priority = 0
 
     @OptionGroup var broker: BrokerOptions
 
     func run() throws {
-        guard Terminal() != nil else { throw refusal("There is no terminal to ask at. Run it in one.") }
+        guard Terminal() != nil else { throw refusal("no terminal available; run watchword agent in one") }
         let interrupt = watchword_interrupt_descriptor()
         do throws(ClientFailure) {
             let connection = try broker.connect()
             connection.interruptDescriptor = interrupt
             try connection.initialize(name: "watchword agent", version: WatchwordVersion.current, delivery: .request)
-            let desk = AgentDesk(connection, keep: keep, interrupt: interrupt)
+            let desk = AgentSession(connection, storage: keep, interrupt: interrupt)
             let params: JSON = [
                 "name": "watchword agent", "priority": .integer(priority), "asksConfirm": true, "maxPending": 1,
             ]
-            _ = try connection.call(.agentRegister, params)
-            complain("questions of all programs are asked here. Ctrl-C ends that.")
+            try connection.call(AgentRegister.name, params)
+            printError("showing the questions of all programs; stop with Ctrl-C")
             try desk.serve()
         } catch {
-            throw report(error)
+            throw reportRefusal(error)
         }
     }
 }
 
-/// Asks, one question after the other.
-private final class AgentDesk {
+/// Asks one question after the other.
+private final class AgentSession {
     private let connection: BrokerConnection
-    private let keep: Keep
+    private let storage: LoginStorage
     private let interrupt: Int32
-    /// The programs of which a question was refused.
+    /// The subjects of programs for which a question was refused before.
     private var refused: Set<String> = []
 
-    init(_ connection: BrokerConnection, keep: Keep, interrupt: Int32) {
-        (self.connection, self.keep, self.interrupt) = (connection, keep, interrupt)
+    init(_ connection: BrokerConnection, storage: LoginStorage, interrupt: Int32) {
+        (self.connection, self.storage, self.interrupt) = (connection, storage, interrupt)
     }
 
     func serve() throws(ClientFailure) {
@@ -63,7 +63,7 @@ private final class AgentDesk {
             guard let terminal = Terminal() else { return AgentAnswer(.useDefault) }
             terminal.show("\n\(RequesterText.sentence(challenge.params))")
             let question = TerminalQuestion(
-                FetchRunParams(url: ""), keep: keep, isInsecure: false, interrupt: interrupt)
+                FetchRunParams(url: ""), storage: storage, isInsecure: false, interrupt: interrupt)
             let answer = question.ask(challenge, at: terminal)
             let isRefusal = answer == .proceed || answer == .reject
             guard isRefusal, wantsNoMore(challenge, at: terminal) else {
@@ -81,7 +81,7 @@ private final class AgentDesk {
         try connection.wait { false }
     }
 
-    /// After a refusal: whether the program is to be asked about no more. Not after the first one.
+    /// Asks after a second or later refusal whether to stop all questions of the program.
     private func wantsNoMore(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> Bool {
         guard !refused.insert(RequesterText.subject(challenge.params)).inserted else { return false }
         let line = terminal.readLine(
@@ -91,7 +91,7 @@ private final class AgentDesk {
         guard case .text(let text) = line else { return false }
         let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
         guard ["y", "yes"].contains(word) else { return false }
-        terminal.show("It is asked about no more, until: watchword prompts resume\n")
+        terminal.show("Its questions are stopped. To allow them again, run: watchword prompts resume PROGRAM\n")
         return true
     }
 }

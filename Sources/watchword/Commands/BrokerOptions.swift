@@ -4,11 +4,11 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// Where the broker is; common to all sub-commands that talk to it.
+/// The socket of the broker, for all commands that connect to it.
 struct SocketOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The broker's socket, in place of $WATCHWORD_SOCKET or the user's run-time folder.", valueName: "path"))
+            "The broker's socket, instead of $WATCHWORD_SOCKET or the default path.", valueName: "path"))
     var socket: String?
 
     var location: SocketLocation { Self.location(explicit: socket) }
@@ -18,33 +18,31 @@ struct SocketOption: ParsableArguments {
             explicit: explicit, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
     }
 
-    /// Makes one call to the broker that runs. None is started for it; what goes wrong is said in one line.
-    func call(
-        _ method: MethodName, _ params: JSON = [:], within limit: Duration = Patience.withTheBroker
-    ) throws -> JSON {
+    /// Calls one method of the running broker, and does not start one. Prints errors in one line and throws an `ExitCode`.
+    func call(_ method: some CallableMethod, within limit: Duration = Patience.withTheBroker) throws -> JSON {
         do throws(ClientFailure) {
             let connection = try BrokerConnection(location)
             connection.callLimit = limit
-            return try connection.call(method, params)
+            return try connection.call(method)
         } catch {
             throw reportRefusal(error)
         }
     }
 }
 
-/// How long a call may take.
+/// Time limits for calls.
 enum Patience {
-    /// Where nobody is asked.
+    /// For calls that the broker answers without a prompt.
     static let withTheBroker = Duration.seconds(15)
-    /// Where the keyring may show a window.
+    /// For calls during which the keyring may show a prompt.
     static let withPeople = Duration.seconds(180)
 }
 
-/// For commands that start a broker when none runs.
+/// The options of commands that start a broker if none is running.
 struct BrokerOptions: ParsableArguments {
     @OptionGroup var socket: SocketOption
 
-    @Flag(help: "Do not start a broker when none runs.")
+    @Flag(help: "Do not start a broker if none is running.")
     var noStart = false
 
     func connect() throws(ClientFailure) -> BrokerConnection {

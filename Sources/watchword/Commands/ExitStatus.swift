@@ -3,12 +3,12 @@ import Glibc
 import WatchwordClient
 import WatchwordProtocol
 
-/// Exit codes with curl's meaning (curl(1), "EXIT CODES"), so that scripts need not learn new ones.
+/// Exit codes. `fetch` uses the codes of curl (curl(1), "EXIT CODES").
 enum ExitStatus {
-    /// Of the commands that fetch nothing.
+    /// The code for a refusal, in all commands except `fetch`.
     static let refused: Int32 = 1
     static let failedToStart: Int32 = 2
-    /// Of `fetch`; the other commands end with that of sysexits(3).
+    /// A wrong command line of `fetch`. The other commands use EX_USAGE (64) of sysexits.h.
     static let usage: Int32 = 2
     static let unsupportedProtocol: Int32 = 1
     static let badURL: Int32 = 3
@@ -28,7 +28,7 @@ enum ExitStatus {
         case .notHTTP, .schemeNotAllowed: unsupportedProtocol
         case .malformedHeader: 8
         case .bodyCutShort: partialFile
-        case .emptyReply: 52
+        case .emptyReply: 52  // guard: curl-cause
         case .sendFailed: 55
         case .receiveFailed: 56
         case .badContentCoding: 61
@@ -74,27 +74,27 @@ enum ExitStatus {
 }
 
 /// Writes one line to standard error.
-func complain(_ text: String) { StandardError.write(line: "watchword: \(text)") }
+func printError(_ text: String) { StandardError.write(line: "watchword: \(text)") }
 
-/// Says why, and ends with the code for it.
+/// Prints an error, and returns its exit code. An interruption is not printed.
 func report(_ failure: ClientFailure) -> ExitCode {
-    if case .interrupted = failure {} else { complain(failure.description) }
+    if case .interrupted = failure {} else { printError(failure.description) }
     return ExitCode(ExitStatus.code(for: failure))
 }
 
-/// The same for the commands that fetch nothing: 1 for a refusal, whatever its reason.
+/// Like `report`, for all commands except `fetch`: the exit code is 1 for any refusal of the broker.
 func reportRefusal(_ failure: ClientFailure) -> ExitCode {
     guard case .refused(let error) = failure else { return report(failure) }
     switch error.kind {
     case .unknownCredential:
-        return refusal("No credential has this id. \"watchword credentials list\" shows all.")
-    case .methodNotFound: return refusal("This broker is too old for that. Restart it: \(error.text)")
+        return refusal("no credential with this id; show all with: watchword credentials list")
+    case .methodNotFound: return refusal("the running broker does not support this command; restart it (\(error.text))")
     default: return refusal(error.text)
     }
 }
 
-/// Says why nothing was done.
+/// Prints the reason for a refusal, and returns its exit code.
 func refusal(_ text: String) -> ExitCode {
-    complain(text)
+    printError(text)
     return ExitCode(ExitStatus.refused)
 }

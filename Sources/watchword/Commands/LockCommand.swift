@@ -4,10 +4,10 @@ import WatchwordProtocol
 
 struct LockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "lock", abstract: "Forget the session, and use and keep nothing until it is unlocked.",
+        commandName: "lock", abstract: "Forget the logins of the session; use and store no credentials until unlocked.",
         discussion: """
-            Fetches go on, with what is typed for them. What is in the keyring stays there, unused. With a passphrase only who \
-            knows it unlocks.
+            Fetches continue, but use only logins that are entered for them. The keyring is neither used nor changed. If a \
+            passphrase is given, unlocking requires it.
 
             Examples:
               watchword lock
@@ -19,8 +19,8 @@ struct LockCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let result = try broker.call(.brokerLock, LockParams(passphrase: passphrase.read(isNew: true)).json)
-        output.show(result, "Locked: nothing stored is used or kept until: watchword unlock")
+        let result = try broker.call(BrokerLock(passphrase: passphrase.read(isNew: true)))
+        output.show(result, "Locked: stored credentials are neither used nor added. To unlock, run: watchword unlock")
     }
 }
 
@@ -33,11 +33,11 @@ struct PassphraseOptions: ParsableArguments {
 
     func validate() throws {
         guard !passphrase || !passphraseStdin else {
-            throw ValidationError("--passphrase asks at the terminal, --passphrase-stdin reads: give one of them.")
+            throw ValidationError("--passphrase and --passphrase-stdin exclude each other; give one of them")
         }
     }
 
-    /// `nil` where none is to be given.
+    /// Returns the passphrase; `nil` if neither option was given.
     func read(isNew: Bool) throws -> Secret? {
         if passphraseStdin { return try PasswordEntry.fromStandardInput() }
         guard passphrase else { return nil }

@@ -4,7 +4,7 @@ import WatchwordProtocol
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Show what the broker knows of itself.",
+        commandName: "status", abstract: "Show the status of the broker.",
         discussion: """
             Example:
               watchword status
@@ -15,12 +15,16 @@ struct StatusCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let status = try broker.call(.serverStatus)
+        let status = try broker.call(ServerStatus())
         output.show(status, Self.text(status, broker.location.path))
     }
 
-    private static func text(_ status: JSON, _ path: String) -> String {
+    /// Returns the status as lines.
+    /// - Parameter path: The path of the socket.
+    static func text(_ status: JSON, _ path: String) -> String {
         let number = { (names: String...) in names.reduce(status as JSON?) { $0?[$1] }?.integer ?? 0 }
+        let opened = counted(number("engine", "connectionsOpened"), "connection")
+        let reused = counted(number("engine", "connectionsReused"), "time")
         let uptime = Duration.milliseconds(number("uptimeMs"))
         return [
             ("Broker", "\(status["version"]?.string ?? "?"), process \(number("pid")), up \(uptime.formattedSeconds)"),
@@ -28,24 +32,22 @@ struct StatusCommand: ParsableCommand {
             ("Connections", "\(number("connections"))"),
             (
                 "Fetches",
-                "\(number("fetches", "running")) running (\(number("fetches", "waiting")) waiting for the log-in of another), \(number("fetches", "done")) done"
+                "\(number("fetches", "running")) running (\(number("fetches", "waiting")) waiting for another login), \(number("fetches", "done")) done"
             ),
             (
                 "Challenges",
                 "\(number("challenges", "pending")) open, \(number("challenges", "answered")) answered, \(number("challenges", "timedOut")) timed out"
             ),
             ("Agents", agents(status)),
-            ("Session", "\(number("session", "entries")) log-ins remembered"),
+            ("Session", counted(number("session", "entries"), "saved login")),
             ("Keyring", KeyringText.line(status["keyring"])),
             (
                 "Locked",
-                status["session"]?["locked"]?.boolean == true ? "yes; to use what is kept: watchword unlock" : "no"
+                status["session"]?["locked"]?.boolean == true
+                    ? "yes; unlock with: watchword unlock" : "no"
             ),
             ("Filter", status["systemCallFilter"]?.boolean == true ? "system calls are filtered" : "none"),
-            (
-                "Network",
-                "\(number("engine", "connectionsOpened")) connections opened, \(number("engine", "connectionsReused")) times reused"
-            ),
+            ("Network", "\(opened) opened, reused \(reused)"),
         ].map { "\($0.0):".padded(to: 13) + $0.1 }.joined(separator: "\n")
     }
 

@@ -3,10 +3,10 @@ import WatchwordProtocol
 
 struct UnlockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "unlock", abstract: "Let the broker use and keep credentials again.",
+        commandName: "unlock", abstract: "Let the broker use and store credentials again.",
         discussion: """
-            The session stays empty until somebody logs in; the keyring has a lock of its own. After a wrong passphrase the \
-            next try has to wait, longer each time.
+            The session remains empty until the next login. The keyring has its own lock. After each wrong passphrase, the \
+            delay before the next attempt grows.
 
             Examples:
               watchword unlock
@@ -18,7 +18,7 @@ struct UnlockCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let result = try broker.call(.brokerUnlock, LockParams(passphrase: passphrase.read(isNew: false)).json)
+        let result = try broker.call(BrokerUnlock(passphrase: passphrase.read(isNew: false)))
         output.show(result, "Unlocked.")
     }
 }

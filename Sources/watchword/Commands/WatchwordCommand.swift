@@ -5,33 +5,41 @@ import WatchwordProtocol
 
 @main
 struct Main {
-    /// Passwords leave the argument list before anything else looks at it.
+    /// Removes passwords from the argument list before anything else reads it.
     static func main() {
-        let arguments = calledAs + SecretArguments.take()
+        let given = UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc)).dropFirst()
+        let plain = CommonOptionsParser.withoutSecrets(UnsafeBufferPointer(rebasing: given))
+        let arguments = calledAs + (plain ?? SecretArguments.take())
         prepareProcess()
         guard argumentsAreText else {
-            complain("An argument is not UTF-8. Put what is to be sent into a file, and give its name.")
+            printError("an argument is not UTF-8; write it to a file, and give the name of the file")
             WatchwordCommand.exit(
                 withError: arguments.first == "fetch" ? ExitCode(ExitStatus.usage) : .validationFailure)
         }
         do {
-            if SecretArguments.taken.isEmpty, let quick = QuickFetch(arguments) { return try quick.run() }
+            if SecretArguments.taken.isEmpty, let quick = CommonOptionsParser(arguments) { return try quick.run() }
             var command = try parse(arguments)
             try command.run()
         } catch let refusal as CurlArguments.Refusal {
-            complain(refusal.text)
+            printError(refusal.text)
             WatchwordCommand.exit(withError: ExitCode(ExitStatus.usage))
         } catch {
-            // A wrong command line is 2 for curl, and 64 for the commands that curl does not have.
+            // The exit code for a wrong command line is 2, as in curl; for the commands other than `fetch` it is 64.
             if arguments.first == "fetch", WatchwordCommand.exitCode(for: error) == .validationFailure {
                 StandardError.write(line: WatchwordCommand.fullMessage(for: error))
                 WatchwordCommand.exit(withError: ExitCode(ExitStatus.usage))
+            }
+            if WatchwordCommand.exitCode(for: error) == .validationFailure,
+                let text = SubcommandSuggestion.text(arguments)
+            {
+                printError(text)
+                WatchwordCommand.exit(withError: ExitCode.validationFailure)
             }
             WatchwordCommand.exit(withError: error)
         }
     }
 
-    /// `fetch` is read by its own parser first: that of the whole tree of commands takes twice as long.
+    /// Tries the parser of `fetch` first, because parsing the whole tree of commands takes twice as long.
     private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
         guard arguments.first == "fetch" else { return try WatchwordCommand.parseAsRoot(arguments) }
         let read = try CurlArguments(Array(arguments.dropFirst()))
@@ -39,17 +47,18 @@ struct Main {
         return try (try? FetchCommand.parse(read.rewritten)) ?? WatchwordCommand.parseAsRoot(["fetch"] + read.rewritten)
     }
 
-    /// git and others find their helpers by the name of a program.
+    /// The command that the name of the program selects: git and others find their helpers by name.
     private static var calledAs: [String] {
-        let name = CommandLine.argc > 0 ? CommandLine.unsafeArgv[0].map { String(cString: $0) } ?? "" : ""
-        switch name.split(separator: "/").last {
+        guard CommandLine.argc > 0, let path = CommandLine.unsafeArgv[0] else { return [] }
+        let slash = strrchr(path, CInt(UInt8(ascii: "/")))
+        switch String(cString: slash.map { $0 + 1 } ?? path) {
         case "git-credential-watchword": return ["git-credential"]
         case "watchword-askpass": return ["askpass"]
         default: return []
         }
     }
 
-    /// Something else than what was given would be sent, or written to: Swift's texts hold nothing but UTF-8.
+    /// Whether all arguments are UTF-8. A Swift `String` would replace other bytes, which would change a value or a file name.
     private static var argumentsAreText: Bool {
         (0..<Int(CommandLine.argc)).allSatisfy { index in
             CommandLine.unsafeArgv[index].map { String(validatingCString: $0) != nil } ?? true
@@ -58,10 +67,11 @@ struct Main {
 
     private static func prepareProcess() {
         watchword_keep_crashes_silent()
-        // A reader that goes away and a file that may not grow are errors of one write: what else is written has to be tidied up.
+        // A closed pipe and a file size limit are errors of write(2) and must not end the process: other output needs cleanup.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        // Where one is missing, the next file or socket would be taken for it. These fail when they are used.
+        // Otherwise the next file or socket would get the number of a closed standard descriptor. Replacements are opened for
+        // the wrong direction, so that reading or writing them fails.
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
@@ -71,7 +81,7 @@ struct Main {
 struct WatchwordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watchword",
-        abstract: "Fetches what needs a log-in, through the broker that remembers it.",
+        abstract: "Make HTTP requests through the Watchword broker, which logs in and remembers the login.",
         discussion: """
             Examples:
               watchword fetch https://intranet.example/report

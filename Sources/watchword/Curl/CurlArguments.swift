@@ -1,16 +1,16 @@
 import Synchronization
 import WatchwordProtocol
 
-/// The arguments of `watchword fetch` as curl reads them, rewritten for the parser: one argument for each option, names whole,
-/// what is ignored taken out. The parser itself knows nothing of abbreviations, of `--no-` before a flag, or of values that begin
-/// with a dash.
+/// The arguments of `watchword fetch`, parsed as curl parses them and rewritten for ArgumentParser, which supports neither
+/// abbreviations, nor `--no-` before a flag, nor values that begin with a dash. Each option has its full name and an argument
+/// of its own. Ignored options are omitted.
 struct CurlArguments: Equatable {
-    /// For the parser.
+    /// The arguments for ArgumentParser.
     private(set) var rewritten: [String] = []
-    /// The options that were taken out, in the order of the command.
+    /// The ignored options, in the order of the command.
     private(set) var ignored: [CurlOption] = []
 
-    /// Why a command line is refused, in one line.
+    /// The reason for refusing a command line, in one line.
     struct Refusal: Error, Equatable {
         let text: String
     }
@@ -18,23 +18,24 @@ struct CurlArguments: Equatable {
     private enum Token: Equatable {
         case flag(CurlOption)
         case option(CurlOption, String)
-        /// The parser's business: `fetch`'s own options, and mistakes.
+        /// An argument passed to ArgumentParser unchanged: a URL, an option that only `fetch` has, or an unknown option.
         case other(String)
     }
 
     private static let storage = Mutex<CurlArguments?>(nil)
 
-    /// Those of this command, for options whose order counts among those of other names; `nil` before they were read.
+    /// The arguments of this process, for options whose order among other options matters; `nil` before they are parsed.
     static var current: CurlArguments? {
         get { storage.withLock { $0 } }
         set { storage.withLock { $0 = newValue } }
     }
 
-    /// The options of `fetch` that curl does not have. They come before an abbreviation.
+    /// The options of `fetch` that curl does not have. They are not abbreviations: `--keep` does not mean `--keepalive-time`.
     private static let own: Set<String> = ["keep", "socket", "no-start"]
 
-    /// - Parameter arguments: what follows `fetch`.
-    /// - Throws: `Refusal` for an option of curl that is refused, one without its value, or an abbreviation of several.
+    /// - Parameter arguments: the arguments after `fetch`.
+    /// - Throws: `Refusal` for a refused option or value, a missing value, or an abbreviation that is ambiguous or belongs to
+    ///   an option with a value.
     init(_ arguments: [String]) throws(Refusal) {
         var tokens: [Token] = []
         var rest = arguments[...]
@@ -60,12 +61,12 @@ struct CurlArguments: Equatable {
         let name = String(parts[0])
         if own.contains(name) {
             tokens.append(.other(argument))
-            // Its value may look like anything.
+            // The value may begin with a dash.
             if name != "no-start", parts.count == 1, let value = rest.popFirst() { tokens.append(.other(value)) }
             return
         }
         guard let option = try option(named: name) else {
-            if let negated = try negated(name) {
+            if let negated = negated(name) {
                 tokens.removeAll { $0 == .flag(negated) }
             } else {
                 tokens.append(.other(argument))
@@ -74,7 +75,7 @@ struct CurlArguments: Equatable {
         }
         try check(option)
         if option.long == "json", HiddenText.isJSON(parts.count > 1 ? parts[1].utf8.first : rest.first?.utf8.first) {
-            throw Refusal(text: "curl's --json DATA: use -d @file -H 'Content-Type: application/json'")
+            throw Refusal(text: "curl's --json DATA is not supported; use -d @file -H 'Content-Type: application/json'")
         }
         if option.takesValue {
             guard let value = parts.count > 1 ? String(parts[1]) : rest.popFirst() else { throw missingValue(option) }
@@ -104,7 +105,8 @@ struct CurlArguments: Equatable {
         }
     }
 
-    /// Whole, or the beginning of one name only. A secret is taken out of the argument list by the whole name of its option.
+    /// Returns the option with this name or unique abbreviation. An option with a value cannot be abbreviated, because
+    /// `SecretArguments` finds secrets by full names.
     private static func option(named name: String) throws(Refusal) -> CurlOption? {
         if let option = CurlOption.named(long: name) { return option }
         guard name.count > 1, !name.hasPrefix("no-") else { return nil }
@@ -112,16 +114,17 @@ struct CurlArguments: Equatable {
         guard let first = found.first else { return nil }
         guard found.count == 1 else {
             let names = found.map { "--\($0.long)" }.joined(separator: ", ")
-            throw Refusal(text: "--\(name) is short for several options: \(names.shortened)")
+            throw Refusal(text: "--\(name) is ambiguous; it could be: \(names.shortened)")
         }
-        guard !first.takesValue else {
-            throw Refusal(text: "write --\(first.long) in place of --\(name): options with a value are not abbreviated")
+        guard !first.takesValue else {  // guard: curl-secret-abbreviation
+            throw Refusal(
+                text: "write --\(first.long) instead of --\(name); options with a value cannot be abbreviated")
         }
         return first
     }
 
-    /// `--no-X`: as though X had not been given before, as with curl.
-    private static func negated(_ name: String) throws(Refusal) -> CurlOption? {
+    /// Returns the flag X for `--no-X`, which cancels an earlier X, as in curl.
+    private static func negated(_ name: String) -> CurlOption? {
         guard name.hasPrefix("no-"), let option = CurlOption.named(long: String(name.dropFirst(3))),
             !option.takesValue
         else { return nil }
@@ -129,13 +132,13 @@ struct CurlArguments: Equatable {
     }
 
     private static func check(_ option: CurlOption) throws(Refusal) {
-        guard case .refused(let reason) = option.verdict else { return }
+        guard case .refused(let reason) = option.verdict else { return }  // guard: curl-refused
         throw Refusal(
-            text: "curl's \(option.name) is refused. \(reason.rawValue) All options of curl: man watchword-curl")
+            text: "curl's \(option.name) is refused (see: man watchword-curl). \(reason.rawValue)")
     }
 
     private static func missingValue(_ option: CurlOption) -> Refusal {
-        Refusal(text: "\(option.name) takes a value; give one")
+        Refusal(text: "\(option.name) requires a value")
     }
 
     private mutating func append(_ token: Token) throws(Refusal) {
@@ -145,9 +148,9 @@ struct CurlArguments: Equatable {
             if case .ignored = option.verdict { return ignored.append(option) }
             guard case .option(_, let value) = token else { return rewritten.append("--\(option.long)") }
             if option.long == "url" {
-                // Alone it would be an option.
-                guard !value.hasPrefix("-") else {
-                    throw Refusal(text: "the value of --url begins with a dash: \(DisplayURL.text(value)) is no URL")
+                // The URL is rewritten without --url, so ArgumentParser would read such a value as an option.
+                guard !value.hasPrefix("-") else {  // guard: curl-url-dash
+                    throw Refusal(text: "the value of --url begins with a dash: \(DisplayURL.text(value)) is not a URL")
                 }
                 rewritten.append(value)
             } else if value.hasPrefix("-") {
@@ -158,7 +161,7 @@ struct CurlArguments: Equatable {
         }
     }
 
-    /// One line for each option that was ignored.
+    /// A note for each ignored option except `-q`, because `fetch` never reads .curlrc.
     var notes: [String] {
         ignored.compactMap { option in
             guard case .ignored(let reason) = option.verdict, option.long != "disable" else { return nil }

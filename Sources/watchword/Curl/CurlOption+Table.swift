@@ -1,47 +1,47 @@
-/// The options, group by group.
+/// The tables of options, grouped by verdict.
 extension CurlOption {
-    /// Why options are ignored, in groups.
+    /// The reasons for which options are ignored.
     enum Neglect: String, CaseIterable {
         case connections =
-            "The broker makes its own connections, over IPv4 and IPv6, and keeps them for all programs."
+            "The broker makes its own connections, over IPv4 and IPv6, and reuses them for all programs."
         case versions =
-            "The broker and the server agree on the newest version of HTTP that both know."
+            "The broker and the server negotiate the newest version of HTTP that both support."
         case security =
-            "The broker speaks TLS 1.2 and newer, and is not made less strict."
+            "The broker uses TLS 1.2 or newer, and no option can weaken it."
         case otherProtocols =
-            "It has no effect on HTTP."
+            "Only protocols other than HTTP use this option."
         case display =
-            "What is written is neither delayed nor decorated, and no configuration file is read."
+            "Output is neither buffered nor styled, and .curlrc is never read."
     }
 
-    /// Why options are refused, in groups.
+    /// The reasons for which options are refused.
     enum Reason: String, CaseIterable {
         case schemes =
-            "Which login schemes are good enough is set in the configuration (schemes.order)."
+            "The configuration sets the allowed login schemes (schemes.order)."
         case security =
-            "How connections are protected is decided by the broker, and is the same for all programs."
+            "The broker uses the same TLS settings for all programs; a fetch cannot change them."
         case authorities =
-            "Certificate authorities are the system's; for one server, answer the question about its certificate, or use --pinnedpubkey."
+            "The broker uses the system's certificate authorities. For a server that uses another authority, answer the prompt about its certificate, or use --pinnedpubkey."
         case cookies =
-            "There is no cookie jar. Cookies can be given with -b name=value."
+            "Cookies are not stored. Send them with -b name=value."
         case netrc =
-            "Passwords belong into the keyring: watchword credentials import. The broker reads a netrc file where its configuration names one (credentials.netrc)."
+            "Store passwords in the keyring with: watchword credentials import. The broker reads a netrc file only if its configuration names one (credentials.netrc)."
         case proxies =
-            "The broker logs in to proxies as it does to servers: it asks, and remembers."
+            "Set the proxy with -x. The broker chooses the login scheme for a proxy, and prompts for the login, as for a server."
         case proxySecurity =
-            "A proxy over https is verified as servers are."
+            "The broker verifies the certificate of an https proxy in the same way as that of a server."
         case connections =
-            "Connections belong to the broker, and are shared by programs."
+            "The broker makes the connections and shares them among programs; a fetch cannot change them."
         case redirects =
-            "A login never follows a redirect to another origin."
+            "A login is never sent to another origin after a redirect."
         case versions =
-            "The version of HTTP and its details are decided by the broker."
+            "The broker chooses the version of HTTP and the form of requests."
         case shell =
-            "Use the shell, or a small script around the command."
+            "Use a shell command or a script instead."
         case configuration =
-            "Options come from the command line alone."
+            "Options are read from the command line only."
         case traces =
-            "What happens is shown by -v and by watchword log."
+            "Use -v to show requests and responses, and watchword log to show the audit log."
     }
 
     static let same = list(
@@ -59,54 +59,59 @@ extension CurlOption {
     static let different: [CurlOption] = [
         CurlOption(
             "cert", "E", takesValue: true,
-            .different("A PKCS#11 URI or a file of PEM or PKCS#12; the kind is detected.")),
+            .different("A PKCS#11 URI, or a PEM or PKCS#12 file; the type is detected.")),
         CurlOption(
             "continue-at", "C", takesValue: true,
             .different(
-                "What is incomplete is kept as FILE.part, and is continued only if the server still has the same version."
+                "An incomplete file is stored as FILE.part, and is resumed only if the server still has the same version."
             )),
         CurlOption(
             "cookie", "b", takesValue: true,
-            .different("Takes name=value, and no file.")),
+            .different("Takes name=value, not a file.")),
         CurlOption(
             "dump-header", "D", takesValue: true,
-            .different("Of logins, the last response is written, and not the challenges that were answered.")),
+            .different("Responses whose challenge was answered are not written.")),
         CurlOption(
             "insecure", "k", takesValue: false,
             .different(
-                "The certificate is shown at the terminal, and accepted for this fetch; one with a grave fault is not.")
+                "An untrusted certificate is shown at the terminal and accepted for this fetch; a revoked certificate or a changed key still requires an answer."
+            )
         ),
         CurlOption(
             "json", nil, takesValue: false,
-            .different("Prints the broker's result. To post JSON: -d @file -H 'Content-Type: application/json'.")),
+            .different(
+                "Prints the broker's result as JSON. To post JSON, use -d @file -H 'Content-Type: application/json'.")),
         CurlOption(
             "max-redirs", nil, takesValue: true,
-            .different("At most 50 redirects are followed, whatever the number.")),
+            .different("At most 50 redirects are followed, even if the number is larger.")),
         CurlOption(
             "noproxy", nil, takesValue: true,
-            .different("Takes '*' alone: no proxy. Exceptions for hosts are in the configuration (proxy.except).")),
+            .different(
+                "Takes only '*', for no proxy. List hosts to reach without a proxy in the configuration (proxy.except)."
+            )),
         CurlOption(
             "pinnedpubkey", nil, takesValue: true,
-            .different("One hash (sha256//...), and no file and no list.")),
+            .different("Takes one hash (sha256//...), not a file or a list.")),
         CurlOption(
             "proxy", "x", takesValue: true,
-            .different("http, https and socks5h; without it the configuration's proxy counts, never the environment's.")
-        ),
+            .different(
+                "Takes an http, https or socks5h proxy. Without -x, the configured proxy is used; environment variables have no effect."
+            )),
         CurlOption(
             "referer", "e", takesValue: true,
-            .different("\";auto\" is sent as it is.")),
+            .different("\";auto\" is sent unchanged.")),
         CurlOption(
             "user", "u", takesValue: true,
-            .different("Without a password it is asked for at the terminal; the argument is overwritten at once.")),
+            .different("Without a password, asks for it at the terminal; the argument is overwritten at startup.")),
         CurlOption(
             "verbose", "v", takesValue: false,
             .different(
-                "Logins and cookies are not shown, and neither are the bytes of the body or of TLS; the queries of URLs are."
+                "Shows the queries of URLs, but no logins, no cookies, and no bytes of the body or of TLS."
             )),
         CurlOption(
             "write-out", "w", takesValue: true,
             .different(
-                "%{json} is the broker's result; %{watchword_user} and %{watchword_source} are new; what only the broker's connection knows (addresses, times of its steps, size_request) is 0 or empty."
+                "%{json} is the broker's result; %{watchword_user} and %{watchword_source} are new; values of the broker's connection to the server (addresses, times of its phases, size_request) are 0 or empty."
             )),
     ]
 

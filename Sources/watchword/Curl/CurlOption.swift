@@ -1,16 +1,16 @@
-/// An option of curl 7.88, and what `watchword fetch` makes of it. watchword-curl(7) is written from this table, the command line
-/// is read with it, and an error message says why an option is refused.
+/// An option of curl 7.88, and how `watchword fetch` treats it. Command lines are parsed with the list of all options, which
+/// also contains the reasons for error messages and the text of watchword-curl(7).
 struct CurlOption: Equatable {
     enum Verdict: Equatable {
-        /// With curl's meaning.
+        /// Supported with curl's meaning.
         case same
         case different(String)
-        /// Ignored, with a note: it changes neither the result nor what is protected.
+        /// Ignored, with a note, because the option would change neither the result nor its security.
         case ignored(Neglect)
         case refused(Reason)
     }
 
-    /// Without the two dashes.
+    /// The name without dashes.
     let long: String
     let short: Character?
     let takesValue: Bool
@@ -20,10 +20,10 @@ struct CurlOption: Equatable {
         (self.long, self.short, self.takesValue, self.verdict) = (long, short, takesValue, verdict)
     }
 
-    /// As it is written in a command.
+    /// The option as written in a command, such as `-d, --data`.
     var name: String { short.map { "-\($0), --\(long)" } ?? "--\(long)" }
 
-    /// Whether the test that runs both programs sees the difference; it has no terminal and no TLS.
+    /// Whether the test that compares `fetch` with curl can observe the difference. That test uses neither a terminal nor TLS.
     var isCompared: Bool {
         !["cert", "insecure", "pinnedpubkey", "proxy", "user", "verbose"].contains(long)
     }
@@ -38,13 +38,13 @@ struct CurlOption: Equatable {
     static func named(long: String) -> CurlOption? { byLong[long] }
     static func named(short: Character) -> CurlOption? { byShort[short] }
 
-    /// `--name` or `-n`.
+    /// Returns the option written as `--name` or `-n`.
     static func named(_ text: String) -> CurlOption? {
         if text.hasPrefix("--") { return byLong[String(text.dropFirst(2))] }
         return text.count == 2 && text.hasPrefix("-") ? text.last.flatMap { byShort[$0] } : nil
     }
 
-    /// Words with blanks in between: `long` or `long/s`, with `=` at the end for an option that takes a value.
+    /// Parses words separated by blanks: `long` or `long/s`, with a final `=` for an option that takes a value.
     static func list(_ words: String, _ verdict: Verdict) -> [CurlOption] {
         words.split(separator: " ").map { word in
             let takesValue = word.hasSuffix("=")

@@ -1,19 +1,19 @@
 import WatchwordProtocol
 
-/// A URL with sets and ranges (curl(1), "URL"): `{one,two}`, `[1-10]`, `[001-100]`, `[a-z]`, `[0-100:10]`.
+/// A URL pattern with sets and ranges (curl(1), "URL"): `{one,two}`, `[1-10]`, `[001-100]`, `[a-z]`, `[0-100:10]`.
 struct URLGlob: Equatable {
-    /// Why a pattern is none.
+    /// The reason why a pattern is invalid, in lower case and without the pattern.
     struct Problem: Error, Equatable {
         let text: String
     }
 
-    /// One of the URLs, with what stands for `#1`, `#2` and so on in the name of a file.
+    /// An expanded URL, with the values that replace `#1`, `#2` and so on in a file name.
     struct Match: Equatable {
         var url: String
         var values: [String]
     }
 
-    /// More URLs than these are a mistake.
+    /// The maximum number of URLs that one pattern may expand to.
     static let longest = 100_000
 
     private enum Part: Equatable {
@@ -36,9 +36,9 @@ struct URLGlob: Equatable {
             case "[":
                 parts += [.text(text), .choice(try Self.range(&rest))]
                 text = ""
-            case "}": throw Problem(text: "unmatched } in the URL; -g takes URLs as they are")
+            case "}": throw Problem(text: "unmatched }; use -g to take it literally")
             case "]" where !(text.contains("[")):
-                throw Problem(text: "unmatched ] in the URL; -g takes URLs as they are")
+                throw Problem(text: "unmatched ]; use -g to take it literally")
             default: text.append(character)
             }
         }
@@ -47,11 +47,11 @@ struct URLGlob: Equatable {
             if case .choice(let values) = part { count * Double(values.count) } else { count }
         }
         guard count <= Double(Self.longest) else {
-            throw Problem(text: "the URL stands for more than \(Self.longest) URLs")
+            throw Problem(text: "it expands to more than \(Self.longest) URLs; use a smaller range")
         }
     }
 
-    /// `[::1]` and the like are addresses, `[]` is text.
+    /// Whether the bracket after which `rest` begins is literal: an IPv6 address such as `[::1]`, or an empty `[]`.
     static func isAddress(_ rest: Substring) -> Bool {
         guard let end = rest.firstIndex(of: "]") else { return false }
         let inner = rest[..<end]
@@ -65,37 +65,48 @@ struct URLGlob: Equatable {
         while let character = rest.popFirst() {
             switch character {
             case "}":
-                if values.isEmpty && value.isEmpty { throw Problem(text: "empty {} in the URL") }
+                if values.isEmpty && value.isEmpty { throw Problem(text: "empty {}; use -g to take it literally") }
                 return values + [value]
             case ",":
                 values.append(value)
                 value = ""
-            case "{", "[": throw Problem(text: "nested braces in the URL")
+            case "{", "[": throw Problem(text: "{ or [ inside {}; use -g to take it literally")
             case "\\": if let next = rest.popFirst() { value.append(next) }
             default: value.append(character)
             }
         }
-        throw Problem(text: "unmatched { in the URL; -g takes URLs as they are")
+        throw Problem(text: "unmatched {; use -g to take it literally")
     }
 
+    /// Parses the range after a bracket. Like curl, refuses a range of letters that is longer than the alphabet, such as `A-z`,
+    /// and a step that is larger than the range.
     private static func range(_ rest: inout Substring) throws(Problem) -> [String] {
         guard let end = rest.firstIndex(of: "]") else {
-            throw Problem(text: "unmatched [ in the URL; -g takes URLs as they are")
+            throw Problem(text: "unmatched [; use -g to take it literally")
         }
         let inner = rest[..<end]
         rest = rest[rest.index(after: end)...]
-        let bad = Problem(text: "bad range [\(String(inner).shortened)] in the URL; -g takes URLs as they are")
+        let name = "[\(String(inner).shortened)]"
+        let bad = Problem(text: "bad range \(name); use -g to take it literally")
+        let badStep = Problem(text: "the step of \(name) is larger than the range; use a smaller one, or -g")
         let halves = inner.split(separator: ":", omittingEmptySubsequences: false)
         let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
         let step = halves.count == 2 ? Int(halves[1]) : halves.count == 1 ? 1 : nil
         guard ends.count == 2, let step, step > 0 else { throw bad }
         if let first = letter(ends[0]), let last = letter(ends[1]) {
             guard first <= last else { throw bad }
+            let length = Int(last - first)
+            guard length < 26 else {
+                throw Problem(text: "range \(name) is longer than the alphabet; use [a-z] or [A-Z], or -g")
+            }
+            guard step <= max(1, length) else { throw badStep }
             return stride(from: first, through: last, by: step).map { String(Character(Unicode.Scalar($0))) }
         }
-        guard let first = number(ends[0]), let last = number(ends[1]), first <= last,
-            (last - first) / step < longest
-        else { throw bad }
+        guard let first = number(ends[0]), let last = number(ends[1]), first <= last else { throw bad }
+        guard step <= max(1, last - first) else { throw badStep }
+        guard (last - first) / step < longest else {
+            throw Problem(text: "range \(name) has more than \(longest) values; use a smaller one, or -g")
+        }
         let width = ends[0].hasPrefix("0") ? ends[0].count : 0
         return stride(from: first, through: last, by: step).map { value in
             String(repeating: "0", count: max(0, width - "\(value)".count)) + "\(value)"
@@ -113,7 +124,7 @@ struct URLGlob: Equatable {
         text.isEmpty || !text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? nil : Int(text)
     }
 
-    /// In curl's order: the last choice changes first.
+    /// The expanded URLs in curl's order: the last set or range varies fastest.
     var matches: [Match] {
         var found = [Match(url: "", values: [])]
         for part in parts {
@@ -127,7 +138,7 @@ struct URLGlob: Equatable {
         return found
     }
 
-    /// A file name of `-o` with `#1`, `#2` and so on replaced. A number without a choice stays as it is.
+    /// Replaces `#1`, `#2` and so on in a file name of `-o`. A number without a set or range is left unchanged.
     static func fileName(_ name: String, _ values: [String]) -> String {
         var (result, rest) = ("", name[...])
         while let character = rest.popFirst() {

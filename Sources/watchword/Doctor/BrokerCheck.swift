@@ -3,7 +3,7 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// The socket, the broker behind it, and what it says of itself.
+/// Checks the socket, whether the broker replies, and the state that it reports.
 struct BrokerCheck {
     private let location: SocketLocation
 
@@ -15,9 +15,9 @@ struct BrokerCheck {
         do throws(ClientFailure) {
             let connection = try BrokerConnection(location)
             connection.callLimit = Patience.withTheBroker
-            let status = try connection.call(.serverStatus)
+            let status = try connection.call(ServerStatus())
             return [
-                folder, version(status), keyring(try connection.call(.keyringStatus)), lock(status), agents(status),
+                folder, version(status), keyring(try connection.call(KeyringStatus())), lock(status), agents(status),
                 ProxyCheck.finding(status),
             ]
         } catch {
@@ -30,27 +30,28 @@ struct BrokerCheck {
         guard location.isShortEnough else {
             return .bad(
                 name, "The path \(location.path) is longer than \(SocketLocation.longestPath) bytes.",
-                "Set $WATCHWORD_SOCKET, or $XDG_RUNTIME_DIR, to a shorter one.")
+                "Set $WATCHWORD_SOCKET or $XDG_RUNTIME_DIR to a shorter path.")
         }
         var facts = stat()
         guard stat(location.folder, &facts) == 0 else {
             let runtime = location.folder.split(separator: "/").dropLast().map { "/\($0)" }.joined()
             guard access(runtime, W_OK) == 0 else {
                 return .bad(
-                    name, "There is no folder \(runtime) that you may write to.",
-                    "It is made when you log in (pam_systemd). Without that set $XDG_RUNTIME_DIR to a folder of yours, mode 0700."
+                    name, "The directory \(runtime) does not exist, or you cannot write to it.",
+                    "pam_systemd creates it when you log in. Without it, set $XDG_RUNTIME_DIR to a directory of yours with mode 0700."
                 )
             }
-            return .good(name, "\(location.path), which the broker makes when it starts.")
+            return .good(name, "\(location.path); the broker creates it when it starts.")
         }
         guard facts.st_uid == getuid() else {
             return .bad(
-                name, "The folder \(location.folder) belongs to another user (\(facts.st_uid)).",
-                "Remove it, or set $WATCHWORD_SOCKET to a place of your own.")
+                name, "The directory \(location.folder) belongs to another user (\(facts.st_uid)).",
+                "Remove it, or set $WATCHWORD_SOCKET to a path in a directory of yours.")
         }
         guard facts.st_mode & 0o077 == 0 else {
             return .bad(
-                name, "Others may look into the folder \(location.folder).", "Run: chmod 700 \(location.folder)")
+                name, "Other users have access to the directory \(location.folder).",
+                "Run: chmod 700 \(location.folder)")
         }
         return .good(name, location.path)
     }
@@ -59,17 +60,22 @@ struct BrokerCheck {
         switch failure {
         case .notRunning:
             .doubtful(
-                "Broker", "None is running.",
-                "It is started with the first watchword fetch; for other programs: systemctl --user enable --now watchword.socket, or run watchwordd."
+                "Broker", "It is not running.",
+                "watchword fetch starts it. For other programs, run: systemctl --user enable --now watchword.socket, or watchwordd"
             )
         case .silent:
             .bad(
                 "Broker", "It does not answer.",
-                "Look whether it is stopped (ps -o stat,pid -C watchwordd): kill -CONT, or kill it, and try again.")
+                "Check whether it is stopped: ps -o stat,pid -C watchwordd. Resume it with kill -CONT PID, or end it with kill -9 PID."
+            )
         case .socketNotTrusted:
-            .bad("Broker", failure.description, "Set $WATCHWORD_SOCKET, or $XDG_RUNTIME_DIR, to a directory of yours.")
+            .bad(
+                "Broker", failure.description,
+                "Set $WATCHWORD_SOCKET or $XDG_RUNTIME_DIR to a path that only you can write to.")
         default:
-            .bad("Broker", failure.description, "End it (its process: pgrep -u $USER watchwordd), and start it anew.")
+            .bad(
+                "Broker", failure.description,
+                "End its process (see pgrep -u $USER watchwordd), and start the broker again.")
         }
     }
 
@@ -78,8 +84,8 @@ struct BrokerCheck {
         let text = "Version \(version), process \(status["pid"]?.integer ?? 0)."
         guard version == WatchwordVersion.current else {
             return .doubtful(
-                "Broker", "\(text) This watchword has version \(WatchwordVersion.current).",
-                "The broker was started before the last installation. Run: systemctl --user restart watchword, or kill it."
+                "Broker", "\(text) This program has version \(WatchwordVersion.current).",
+                "The broker was started before the last installation. Run: systemctl --user restart watchword, or end its process."
             )
         }
         return .good("Broker", text)
@@ -91,26 +97,26 @@ struct BrokerCheck {
         case "usable": return .good("Keyring", "It can be used.")
         case "locked": return .doubtful("Keyring", "It is \(line)", "Run: watchword keyring unlock")
         default:
-            if status["kind"]?.string == "disabled" { return .good("Keyring", "The configuration leaves it out.") }
+            if status["kind"]?.string == "disabled" { return .good("Keyring", "It is disabled in the configuration.") }
             return .doubtful(
                 "Keyring", "It is \(line)",
-                "Log-ins last for the session. On a desktop start gnome-keyring-daemon or another Secret Service.")
+                "Logins last for the session only. On a desktop, start gnome-keyring-daemon or another Secret Service.")
         }
     }
 
     private func lock(_ status: JSON) -> Finding {
         status["session"]?["locked"]?.boolean == true
-            ? .doubtful("Lock", "The broker is locked: nothing that is kept is used.", "Run: watchword unlock")
+            ? .doubtful("Lock", "The broker is locked: stored credentials are unavailable.", "Run: watchword unlock")
             : .good("Lock", "The broker is not locked.")
     }
 
     private func agents(_ status: JSON) -> Finding {
         let names = (status["agents"]?.elements ?? []).compactMap { $0["name"]?.string?.shortened }
         guard names.isEmpty else {
-            return .good("Agent", "\(names.joined(separator: ", ")) asks you for other programs.")
+            return .good("Agent", "\(names.joined(separator: ", ")) prompts you for other programs.")
         }
         return .doubtful(
-            "Agent", "There is none: programs that cannot ask you themselves get no log-in.",
+            "Agent", "No agent is registered, so you get no prompts for other programs.",
             "On a desktop: systemctl --user start watchword-agent. In a terminal: watchword agent")
     }
 }

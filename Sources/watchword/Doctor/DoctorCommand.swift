@@ -3,17 +3,17 @@ import JSONText
 
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Look at everything that logging in needs, and say how to mend what is wrong.",
+        commandName: "doctor", abstract: "Diagnose login problems and suggest fixes.",
         discussion: """
-            Nothing is changed, no broker is started, and no server is asked. Ends with 1 if something is bad; what is only \
-            worth a look does not count.
+            Changes nothing, starts no broker, and contacts no server. Exits with 1 if a finding is marked "bad"; warnings do \
+            not count.
 
             Examples:
               watchword doctor
               watchword doctor --json
             """)
 
-    @Flag(help: "Print what was found as JSON.")
+    @Flag(help: "Print the findings as JSON.")
     var json = false
 
     @OptionGroup var broker: SocketOption

@@ -1,6 +1,6 @@
 import JSONText
 
-/// What one look has shown, and what to do about it.
+/// The result of one check, and the advice for it.
 struct Finding: Equatable {
     enum Verdict: String {
         case good, doubtful, bad
@@ -8,9 +8,9 @@ struct Finding: Equatable {
 
     var name: String
     var verdict: Verdict
-    /// One sentence, safe for a terminal.
+    /// The result in one sentence, safe for a terminal.
     var text: String
-    /// What mends it; `nil` where nothing has to be.
+    /// The fix; `nil` if none is needed.
     var advice: String?
 
     static func good(_ name: String, _ text: String) -> Finding {
@@ -32,13 +32,13 @@ struct Finding: Equatable {
         ]
     }
 
-    /// One line, and a second one with the advice.
+    /// The finding as one line, followed by a second line if there is advice.
     var line: String {
         let mark =
             switch verdict {
             case .good: Style.good("ok  ")
-            case .doubtful: Style.doubtful("look")
-            case .bad: Style.bad("BAD ")
+            case .doubtful: Style.doubtful("warn")
+            case .bad: Style.bad("bad ")
             }
         let first = "\(mark)  \(Style.strong(name)): \(text)"
         return advice.map { "\(first)\n        \($0)" } ?? first

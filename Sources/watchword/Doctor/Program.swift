@@ -2,24 +2,24 @@ import Glibc
 import WatchwordClient
 import WatchwordProtocol
 
-/// Another program, which is run to see how it ends.
+/// Runs other programs for their exit status and output.
 enum Program {
-    /// What one may take: none of them has anything to wait for.
+    /// The time limit for a program. None of the programs waits for input.
     private static let limit = Duration.seconds(5)
     private static let pauseMicroseconds: UInt32 = 5000
     private static let longestOutput = 4096
 
-    /// Beside this program, else in `$PATH`.
+    /// Searches the directory of this program, then `$PATH`.
     static func find(_ name: String) -> String? {
         let own = SmallFile.target(of: "/proc/self/exe").map { String($0[..<($0.lastIndex(of: "/") ?? $0.startIndex)]) }
         let folders = [own].compactMap(\.self) + (Environment.text("PATH") ?? "").split(separator: ":").map(String.init)
         return folders.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
     }
 
-    /// How it has ended (a negative number where it had to be ended, or did not start), and what it has written to both outputs.
+    /// Runs a program. Returns its exit status (negative if it was killed or did not start), and the lines of both outputs.
     static func run(_ path: String, _ arguments: [String]) -> (status: Int32, lines: [String]) {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return (-1, ["no descriptor is left"]) }
+        guard pipe(&ends) == 0 else { return (-1, ["no file descriptor available"]) }
         defer { close(ends[0]) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
@@ -43,7 +43,7 @@ enum Program {
         return (-1, output)
     }
 
-    /// A program may close its outputs and live on; `nil` then.
+    /// Waits until the program exits. Returns `nil` after the time limit: a program may close its outputs without exiting.
     private static func end(of child: pid_t, until end: ContinuousClock.Instant) -> Int32? {
         var status: Int32 = 0
         while waitpid(child, &status, WNOHANG) == 0 {
@@ -74,7 +74,7 @@ enum Program {
     }
 }
 
-/// Files that are looked into and no more.
+/// Reads small files.
 enum SmallFile {
     private static let longest = 4 << 20
 

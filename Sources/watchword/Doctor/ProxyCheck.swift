@@ -1,23 +1,23 @@
 import JSONText
 import WatchwordProtocol
 
-/// Through which proxy the broker goes. It takes none from its environment, so that a variable that others go by is worth a word.
+/// Checks the broker's proxy. A proxy variable in the environment causes a warning, because the broker ignores it.
 enum ProxyCheck {
     private static let variables = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
 
-    /// - Parameter status: of the broker; `nil` when none runs.
+    /// - Parameter status: The status of the broker; `nil` if none is running.
     static func finding(_ status: JSON?) -> Finding {
         let name = "Proxy"
         if let proxy = status?["proxy"]?.string {
-            return .good(name, "The broker goes through \(DisplayURL.text(proxy)).")
+            return .good(name, "The broker uses \(DisplayURL.text(proxy)).")
         }
-        // Not its value, which may hold a password.
+        // The value is not shown, because it may contain a password.
         guard let variable = variables.first(where: { !(Environment.text($0) ?? "").isEmpty }) else {
             return .good(
-                name, "\(status == nil ? "There is" : "None is configured, and there is") none in the environment.")
+                name, "No proxy is \(status == nil ? "" : "configured or ")set in the environment.")
         }
         return .doubtful(
-            name, "$\(variable) names one, and the broker does not go by its environment.",
-            "Put it into the configuration: proxy.url, without user and password.")
+            name, "$\(variable) is set, but the broker ignores its environment.",
+            "Set proxy.url in the configuration, without user and password.")
     }
 }

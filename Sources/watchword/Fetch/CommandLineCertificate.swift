@@ -2,23 +2,23 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// The client certificate of `-E`, `--key` and `--pass`.
+/// The client certificate that `-E`, `--key` and `--pass` select.
 enum CommandLineCertificate {
-    static func make(_ taken: SecretArguments.Taken, keep: Keep) throws -> CertificateCredential? {
+    static func make(_ taken: SecretArguments.Taken, storage: LoginStorage) throws -> CertificateCredential? {
         guard let text = taken[.certificate] else { return nil }
         let (file, passphrase) = split(text)
         let paths = [file, taken[.key]].compactMap(\.self).map(absolute)
         for path in paths { try check(path) }
         return CertificateCredential(
             certificate: paths[0], privateKey: paths.count > 1 ? paths[1] : nil,
-            passphrase: taken[.passphrase] ?? passphrase, persistence: persistence(keep))
+            passphrase: taken[.passphrase] ?? passphrase, persistence: persistence(storage))
     }
 
-    /// A certificate is never kept longer than the session.
-    static func persistence(_ keep: Keep) -> Persistence { keep == .none ? .none : .forSession }
+    /// The persistence of a client certificate: at most the session, even with `--keep keyring`.
+    static func persistence(_ storage: LoginStorage) -> Persistence { storage == .none ? .none : .forSession }
 
-    /// As curl reads it: a colon ends the name of the file, `\:` is a colon in it and `\\` a backslash. A `pkcs11:` URI has no
-    /// passphrase behind it.
+    /// Splits the value of `-E` as curl does: the first colon ends the file name, unless it is escaped as `\:`; `\\` stands
+    /// for a backslash. A `pkcs11:` URI is not split.
     static func split(_ text: Secret) -> (file: Secret, passphrase: Secret?) {
         text.withUnsafeBytes { bytes in
             if bytes.starts(with: "pkcs11:".utf8) { return (text, nil) }
@@ -44,7 +44,8 @@ enum CommandLineCertificate {
         }
     }
 
-    /// The broker has a folder of its own: a path starts at the root, or in the home with `~/`.
+    /// Returns `text` as an absolute path, because the broker has its own working directory. Expands `~/`. Leaves a `pkcs11:`
+    /// URI unchanged.
     static func absolute(_ text: Secret) -> Secret {
         text.withUnsafeBytes { bytes in
             if bytes.first == UInt8(ascii: "/") || bytes.starts(with: "pkcs11:".utf8) { return text }
@@ -67,11 +68,11 @@ enum CommandLineCertificate {
         return String(cString: folder)
     }
 
-    /// A file that cannot be read is a mistake in the command, and said before anything is asked for.
+    /// Reports an unreadable file before the user is asked for anything.
     private static func check(_ path: Secret) throws {
         let file = path.withUnsafeBytes { $0.first == UInt8(ascii: "/") ? String(decoding: $0, as: UTF8.self) : nil }
         guard let file, access(file, R_OK) != 0 else { return }
-        complain("The file \(file.shortened) cannot be read: \(String(cString: strerror(errno))).")
+        printError("cannot read \(file.shortened): \(String(cString: strerror(errno)))")
         throw ExitCode(ExitStatus.certificateProblem)
     }
 }

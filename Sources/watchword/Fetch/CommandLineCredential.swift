@@ -2,9 +2,11 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// The credential of `-u` and of `-U`.
+/// Makes the credential of `-u` or `-U`. Asks at the terminal for a missing password.
 enum CommandLineCredential {
-    static func make(_ text: Secret, option: String, keep: Persistence, interrupt: Int32) throws -> LoginCredential {
+    static func make(
+        _ text: Secret, option: String, persistence: Persistence, interrupt: Int32
+    ) throws -> LoginCredential {
         let (user, password) = text.withUnsafeBytes { bytes -> (ExactText, Secret?) in
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
                 return (ExactText(String(decoding: bytes, as: UTF8.self)), nil)
@@ -15,17 +17,19 @@ enum CommandLineCredential {
             )
         }
         if let password {
-            return LoginCredential(user: user, password: password, persistence: keep)
+            return LoginCredential(user: user, password: password, persistence: persistence)
         }
         guard let terminal = Terminal() else {
-            complain("\(option) \(user.shortened) names no password, and there is no terminal to ask at.")
+            printError(
+                "no password for \(option) \(user.shortened) and no terminal to ask for it; use \(option) user:password"
+            )
             throw ExitCode(ExitStatus.loginDenied)
         }
         let whose = option == "-U" ? " at the proxy" : ""
         let prompt = "Password for \(user.shortened)\(whose): "
         switch terminal.readLine(prompt, echo: false, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
         case .text(let password):
-            return LoginCredential(user: user, password: password, persistence: keep)
+            return LoginCredential(user: user, password: password, persistence: persistence)
         case .end, .withdrawn, .interrupted:
             terminal.show("\n")
             throw ExitCode(128 + SIGINT)

@@ -2,9 +2,9 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// From options to fetches.
+/// Turns the options into fetches.
 extension FetchOptions {
-    /// The URLs of the command, with `{}` and `[]` in them taken for what they stand for.
+    /// Returns the URLs of the command, with `{}` and `[]` expanded.
     func targets() throws -> [FetchTarget] {
         let targets = try FetchTarget.all(urls, places)
         let taken = SecretArguments.taken
@@ -13,25 +13,25 @@ extension FetchOptions {
             return !$0.holdsUser && (places.globoff || FetchTarget.isClear($0.given, hasUser: hasUser))
         }
         guard isClear else {
-            complain("a URL with a user has no {} or [] in front of its path; write the URLs apart")
+            printError("a URL with a user cannot have {} or [] before its path; list the URLs one by one")
             throw ExitCode(ExitStatus.badURL)
         }
         if places.disallowUsernameInUrl,
             targets.contains(where: { taken.userInfo($0.given, number: $0.repetition) != nil })
         {
-            complain("a URL holds a user, which --disallow-username-in-url forbids")
+            printError("a URL contains a user, which --disallow-username-in-url forbids; use -u")
             throw ExitCode(ExitStatus.loginDenied)
         }
         return targets
     }
 
-    /// What is to be fetched. Passwords that are missing are asked for at the terminal.
+    /// Returns an item for each target. Asks at the terminal for passwords that the command omits.
     func items(
         _ targets: [FetchTarget], _ requests: [BodyOptions.Request], interrupt: Int32
     ) throws -> [FetchItem] {
         var common = FetchRunParams(url: "")
         common.maxRedirects = location ? Self.redirects(maxRedirs) : 0
-        common.redirects = try places.redirects(keepsMethod: request != nil)
+        common.redirects = try places.redirects(preservesMethod: request != nil)
         common.connectTimeoutMs = places.connectTimeout.flatMap(Self.milliseconds)
         let writeOut = try report.format()
         if let maxTime, maxTime > 0 { common.timeoutMs = max(1, Int((maxTime * 1000).rounded(.up))) }
@@ -44,7 +44,7 @@ extension FetchOptions {
         common.credential = try login.credential(taken, interrupt: interrupt)
         common.methods = login.methods
         common.proxy = try proxy.choice(taken, interrupt: interrupt)
-        common.tls = try tls.params(taken, keep: login.keep)
+        common.tls = try tls.params(taken, storage: login.keep)
         let fields = self.fields.added(to: try HeaderArgument.fields(header))
         common.headers = fields.sent
         common.omitHeaders = fields.omitted
@@ -57,7 +57,8 @@ extension FetchOptions {
         }
     }
 
-    /// curl takes any number, and -1 for all; the broker follows so many at most.
+    /// Returns the maximum number of redirects. curl accepts any number, and -1 for no limit; the broker follows at most
+    /// `Limits.redirects`.
     private static func redirects(_ number: Int) -> Int {
         number < 0 || number > Limits.redirects ? Limits.redirects : number
     }
@@ -83,31 +84,32 @@ extension FetchOptions {
         case .file(let name): item.file = inOutputFolder(URLGlob.fileName(name, target.values))
         case .remoteName:
             guard let name = RemoteName.of(url) else {
-                complain("-O finds no file name at the end of \(DisplayURL.text(url)). Give -o.")
+                printError("no file name for -O in \(DisplayURL.text(url)); use -o")
                 throw ExitCode(ExitStatus.writeError)
             }
             item.file = inOutputFolder(name)
         }
         if let continueAt = files.continueAt {
-            item.resume = Int(continueAt).map { .atByte($0) } ?? .whereItEnded
+            item.resume = Int(continueAt).map { .atByte($0) } ?? .endOfPartial
         }
         item.createsFolders = files.createDirs
+        item.removesOnError = files.removeOnError
         item.showsHeader = include || self.head
         item.number = index
         item.refusesRedirects = location && maxRedirs == 0
         item.setsTime = files.remoteTime
-        item.keepsErrorBodies = failWithBody
+        item.savesErrorBodies = failWithBody
         (item.failsOnErrors, item.printsJSON, item.retry) = (fail || failWithBody, json, retry.policy)
         return item
     }
 
-    /// A bar on the terminal would stand in the middle of what is written there.
+    /// Whether to show progress: not if a response is written to the terminal, where a progress bar would garble it.
     func showsProgress(_ items: [FetchItem]) -> Bool {
         let isMixed = isatty(STDOUT_FILENO) == 1 && items.contains { $0.file == nil }
         return !pace.silent && !pace.noProgressMeter && !json && !isMixed
     }
 
-    /// What the command says comes first; the boundary of a form belongs to it all the same, as with curl.
+    /// Sets the content type. If the command has set one, only adds the boundary of a form to it, as in curl.
     private static func setContentType(_ headers: inout [HeaderField], _ content: RequestContent?) {
         guard let type = content?.contentType else { return }
         guard let index = headers.firstIndex(where: { $0.name.lowercased() == "content-type" }) else {

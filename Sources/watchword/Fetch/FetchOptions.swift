@@ -2,21 +2,22 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// The options of `watchword fetch`: curl's names, with curl's meaning.
+/// The options of `watchword fetch`, with curl's names and meaning. The most common options are not in a group, because the
+/// help lists options outside groups first.
 struct FetchOptions: ParsableArguments {
-    @Argument(help: "What to fetch. Several are fetched one after the other; -Z fetches them at once.")
+    @Argument(help: "The URLs to fetch, one after the other; with -Z, concurrently.")
     var urls: [String] = []
 
     @Flag(name: .shortAndLong, help: "Show the response's header before the body.")
     var include = false
 
-    @Flag(help: "End with code 22 for a status of 400 and above, and write the body all the same.")
+    @Flag(help: "Exit with code 22 if the status is 400 or above, but write the body.")
     var failWithBody = false
 
-    @Flag(name: [.customShort("I"), .long], help: "Ask for the header only.")
+    @Flag(name: [.customShort("I"), .long], help: "Request only the header.")
     var head = false
 
-    @Option(name: [.customShort("X"), .long], help: ArgumentHelp("The method.", valueName: "method"))
+    @Option(name: [.customShort("X"), .long], help: ArgumentHelp("The request method.", valueName: "method"))
     var request: String?
 
     @OptionGroup(title: "HEADER") var fields: HeaderOptions
@@ -24,7 +25,7 @@ struct FetchOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long],
         help: ArgumentHelp(
-            "A header field, \"Name: value\"; @file reads a file with one in each line, and keeps them out of the argument list. Can be repeated.",
+            "A header field, \"Name: value\"; @file reads one field per line from a file, whose content other users cannot see in the process list. Can be repeated.",
             valueName: "field"))
     var header: [String] = []
 
@@ -33,7 +34,7 @@ struct FetchOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How many redirects to follow with -L; never more than 50.", valueName: "number"))
+        help: ArgumentHelp("The maximum number of redirects to follow with -L, up to 50.", valueName: "number"))
     var maxRedirs = Limits.redirects
 
     @OptionGroup(title: "REDIRECTS AND URLS") var places: PlaceOptions
@@ -41,45 +42,48 @@ struct FetchOptions: ParsableArguments {
     @Option(
         name: [.customShort("m"), .long],
         help: ArgumentHelp(
-            "Time in all, waiting for other programs included. The time of a question of its own does not count.",
+            "The time limit for the whole fetch. It includes the time spent waiting for other programs, but not for answers to the prompts of this fetch.",
             valueName: "seconds"))
     var maxTime: Double?
 
-    @Flag(name: .shortAndLong, help: "End with code 22 for a status of 400 and above, without the body.")
+    @Flag(name: .shortAndLong, help: "Exit with code 22 if the status is 400 or above, without writing the body.")
     var fail = false
 
-    @Flag(name: .shortAndLong, help: "Say what happens, on standard error.")
+    @Flag(
+        name: .shortAndLong, help: "Write the headers of requests and responses, and other details, to standard error.")
     var verbose = false
 
-    @Flag(help: "End with the first fetch that fails.")
+    @Flag(help: "Exit when the first fetch fails.")
     var failEarly = false
 
-    @Flag(help: "Print the whole result of the broker as JSON.")
+    @Flag(help: "Print the broker's complete result as JSON.")
     var json = false
 
     @OptionGroup(title: "FILES") var files: FileOptions
     @OptionGroup(title: "REPORT") var report: ReportOptions
-    @OptionGroup(title: "PACE") var pace: PaceOptions
+    @OptionGroup(title: "TRANSFER") var pace: PaceOptions
     @OptionGroup(title: "RETRIES") var retry: RetryOptions
     @OptionGroup(title: "BODY") var body: BodyOptions
-    @OptionGroup(title: "LOG-IN") var login: LoginOptions
+    @OptionGroup(title: "LOGIN") var login: LoginOptions
     @OptionGroup(title: "PROXY") var proxy: ProxyOptions
     @OptionGroup(title: "TLS") var tls: TLSOptions
 
     func validate() throws {
-        guard !urls.isEmpty else { throw ValidationError("Give a URL to fetch.") }
+        guard !urls.isEmpty else { throw ValidationError("no URL given") }
         if files.continueAt != nil {
             guard body.method(at: 0) == nil, !head, !json, !include, !pace.compressed else {
-                throw ValidationError("-C goes without a body, -I, -i, --json and --compressed.")
+                throw ValidationError("-C cannot be used with a request body, -I, -i, --json or --compressed")
             }
         }
-        guard !fail || !failWithBody else { throw ValidationError("Give -f or --fail-with-body, not both.") }
-        guard !head || body.method(at: 0) == nil else { throw ValidationError("-I goes without a body.") }
+        guard !fail || !failWithBody else { throw ValidationError("use -f or --fail-with-body, not both") }
+        guard !head || body.method(at: 0) == nil else { throw ValidationError("-I cannot be used with a request body") }
         for (seconds, name) in [(maxTime, "-m"), (places.connectTimeout, "--connect-timeout")] {
             if let seconds, !(seconds >= 0 && seconds <= 86_400) {
-                throw ValidationError("\(name) takes seconds, at most 86400; 0 means no limit.")
+                throw ValidationError("\(name) takes 0 to 86400 seconds; 0 means no limit")
             }
         }
-        guard maxRedirs >= -1 else { throw ValidationError("--max-redirs takes a number from 0 on, or -1.") }
+        guard maxRedirs >= -1 else {
+            throw ValidationError("--max-redirs takes 0 or more, or -1 for the maximum of \(Limits.redirects)")
+        }
     }
 }

@@ -3,15 +3,15 @@ import WatchwordProtocol
 
 /// One URL to fetch.
 struct FetchTarget: Equatable {
-    /// With a scheme.
+    /// The expanded URL, with a scheme.
     var url: String
-    /// As it stands in the command, without user and password.
+    /// The URL argument from which it was expanded, without user and password.
     var given: String
-    /// The number of the argument that it comes from, among the URLs of the command.
+    /// The index of that argument among the URLs of the command.
     var argument: Int
-    /// How many arguments before it were the same.
+    /// The number of equal URL arguments before that one.
     var repetition: Int
-    /// What `{}` and `[]` stand for in it.
+    /// The values of `{}` and `[]` in this URL.
     var values: [String] = []
 
     static func all(_ urls: [String], _ options: PlaceOptions) throws -> [FetchTarget] {
@@ -25,20 +25,21 @@ struct FetchTarget: Equatable {
         }
     }
 
-    /// Whether the user of this URL is for one server only. A pattern in front of the path may stand for others, and hides users.
+    /// Whether the user in this URL is sent to one server only. A pattern before the path may expand to several servers.
     static func isClear(_ given: String, hasUser: Bool) -> Bool {
         let server = server(given)
         let hasPattern = server.indices.contains { index in
             server[index] == "{"
                 || server[index] == "[" && !URLGlob.isAddress(server[server.index(after: index)...])
         }
-        return !(hasUser && hasPattern)
+        return !(hasUser && hasPattern)  // guard: curl-user-for-one-server
     }
 
-    /// Whether user information has come out of a pattern.
+    /// Whether the expanded URL contains user information, which then comes from a pattern: `SecretArguments` has removed any
+    /// other.
     var holdsUser: Bool { Self.server(url).contains("@") }
 
-    /// What stands in front of the path.
+    /// Returns the part of `url` before the path.
     private static func server(_ url: String) -> Substring {
         let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
         return url[..<(url[start...].firstIndex { "/?#".contains($0) } ?? url.endIndex)]
@@ -47,39 +48,39 @@ struct FetchTarget: Equatable {
     private static func matches(_ url: String, _ options: PlaceOptions) throws -> [URLGlob.Match] {
         if options.globoff { return [URLGlob.Match(url: url, values: [])] }
         do throws(URLGlob.Problem) { return try URLGlob(url).matches } catch {
-            complain("\(error.text): \(DisplayURL.text(url))")
+            printError("invalid URL pattern \(DisplayURL.text(url)): \(error.text)")
             throw ExitCode(ExitStatus.badURL)
         }
     }
 
-    /// https where the command names no scheme.
+    /// Adds a scheme to a URL without one, `https` by default, and checks the scheme against `--proto`.
     private static func withScheme(_ url: String, _ options: PlaceOptions) throws -> String {
         var url = url
         if url.firstRange(of: "://") == nil {
-            // It was not recognized as a URL when secrets were taken out of the argument list.
+            // `SecretArguments` extracts a user only from a URL with a scheme.
             if url.prefix(while: { !"/?#".contains($0) }).contains("@") {
-                complain("a URL with a user needs its scheme; write https:// in front of it")
+                printError("a URL with a user needs a scheme; write https:// before it")
                 throw ExitCode(ExitStatus.badURL)
             }
             let scheme = options.protoDefault ?? "https"
             guard ["http", "https"].contains(scheme.lowercased()) else {
-                complain("--proto-default takes http or https")
+                printError("--proto-default takes http or https")
                 throw ExitCode(ExitStatus.unsupportedProtocol)
             }
             url = "\(scheme)://\(url)"
         }
         let scheme = url.prefix { $0 != ":" }.lowercased()
         guard try options.schemes().contains(scheme) else {
-            complain("the scheme \(scheme.shortened) is not supported, or excluded by --proto")
+            printError("scheme \(scheme.shortened) is unsupported or excluded by --proto; use http or https")
             throw ExitCode(ExitStatus.unsupportedProtocol)
         }
         return url
     }
 
-    /// As curl does, also where an option has added to the URL.
+    /// Rejects blanks and control characters, as curl does, including those in parts that options have added.
     static func check(_ url: String) throws {
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-            complain("a URL has no blanks; write %20 for each")
+            printError("a URL cannot contain blanks or control characters; write %20 for a blank")
             throw ExitCode(ExitStatus.badURL)
         }
     }

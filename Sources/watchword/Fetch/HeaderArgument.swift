@@ -1,12 +1,12 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// The values of `-H`.
+/// Parses the values of `-H`.
 enum HeaderArgument {
-    /// What they say together.
+    /// The header fields to send and to omit.
     struct Fields: Equatable {
         var sent: [HeaderField] = []
-        /// Names of fields that are not to be sent.
+        /// The names of fields to omit.
         var removed: [String] = []
 
         func mentions(_ name: String) -> Bool { sent.firstValue(of: name) != nil || removes(name) }
@@ -14,10 +14,10 @@ enum HeaderArgument {
         func removes(_ name: String) -> Bool { removed.contains { $0.lowercased() == name.lowercased() } }
     }
 
-    /// The broker sets them, and a request is nothing without them.
+    /// Fields that the broker sets and that cannot be omitted.
     private static let cannotBeMissing: Set<String> = ["host", "content-length"]
 
-    /// In their order; for `@FILE` those in its lines, and for `@-` those of standard input.
+    /// Returns the fields in the order of the command. `@FILE` reads one per line from a file, `@-` from standard input.
     static func fields(_ values: [String]) throws -> Fields {
         var fields = Fields()
         for value in values {
@@ -27,7 +27,7 @@ enum HeaderArgument {
             }
             let file = String(value.dropFirst())
             guard let text = String(validating: try InputFile.content(of: file), as: UTF8.self) else {
-                throw InputFile.failure("the file \(file) is not UTF-8; write one header field in each line")
+                throw InputFile.failure("\(file) is not UTF-8; convert it, and write one header field per line")
             }
             for line in text.split(whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
                 try add(String(line), to: &fields, in: file)
@@ -36,8 +36,8 @@ enum HeaderArgument {
         return fields
     }
 
-    /// `Name: value`, `Name:` for none of that name, and `Name;` for one without a value. A line that is none of these is left
-    /// out, as curl does, but not silently. It is not quoted where it comes from a file: the value in it may be a secret.
+    /// Adds `Name: value`, `Name:` (omit the field) or `Name;` (an empty value). As in curl, any other line is skipped, here
+    /// with a note. The note does not quote lines of files, which may contain secrets.
     private static func add(_ text: String, to fields: inout Fields, in file: String? = nil) throws {
         if let colon = text.firstIndex(of: ":") {
             let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
@@ -50,21 +50,21 @@ enum HeaderArgument {
         } else if let end = text.firstIndex(of: ";"), text[end...].dropFirst().allSatisfy({ $0 == " " || $0 == "\t" }) {
             fields.sent.append(HeaderField(String(text[..<end]), ""))
         } else {
-            let line = file.map { "a line of the file \($0)" } ?? "\"\(text.shortened)\""
-            StandardError.note("\(line) is not a header field, and is not sent; write \"Name: value\"")
+            let line = file.map { "a line of \($0)" } ?? "\"\(text.shortened)\""
+            StandardError.note("\(line) is not a header field and is not sent; write \"Name: value\"")
         }
     }
 
     private static func remove(_ name: String, from fields: inout Fields) throws {
         guard !cannotBeMissing.contains(name.lowercased()) else {
-            throw ValidationError("The field \(name) cannot be left out: the broker sets it.")
+            throw ValidationError("the broker sets header field \(name), which cannot be omitted")
         }
         fields.removed.append(name)
     }
 }
 
 extension HeaderArgument.Fields {
-    /// Of those that are removed, the ones that the broker would add.
+    /// The fields to omit that the broker would otherwise add.
     var omitted: [String] {
         ["Accept", "User-Agent", "Expect"].filter { removes($0) && sent.firstValue(of: $0) == nil }
     }

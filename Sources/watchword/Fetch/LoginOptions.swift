@@ -1,45 +1,46 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// How to log in.
+/// The login options.
 struct LoginOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("User and password; without password it is asked for.", valueName: "user[:password]"))
+        help: ArgumentHelp(
+            "The user and password for the server; prompts for a missing password.", valueName: "user[:password]"))
     var user: String?
 
     @Option(
         name: .customLong("oauth2-bearer"),
-        help: ArgumentHelp("A token of the Bearer scheme. It is sent over https only.", valueName: "token"))
+        help: ArgumentHelp("A bearer token; sent only over https or to this machine.", valueName: "token"))
     var bearerToken: String?
 
-    @Flag(help: "Use any scheme, the strongest first. That is so unless one of the next four is given.")
+    @Flag(help: "Allow any scheme, strongest first; the default without the next four options.")
     var anyauth = false
 
-    @Flag(help: "Use Basic, and what else is named, with the server and with a proxy.")
+    @Flag(help: "Allow Basic, plus other selected schemes, for servers and proxies.")
     var basic = false
 
-    @Flag(help: "Use Digest, and what else is named.")
+    @Flag(help: "Allow Digest, plus other selected schemes.")
     var digest = false
 
-    @Flag(help: "Use NTLM, and what else is named; only with hosts that the configuration names for it.")
+    @Flag(help: "Allow NTLM, plus other selected schemes; only for hosts that the configuration lists for it.")
     var ntlm = false
 
-    @Flag(help: "Use Negotiate, and what else is named; only with hosts that the configuration names for it.")
+    @Flag(help: "Allow Negotiate, plus other selected schemes; only for hosts that the configuration lists for it.")
     var negotiate = false
 
-    @Option(help: "Where to keep what is typed, or given with -u, once the server has accepted it.")
-    var keep = Keep.session
+    @Option(help: "Where to store a login from the prompt or from -u, once the server has accepted it.")
+    var keep = LoginStorage.session
 
     func validate() throws {
-        if user != nil && bearerToken != nil { throw ValidationError("Give -u or --oauth2-bearer, not both.") }
+        if user != nil && bearerToken != nil { throw ValidationError("use -u or --oauth2-bearer, not both") }
     }
 
-    /// `nil` for all schemes.
+    /// The selected schemes; `nil` for all.
     var methods: [AuthenticationMethod]? {
         let named: [(Bool, AuthenticationMethod)] = [
             (basic, .httpBasic), (digest, .httpDigest), (ntlm, .ntlm), (negotiate, .negotiate),
-            // Whoever gives a token means it.
+            // --oauth2-bearer implies its scheme.
             (bearerToken != nil, .bearer),
         ]
         guard !anyauth, basic || digest || ntlm || negotiate else { return nil }
@@ -48,7 +49,8 @@ struct LoginOptions: ParsableArguments {
 
     func credential(_ taken: SecretArguments.Taken, interrupt: Int32) throws -> LoginCredential? {
         if let user = taken[.user] {
-            return try CommandLineCredential.make(user, option: "-u", keep: keep.persistence, interrupt: interrupt)
+            return try CommandLineCredential.make(
+                user, option: "-u", persistence: keep.persistence, interrupt: interrupt)
         }
         return taken[.bearerToken].map { LoginCredential(form: .token, secret: $0, persistence: keep.persistence) }
     }

@@ -1,46 +1,46 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// Which URLs are meant, and where redirects may lead.
+/// The options for URLs, redirects and connecting.
 struct PlaceOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Take {}, [] and \\ in URLs as they are.")
+    @Flag(name: .shortAndLong, help: "Do not expand {}, [] and \\ in URLs.")
     var globoff = false
 
     @Option(
-        help: ArgumentHelp("The scheme of URLs without one; https unless given.", valueName: "http|https"),
+        help: ArgumentHelp("The scheme for URLs without one; default https.", valueName: "http|https"),
         completion: .list(["http", "https"]))
     var protoDefault: String?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("The schemes to use, as in =https; - before one excludes it.", valueName: "schemes"))
+        help: ArgumentHelp("The allowed schemes, such as =https; \"-\" excludes a scheme.", valueName: "schemes"))
     var proto: String?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("The same for redirects, beside --proto.", valueName: "schemes"))
+        help: ArgumentHelp("The schemes allowed for redirects, if --proto allows them.", valueName: "schemes"))
     var protoRedir: String?
 
-    @Flag(help: "Send a POST again as it is after a redirect with status 301.")
+    @Flag(help: "Repeat a POST unchanged after a redirect with status 301.")
     var post301 = false
 
-    @Flag(help: "The same with status 302.")
+    @Flag(help: "Repeat a POST unchanged after a redirect with status 302.")
     var post302 = false
 
-    @Flag(help: "The same with status 303.")
+    @Flag(help: "Repeat a POST unchanged after a redirect with status 303.")
     var post303 = false
 
-    @Flag(name: .customLong("disallow-username-in-url"), help: "End with code 67 if a URL holds a user.")
+    @Flag(name: .customLong("disallow-username-in-url"), help: "Exit with code 67 if a URL contains a user.")
     var disallowUsernameInUrl = false
 
-    @Option(help: ArgumentHelp("Time for the connection; 0 means no limit of its own.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("The time limit for connecting; 0 means no separate limit.", valueName: "seconds"))
     var connectTimeout: Double?
 
     func schemes() throws -> Set<String> { Self.schemes(proto) }
 
-    func redirects(keepsMethod: Bool) throws -> RedirectParams {
+    func redirects(preservesMethod: Bool) throws -> RedirectParams {
         var redirects = RedirectParams()
-        redirects.keepMethod = keepsMethod
+        redirects.keepMethod = preservesMethod
         redirects.keepPost = Set([(post301, 301), (post302, 302), (post303, 303)].filter(\.0).map(\.1))
         if proto != nil || protoRedir != nil {
             redirects.schemes = Self.schemes(proto).intersection(Self.schemes(protoRedir))
@@ -48,8 +48,8 @@ struct PlaceOptions: ParsableArguments {
         return redirects
     }
 
-    /// curl(1), "--proto": `=` replaces the list, `+` and nothing add, `-` takes away; other schemes are not among those that are
-    /// used anyway.
+    /// Parses a list of schemes (curl(1), "--proto"): `=` replaces the list, `+` or no prefix adds to it, `-` removes from it.
+    /// Schemes other than http and https are ignored.
     static func schemes(_ text: String?) -> Set<String> {
         var schemes: Set<String> = ["http", "https"]
         for word in text?.split(separator: ",") ?? [] {

@@ -1,33 +1,33 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// Through which proxy to go. Without these options it is the one that the broker is configured for.
+/// The proxy options. Without them, the broker uses its configured proxy.
 struct ProxyOptions: ParsableArguments {
     @Option(
         name: [.customShort("x"), .long],
         help: ArgumentHelp(
-            "Go through this proxy (http, https or socks5h; port 1080, or 443 for https, unless it says another). An empty URL means none.",
+            "Use this proxy (http, https or socks5h; default port 1080, or 443 for https). An empty URL means none.",
             valueName: "[scheme://][user:password@]host[:port]"))
     var proxy: String?
 
     @Option(
         name: [.customShort("U"), .long],
         help: ArgumentHelp(
-            "User and password for the proxy of -x; without password it is asked for.", valueName: "user[:password]"))
+            "The user and password for the proxy of -x; prompts for a missing password.", valueName: "user[:password]"))
     var proxyUser: String?
 
     @Option(
-        help: ArgumentHelp("Only '*' is taken: go through no proxy, also not the configured one.", valueName: "*"))
+        help: ArgumentHelp("Use no proxy, not even the configured one. Only '*' is accepted.", valueName: "*"))
     var noproxy: String?
 
     func validate() throws {
         if let noproxy, noproxy != "*" {
             throw ValidationError(
-                "--noproxy takes '*' alone. Hosts that are always reached without the proxy are named in the configuration, as proxy.except."
+                "--noproxy takes only '*'; list hosts to reach without a proxy in the configuration (proxy.except)"
             )
         }
         if proxyUser != nil && proxy == nil {
-            throw ValidationError("-U goes with -x. For the configured proxy you are asked when it wants a log-in.")
+            throw ValidationError("-U requires -x; for the configured proxy, wait for the prompt")
         }
     }
 
@@ -38,14 +38,15 @@ struct ProxyOptions: ParsableArguments {
         let (url, userInfo) = URLText.split(Self.withScheme(text))
         var named = NamedProxy(url: url, userInfo: userInfo)
         if let user = taken[.proxyUser] {
-            // What a fetch gives to a proxy that it names is good for that fetch.
-            named.credential = try CommandLineCredential.make(user, option: "-U", keep: .none, interrupt: interrupt)
+            // The credential for a proxy of the command line is used for this fetch only.
+            named.credential = try CommandLineCredential.make(
+                user, option: "-U", persistence: .none, interrupt: interrupt)
             named.userInfo = nil
         }
         return .named(named)
     }
 
-    /// As with curl, a proxy without a scheme is spoken to over HTTP.
+    /// Adds `http://` to a proxy without a scheme, as curl does.
     static func withScheme(_ text: Secret) -> Secret {
         text.withUnsafeBytes { bytes in
             if bytes.firstRange(of: "://".utf8) != nil { return text }

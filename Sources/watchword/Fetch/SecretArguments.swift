@@ -1,20 +1,20 @@
 import Synchronization
 import WatchwordProtocol
 
-/// Takes secrets out of the argument list: what follows `-u` and its like, what is sent (`HiddenText`), and out of URLs user
-/// information and query. Other users can read the arguments of a process (proc(5), cmdline), so the bytes are overwritten there.
+/// Extracts secrets from argv, which other users can read (proc(5), cmdline), and overwrites them there: the values of `-u`
+/// and similar options, the data to send (`HiddenText`), and the user information and query of URLs.
 enum SecretArguments {
-    /// The options whose values are taken away.
+    /// The options whose values are extracted.
     enum Option: CaseIterable {
         case user, proxyUser, proxy, certificate, key, passphrase, bearerToken
 
-        /// As curl calls them.
+        /// The names in curl.
         var names: (short: UInt8?, long: String) {
             switch self {
             case .user: (UInt8(ascii: "u"), "--user")
             case .proxyUser: (UInt8(ascii: "U"), "--proxy-user")
             case .proxy: (UInt8(ascii: "x"), "--proxy")
-            // With a passphrase behind it, or a PIN in it (RFC 7512).
+            // The value may contain a passphrase, or in a URI a PIN (RFC 7512).
             case .certificate: (UInt8(ascii: "E"), "--cert")
             case .key: (nil, "--key")
             case .passphrase: (nil, "--pass")
@@ -24,30 +24,30 @@ enum SecretArguments {
     }
 
     struct Taken: Sendable {
-        /// The last value of each option, whole.
+        /// The last value of each option.
         fileprivate(set) var values: [Option: Secret] = [:]
-        /// What stood before `@` in URLs, with what was left of them, in the order of the command.
+        /// The user information of URLs, each with the remaining URL, in the order of the command.
         fileprivate(set) var userInfos: [(url: String, userInfo: Secret)] = []
 
         var isEmpty: Bool { values.isEmpty && userInfos.isEmpty }
 
         subscript(_ option: Option) -> Secret? { values[option] }
 
-        /// What stood before `@` in the URL that has been left as `url`; where several were, in that of this number.
+        /// Returns the user information that was extracted from `url`. `number` selects one of several equal URLs, from 0.
         func userInfo(_ url: String, number: Int = 0) -> Secret? {
             let found = userInfos.filter { $0.url == url }
             return number < found.count ? found[number].userInfo : nil
         }
     }
 
-    /// Stands where a secret was.
+    /// The text that replaces a secret in the arguments for the parser.
     static let placeholder = "taken"
 
     private static let storage = Mutex(Taken())
 
     static var taken: Taken { storage.withLock { $0 } }
 
-    /// The arguments without the program's name and without secrets.
+    /// Extracts the secrets of this process. Returns the arguments without the program name and without secrets.
     static func take() -> [String] {
         let arguments = (1..<max(1, Int(CommandLine.argc))).compactMap { index in
             CommandLine.unsafeArgv[Int(index)].map { argument in
@@ -59,7 +59,7 @@ enum SecretArguments {
         return texts
     }
 
-    /// The same for a list that is given.
+    /// Extracts the secrets from `arguments`, and overwrites them there.
     static func take(from arguments: [UnsafeMutableRawBufferPointer]) -> (texts: [String], taken: Taken) {
         var (taken, awaited, areOptions) = (Taken(), Option?.none, true)
         var dataOption: HiddenText?
@@ -69,7 +69,7 @@ enum SecretArguments {
             defer { previous = bytes }
             if let option = awaited {
                 awaited = nil
-                keep(bytes, for: option, &taken)
+                take(bytes, for: option, &taken)
                 return [placeholder]
             }
             if let option = dataOption {
@@ -88,6 +88,7 @@ enum SecretArguments {
             if areOptions, let texts = joined(bytes, &taken) { return texts }
             if areOptions { awaited = option(asking: bytes) }
             if areOptions && awaited == nil { dataOption = HiddenText.option(asking: bytes) }
+            // guard: curl-value-of-an-option
             awaitsValue = areOptions && awaited == nil && dataOption == nil && takesValue(bytes)
             let isURL = !areOptions || bytes.first != UInt8(ascii: "-")
             return [withoutUserInfo(bytes, isURL: isURL, &taken)]
@@ -95,19 +96,19 @@ enum SecretArguments {
         return (texts, taken)
     }
 
-    /// The letters of the options that take a value: what follows one of them in its argument is that value.
+    /// The letters of options that take a value. The rest of an argument after such a letter is the value.
     private static let lettersWithValue = Set(
         CurlOption.all.compactMap { $0.takesValue ? $0.short?.asciiValue : nil })
 
-    /// An option with its value in one argument, as the parser of the options takes them; `nil` for anything else.
+    /// Returns the arguments for the parser if `bytes` contains an option and its value; `nil` for anything else.
     private static func joined(_ bytes: UnsafeMutableRawBufferPointer, _ taken: inout Taken) -> [String]? {
         for option in Option.allCases {
             let prefix = Array("\(option.names.long)=".utf8)
             guard bytes.count > prefix.count, bytes.starts(with: prefix) else { continue }
-            keep(UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]), for: option, &taken)
+            take(UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]), for: option, &taken)
             return ["\(option.names.long)=\(placeholder)"]
         }
-        if let texts = HiddenText.joined(bytes) { return texts }
+        if let texts = HiddenText.joined(bytes) { return texts }  // guard: argument-joined
         let prefix = "--url="
         if bytes.starts(with: prefix.utf8) {
             let url = UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.utf8.count...])
@@ -119,39 +120,40 @@ enum SecretArguments {
             let rest = UnsafeMutableRawBufferPointer(rebasing: value)
             return [letters, HiddenText(letter: bytes[index])?.text(of: rest) ?? String(decoding: rest, as: UTF8.self)]
         }
-        keep(UnsafeMutableRawBufferPointer(rebasing: value), for: option, &taken)
+        take(UnsafeMutableRawBufferPointer(rebasing: value), for: option, &taken)
         return [letters, placeholder]
     }
 
-    /// Whether the next argument is the value of an option, whatever it looks like.
+    /// Whether the next argument is the value of this option, even if it begins with a dash.
     private static func takesValue(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
         if let index = letterWithValue(bytes) { return index + 1 == bytes.count }
         return bytes.starts(with: "--".utf8)
             && CurlOption.named(String(decoding: bytes, as: UTF8.self))?.takesValue == true
     }
 
-    /// Where in a group of letters, such as `-Lu`, the first one stands that takes a value.
+    /// Returns the index of the first letter that takes a value in a group of letters, such as `-Lu`.
     static func letterWithValue(_ bytes: UnsafeMutableRawBufferPointer) -> Int? {
         let dash = UInt8(ascii: "-")
         guard bytes.count >= 2, bytes[0] == dash, bytes[1] != dash else { return nil }
         return bytes.indices.dropFirst().first { lettersWithValue.contains(bytes[$0]) }
     }
 
-    /// - Parameter isURL: whether it is to be fetched. User information in the value of another option is no login for a URL.
+    /// Returns the argument without user information. Overwrites its secrets.
+    /// - Parameter isURL: whether the argument is a URL to fetch. Only the user information of such a URL is a login.
     private static func withoutUserInfo(
         _ bytes: UnsafeMutableRawBufferPointer, isURL: Bool, _ taken: inout Taken
     ) -> String {
         let (url, userInfo) = URLText.split(Secret(copying: UnsafeRawBufferPointer(bytes)))
         if let userInfo {
-            if isURL { taken.userInfos.append((url, userInfo)) }
+            if isURL { taken.userInfos.append((url, userInfo)) }  // guard: argument-referer
             overwrite(bytes)
         } else {
-            HiddenText.hideQuery(of: bytes, isURL: isURL)
+            HiddenText.hideQuery(of: bytes, isURL: isURL)  // guard: argument-query
         }
         return url
     }
 
-    /// The option whose value is the next argument. One letter can stand at the end of several, as in `-Lu`.
+    /// Returns the option whose value is the next argument. The letter of the option may end a group, as in `-Lu`.
     private static func option(asking bytes: UnsafeMutableRawBufferPointer) -> Option? {
         let letter = letterWithValue(bytes).flatMap { $0 + 1 == bytes.count ? bytes[$0] : nil }
         return Option.allCases.first { option in
@@ -160,7 +162,7 @@ enum SecretArguments {
         }
     }
 
-    private static func keep(_ value: UnsafeMutableRawBufferPointer, for option: Option, _ taken: inout Taken) {
+    private static func take(_ value: UnsafeMutableRawBufferPointer, for option: Option, _ taken: inout Taken) {
         taken.values[option] = Secret(copying: UnsafeRawBufferPointer(value))
         overwrite(value)
     }

@@ -1,11 +1,11 @@
 import WatchwordProtocol
 
-/// An option whose value is sent or written as it is, whatever it looks like. What may be a secret leaves the argument list, and
-/// goes on as a text.
+/// An option whose value is handled as text and not as a `Secret`. A value that may be a secret is overwritten in the
+/// argument list nevertheless.
 struct HiddenText: Equatable {
-    /// Whether it may be a secret.
+    /// Whether the value may be a secret.
     let isHidden: Bool
-    /// Whether `@` means a file, whose name is none.
+    /// Whether a value that begins with `@` is the name of a file, which is not a secret.
     let takesFiles: Bool
 
     private static let file = HiddenText(isHidden: false, takesFiles: false)
@@ -18,8 +18,9 @@ struct HiddenText: Equatable {
         UInt8(ascii: "w"): file,
     ]
 
-    /// With those of curl's that this program only explains: they are typed all the same.
+    /// Includes curl options that this program only explains, because users type them with secrets anyway.
     private static let names: [String: HiddenText] = [
+        // guard: argument-literal
         "--data": data, "--data-ascii": data, "--data-binary": data, "--data-urlencode": data, "--data-raw": literal,
         "--header": data, "--proxy-header": data, "--form": literal, "--form-string": literal, "--url-query": literal,
         "--cookie": literal, "--tlspassword": literal, "--proxy-tlspassword": literal, "--proxy-pass": literal,
@@ -33,7 +34,7 @@ struct HiddenText: Equatable {
         self = found
     }
 
-    /// The option whose value is the next argument.
+    /// Returns the option if its value is the next argument.
     static func option(asking bytes: UnsafeMutableRawBufferPointer) -> HiddenText? {
         if let index = SecretArguments.letterWithValue(bytes) {
             return index + 1 == bytes.count ? HiddenText(letter: bytes[index]) : nil
@@ -41,7 +42,7 @@ struct HiddenText: Equatable {
         return names[String(decoding: bytes, as: UTF8.self)]
     }
 
-    /// `--header=VALUE`; `nil` for anything else.
+    /// Returns `--header=VALUE` as text; `nil` for any other argument.
     static func joined(_ bytes: UnsafeMutableRawBufferPointer) -> [String]? {
         guard bytes.starts(with: "--".utf8), let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else { return nil }
         let name = String(decoding: bytes[..<equals], as: UTF8.self)
@@ -50,22 +51,22 @@ struct HiddenText: Equatable {
         return [String(decoding: bytes[...equals], as: UTF8.self) + option.text(of: value)]
     }
 
-    /// The value, which is overwritten where it may be a secret.
+    /// Returns the value, and overwrites it in the argument list if it may be a secret.
     func text(of bytes: UnsafeMutableRawBufferPointer) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
-        if isHidden, !(takesFiles && bytes.first == UInt8(ascii: "@")) { Self.hide(bytes) }
+        if isHidden, !(takesFiles && bytes.first == UInt8(ascii: "@")) { Self.hide(bytes) }  // guard: argument-text
         return text
     }
 
-    /// Whether something that begins with this byte, after `--json`, is curl's DATA: the option takes none here.
+    /// Whether an argument after `--json` that begins with this byte is curl's DATA. The option takes no value here.
     static func isJSON(_ first: UInt8?) -> Bool { first.map { "{[\"@".utf8.contains($0) } ?? false }
 
-    /// The DATA of curl's `--json`, after its option; `nil` for anything else. The command is refused.
+    /// Returns the DATA of curl's `--json`, and hides it; `nil` for any other argument. The command is refused later.
     static func jsonData(_ bytes: UnsafeMutableRawBufferPointer) -> String? {
         isJSON(bytes.first) ? data.text(of: bytes) : nil
     }
 
-    /// What stands behind the question mark of a URL: tokens are put there. A URL may lack its scheme where nothing else can stand.
+    /// Hides the query of a URL, which may contain tokens. With `isURL`, the URL may lack its scheme.
     static func hideQuery(of bytes: UnsafeMutableRawBufferPointer, isURL: Bool) {
         guard isURL || bytes.firstRange(of: "://".utf8) != nil, let mark = bytes.firstIndex(of: UInt8(ascii: "?"))
         else {
@@ -74,8 +75,9 @@ struct HiddenText: Equatable {
         hide(UnsafeMutableRawBufferPointer(rebasing: bytes[(mark + 1)...]))
     }
 
-    /// What is not UTF-8 stays: the command is refused because of it.
+    /// Overwrites a value. A value that is not UTF-8 remains, because the command is refused because of it.
     private static func hide(_ bytes: UnsafeMutableRawBufferPointer) {
+        // guard: argument-bytes
         if String(validating: bytes, as: UTF8.self) != nil { SecretArguments.overwrite(bytes) }
     }
 }

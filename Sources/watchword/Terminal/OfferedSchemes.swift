@@ -1,11 +1,11 @@
 import WatchwordProtocol
 
-/// The names of the schemes in fields that challenge (RFC 9110 section 11.6.1), for people: what is answered is decided by the
-/// broker, which reads the whole of them.
+/// The names of the schemes in authentication fields (RFC 9110 section 11.6.1), for display only. The broker parses the
+/// complete fields and decides which scheme is used.
 enum OfferedSchemes {
     private static let longestList = 8
 
-    /// Each once, in the server's order.
+    /// Returns each name once, in the server's order.
     static func names(in fields: [String]) -> [String] {
         var names: [String] = []
         for element in fields.flatMap(elements) {
@@ -15,7 +15,7 @@ enum OfferedSchemes {
         return names
     }
 
-    /// Between the commas that are in no quoted string.
+    /// Splits at the commas outside quoted strings.
     private static func elements(of field: String) -> [[UInt8]] {
         var (elements, isQuoted, isEscaped) = ([[UInt8]]([[]]), false, false)
         for byte in field.utf8 {
@@ -30,7 +30,7 @@ enum OfferedSchemes {
         return elements
     }
 
-    /// A token is a scheme where no `=` follows it.
+    /// Returns the token at the start of `element`, which is a scheme unless `=` follows.
     private static func name(in element: [UInt8]) -> String? {
         func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
         let text = element.drop(while: isBlank)

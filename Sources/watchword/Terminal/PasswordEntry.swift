@@ -4,22 +4,23 @@ import Glibc
 import JSONText
 import WatchwordProtocol
 
-/// A password that is to be stored, or the passphrase of a lock: typed, twice where it is new, or read from standard input.
+/// Entry of a password to store, or of the passphrase for the lock: typed at the terminal (twice for a new one), or read from
+/// standard input. Without input, the functions print one line and throw an `ExitCode`.
 enum PasswordEntry {
-    /// Each ends the program with one line when there is no password.
+    /// Asks twice for the password of `user`.
     static func atTerminal(for user: String, interrupt: Int32) throws -> Secret {
         guard let terminal = Terminal() else {
             throw refusal(
-                "There is no terminal to ask for the password at. Write it to standard input, with --password-stdin.")
+                "no terminal to ask for the password; use --password-stdin, and write it to standard input")
         }
         return try twice("Password for \(user.shortened): ", at: terminal, interrupt)
     }
 
-    /// To lock with (typed twice), or to unlock.
+    /// Asks for a passphrase, twice for a new one.
     static func passphrase(isNew: Bool, interrupt: Int32) throws -> Secret {
         guard let terminal = Terminal() else {
             throw refusal(
-                "There is no terminal to ask for the passphrase at. Write it to standard input, with --passphrase-stdin."
+                "no terminal to ask for the passphrase; use --passphrase-stdin, and write it to standard input"
             )
         }
         return try isNew
@@ -29,8 +30,8 @@ enum PasswordEntry {
 
     private static func twice(_ prompt: String, at terminal: borrowing Terminal, _ interrupt: Int32) throws -> Secret {
         let first = try line(prompt, at: terminal, interrupt)
-        let second = try line("The same again: ", at: terminal, interrupt)
-        guard first == second else { throw refusal("The two are not the same, and nothing was done. Try again.") }
+        let second = try line("Repeat it: ", at: terminal, interrupt)
+        guard first == second else { throw refusal("the entries do not match; nothing changed") }
         return try checked(first)
     }
 
@@ -39,17 +40,19 @@ enum PasswordEntry {
         case .text(let text): return text
         case .end:
             terminal.show("\n")
-            throw refusal("No password was given, and nothing was done.")
+            throw refusal("no password entered; nothing changed")
         case .interrupted, .withdrawn:
             terminal.show("\n")
             throw ExitCode(128 + SIGINT)
         }
     }
 
-    /// The first line; what follows it is not read as part of the password.
+    /// Reads the first line. Further lines are ignored.
     static func fromStandardInput() throws -> Secret {
         guard isatty(STDIN_FILENO) == 0 else {
-            throw refusal("Standard input is a terminal, which would show the password. Leave out --password-stdin.")
+            throw refusal(
+                "standard input is a terminal, which would show what you type; use a pipe or a file, or omit the option"
+            )
         }
         let room = Limits.credentialBytes + 2
         var problem: String?
@@ -58,11 +61,11 @@ enum PasswordEntry {
             while count < room && !block[..<count].contains(newline) {
                 let received = read(STDIN_FILENO, block.baseAddress?.advanced(by: count), room - count)
                 if received < 0 && errno == EINTR { continue }
-                if received < 0 { problem = "Standard input cannot be read: \(String(cString: strerror(errno)))." }
+                if received < 0 { problem = "cannot read standard input: \(String(cString: strerror(errno)))" }
                 guard received > 0 else { break }
                 count += received
             }
-            if count == 0 { problem = problem ?? "Standard input is empty: there is no password to store." }
+            if count == 0 { problem = problem ?? "standard input is empty; write one line to it" }
             let end = block[..<count].firstIndex(of: newline) ?? count
             let hasReturn = end > 0 && block[end - 1] == UInt8(ascii: "\r")
             return hasReturn ? end - 1 : end
@@ -73,16 +76,16 @@ enum PasswordEntry {
 
     private static let newline = UInt8(ascii: "\n")
 
-    /// Says before the broker does what cannot be a password.
+    /// Refuses an invalid password before it is sent to the broker.
     private static func checked(_ password: Secret) throws -> Secret {
         guard password.count <= Limits.credentialBytes else {
-            throw refusal("The password is longer than \(Limits.credentialBytes) bytes.")
+            throw refusal("password is longer than \(Limits.credentialBytes) bytes and cannot be stored")
         }
         guard password.withUnsafeBytes({ JSON.string(secret: $0) }) != nil else {
-            throw refusal("The password is not UTF-8, and cannot be stored.")
+            throw refusal("password is not UTF-8 and cannot be stored")
         }
         guard !password.withUnsafeBytes({ bytes in bytes.contains { $0 < 0x20 || $0 == 0x7F } }) else {
-            throw refusal("The password holds a control character, which no server takes.")
+            throw refusal("password contains a control character, which servers do not accept")
         }
         return password
     }

@@ -1,21 +1,22 @@
 import Glibc
 
-/// Draws the bars of all running transfers on the terminal, a few times a second.
+/// Draws progress bars of all running transfers on the terminal, at most five times a second.
 final class ProgressDisplay {
+    /// The shortest time between two drawings, in seconds.
     private static let interval = 0.2
 
     private let isBarOnly: Bool
-    /// Whether the terminal can be told to move its cursor up.
+    /// Whether the terminal supports moving the cursor up.
     private let movesCursor: Bool
     private var lastDrawn: Double
 
-    /// `nil` where there is no terminal to draw on.
+    /// Returns `nil` if standard error is not a terminal.
     init?(isBarOnly: Bool, now: Double) {
         guard isatty(STDERR_FILENO) == 1 else { return nil }
         let kind = getenv("TERM").map { String(cString: $0) } ?? "dumb"
         self.isBarOnly = isBarOnly
         movesCursor = kind != "dumb"
-        // What is over at once needs no bar.
+        // A transfer shorter than one interval needs no bar.
         lastDrawn = now
     }
 
@@ -31,16 +32,16 @@ final class ProgressDisplay {
         StandardError.show(bars: shown.map { ProgressLine.text($0, at: now, width: width, isBarOnly: isBarOnly) })
     }
 
-    /// One line for those that have no room.
+    /// Returns one line that sums up the transfers for which the terminal has no room.
     private func rest(_ transfers: [TransferProgress], _ count: Int) -> TransferProgress {
         let others = transfers.dropFirst(count)
         var sum = TransferProgress(name: "\(others.count) \(count > 0 ? "more" : "files")")
         sum.restart(.receiving, expected: nil)
-        sum.note(others.reduce(0) { $0 + $1.bytes }, at: lastDrawn)
+        sum.record(others.reduce(0) { $0 + $1.bytes }, at: lastDrawn)
         return sum
     }
 
-    /// Said once where a question follows, in place of the bars.
+    /// Replaces the bars with one line, before a prompt about `transfer`.
     func announce(_ transfer: TransferProgress) {
         var transfer = transfer
         transfer.state = .waitingForAnswer

@@ -1,8 +1,8 @@
 import CPlatform
 
-/// One line of a terminal about one transfer. Pure: a value and a width in, a text out.
+/// Formats one terminal line about one transfer.
 enum ProgressLine {
-    /// No wider than `width`.
+    /// Returns a line that is at most `width` columns wide.
     static func text(_ progress: TransferProgress, at time: Double, width: Int, isBarOnly: Bool = false) -> String {
         let facts = isBarOnly ? percent(progress) ?? ByteCount.text(progress.bytes) : facts(progress, at: time)
         let nameWidth = isBarOnly ? 0 : max(0, min(24, width - facts.count - 2))
@@ -20,7 +20,7 @@ enum ProgressLine {
         switch progress.state {
         case .starting: return "waiting for the server"
         case .waitingForAnswer: return "waiting for your answer"
-        case .waitingForRetry(let seconds): return "again in \(seconds) s"
+        case .waitingForRetry(let seconds): return "retry in \(seconds) s"
         case .ended(let isComplete): return isComplete ? "\(ByteCount.text(progress.bytes)), complete" : "failed"
         case .sending, .receiving: break
         }
@@ -47,7 +47,7 @@ enum ProgressLine {
         }
     }
 
-    /// `0:07`, `12:30`, `1:02:03`.
+    /// Returns a time as `0:07`, `12:30` or `1:02:03`; `days` from 100 hours on.
     static func time(_ seconds: Int) -> String {
         let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60)
         if hours > 99 { return "days" }
@@ -63,7 +63,7 @@ enum ProgressLine {
         text + String(repeating: " ", count: max(0, width - terminalWidth(text)))
     }
 
-    /// Cut off at the end where it is too wide.
+    /// Truncates a text that is wider than `width` columns.
     private static func shortened(_ text: String, to width: Int) -> String {
         guard terminalWidth(text) > width else { return text }
         var (result, used) = ("", 0)

@@ -1,15 +1,15 @@
 import JSONText
 import WatchwordProtocol
 
-/// The certificate of a server, as `auth/challenge` describes it, in words.
+/// A description of a server certificate from `auth/challenge`, for a person.
 struct ShownCertificate {
     private let leaf: JSON
     private let problems: [String]
     private let longHostNote: String?
-    /// Of the public key, as the answer names it.
+    /// The hash of the public key, as in the answer.
     let keyHash: String
 
-    /// `nil` when the challenge shows none.
+    /// Returns `nil` if the challenge has no certificate.
     init?(_ challenge: JSON) {
         let facts = challenge["protectionSpace"]?["serverTrust"]
         guard let leaf = facts?["chain"]?.elements?.first, let keyHash = leaf["spkiSha256"]?.string else { return nil }
@@ -19,22 +19,22 @@ struct ShownCertificate {
         problems = (facts?["problems"]?.elements ?? []).compactMap(\.string)
     }
 
-    /// No switch that was given beforehand decides about it.
-    var isGrave: Bool {
+    /// Whether the user must decide even with `-k`.
+    var requiresPrompt: Bool {
         let grave: [ServerTrustFacts.Problem] = [.changed, .revoked]
         return grave.contains { problems.contains($0.rawValue) }
     }
 
     func text(site: String, problem: String?) -> String {
-        var lines = ["", "\(site) shows a certificate that is not trusted:"]
+        var lines = ["", "\(site) presents a certificate that is not trusted:"]
         if let longHostNote { lines.append(longHostNote) }
         lines += problems.map { "  \(Self.sentence($0))" }
         if let problem { lines.append("  \(problem)") }
         let rows = [
             ["  Subject:", member("subject")], ["  Issuer:", member("issuer")],
-            ["  Valid:", "from \(member("notBefore")) to \(member("notAfter"))"], ["  For:", names],
+            ["  Valid:", "from \(member("notBefore")) to \(member("notAfter"))"], ["  Names:", names],
             ["  SHA-256:", Fingerprint.withColons(leaf["sha256"]?.string ?? "")],
-            ["  of its key:", Fingerprint.withColons(keyHash)],
+            ["  Key SHA-256:", Fingerprint.withColons(keyHash)],
         ]
         lines.append(TextTable.text(rows))
         return lines.joined(separator: "\n") + "\n"
@@ -45,22 +45,22 @@ struct ShownCertificate {
         return text.isEmpty ? "(none)" : text
     }
 
-    /// A certificate can have hundreds.
+    /// The first ten names; a certificate can have hundreds.
     private var names: String {
         let names = (leaf["subjectAltNames"]?.elements ?? []).compactMap { $0.string.map(DisplayURL.host) }
         let rest = names.count > 10 ? ["and \(names.count - 10) more"] : []
-        return names.isEmpty ? "no name at all" : (names.prefix(10) + rest).joined(separator: ", ")
+        return names.isEmpty ? "(none)" : (names.prefix(10) + rest).joined(separator: ", ")
     }
 
     static func sentence(_ problem: String) -> String {
         switch ServerTrustFacts.Problem(rawValue: problem) {
-        case .changed: "IT HAS ANOTHER KEY than the one that was accepted here: somebody may be in between."
-        case .selfSigned: "It is its own issuer (self-signed): anybody can make one like it."
-        case .untrustedIssuer: "Nobody who is trusted has issued it."
+        case .changed: "Its key has changed since it was accepted here: someone may be intercepting the connection."
+        case .selfSigned: "It is self-signed: anyone can create such a certificate."
+        case .untrustedIssuer: "No trusted authority has issued it."
         case .expired: "It has expired."
         case .notYetValid: "It is not valid yet."
         case .hostMismatch: "It is for another host."
-        case .revoked: "ITS ISSUER HAS REVOKED IT."
+        case .revoked: "Its issuer has revoked it."
         case .weakKey: "Its key or its signature is too weak."
         case nil: problem.shortened
         }

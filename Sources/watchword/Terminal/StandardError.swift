@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// The one place that writes to standard error: it knows which bars stand there, and takes them away before anything else.
+/// All output to standard error. Erases the current progress bars before it writes anything else. Thread-safe.
 enum StandardError {
     private struct Screen {
-        /// What stands on the terminal now, one bar each, the cursor at the end of the last.
+        /// The progress bars on the terminal, one per line. The cursor is at the end of the last one.
         var bars: [String] = []
         var isSilent = false
         var takesNotes = true
@@ -12,19 +12,19 @@ enum StandardError {
 
     private static let screen = Mutex(Screen())
 
-    /// `-s` without `-S`: nothing more is said.
+    /// Suppresses all further output: `-s` without `-S`.
     static func beSilent() { screen.withLock { $0.isSilent = true } }
 
-    /// `-s`, whether or not errors are shown: no notes.
+    /// Suppresses notes: `-s`, with or without `-S`.
     static func beWithoutNotes() { screen.withLock { $0.takesNotes = false } }
 
-    /// What does not keep the command from being done.
+    /// Writes a note, which does not make the command fail.
     static func note(_ text: String) {
         guard screen.withLock({ $0.takesNotes }) else { return }
         write(line: "watchword: note: \(text)")
     }
 
-    /// - Parameter evenIfSilent: for what an option other than `-s` asks for.
+    /// - Parameter evenIfSilent: Writes the line despite `-s`, because another option requests it.
     static func write(line: String, evenIfSilent: Bool = false) {
         screen.withLock { screen in
             if screen.isSilent && !evenIfSilent { return }
@@ -33,10 +33,11 @@ enum StandardError {
         }
     }
 
-    /// Takes the bars away.
+    /// Erases the bars.
     static func clear() { show(bars: []) }
 
-    /// Replaces the bars. Several need a terminal that moves its cursor up; each must fit its width.
+    /// Replaces the bars, each of which must fit into one line. More than one bar requires a terminal that can move its
+    /// cursor up.
     static func show(bars: [String]) {
         screen.withLock { screen in
             if bars == screen.bars { return }
@@ -46,7 +47,7 @@ enum StandardError {
     }
 
     private static func erasing(_ bars: [String]) -> String {
-        // Blanks and no escape sequence: every terminal knows these.
+        // Blanks instead of an escape sequence work on every terminal.
         let blank = bars.map { "\r" + String(repeating: " ", count: places($0)) + "\r" }.reversed()
         return blank.joined(separator: "\u{1B}[A")
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Colours on standard output: for a terminal, and unless the user wants none (https://no-color.org).
+/// Colours on standard output. Used only on a terminal, and not with $NO_COLOR (https://no-color.org).
 enum Style: String {
     case good = "32"
     case doubtful = "33"

@@ -3,14 +3,14 @@ import Glibc
 import WatchwordClient
 import WatchwordProtocol
 
-/// The terminal of the user, whatever standard input and output are connected to.
+/// The controlling terminal (/dev/tty), independent of standard input and output.
 struct Terminal: ~Copyable {
-    /// How reading a line ended.
+    /// The result of reading a line.
     enum Line {
         case text(Secret)
         /// Ctrl-D on an empty line.
         case end
-        /// Something else wants attention first: the user interrupts, or the question was withdrawn.
+        /// Reading was aborted: the user has interrupted it, or the question was withdrawn.
         case interrupted, withdrawn
     }
 
@@ -18,7 +18,7 @@ struct Terminal: ~Copyable {
 
     private let descriptor: Int32
 
-    /// `nil` when there is none.
+    /// Returns `nil` if the process has no controlling terminal.
     init?() {
         let descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
@@ -32,8 +32,8 @@ struct Terminal: ~Copyable {
         _ = write(descriptor, bytes, bytes.count)
     }
 
-    /// Shows `prompt` and reads one line, shown or not. Echo is off before the prompt comes, so that nothing typed in answer
-    /// to it is ever seen or lost, and back on when this returns, however it does.
+    /// Shows `prompt` and reads one line, with or without echo. Echo is disabled before the prompt is shown, so that no input
+    /// is visible or lost, and is always restored before this returns.
     func readLine(
         _ prompt: String, echo: Bool, interrupt: Int32, broker: Int32, isStillOpen: () -> Bool,
         watches: () -> [Watch] = { [] }
@@ -46,16 +46,16 @@ struct Terminal: ~Copyable {
             silent.c_lflag |= tcflag_t(ECHONL)
             tcsetattr(descriptor, TCSAFLUSH, &silent)
         } else {
-            // What was typed before is no answer: it may be half a password, for a question that was withdrawn.
+            // Discard earlier input: it may be part of a password for a question that was withdrawn.
             tcflush(descriptor, TCIFLUSH)
         }
         var isAnswered = false
-        // Half a password is not left to whoever reads next, and shows it.
+        // Without an answer, discard a partly typed password, which the next reader would echo.
         defer { if hasSettings && !echo { tcsetattr(descriptor, isAnswered ? TCSADRAIN : TCSAFLUSH, &settings) } }
         show(prompt)
         while true {
             var entries = [descriptor, interrupt, broker].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-            // Other transfers go on: the broker gives up a body that nobody reads.
+            // Other transfers continue meanwhile, because the broker aborts a body that its client does not read.
             let others = watches()
             entries += others.map(\.entry)
             if poll(&entries, UInt(entries.count), -1) < 0 && errno == EINTR { continue }

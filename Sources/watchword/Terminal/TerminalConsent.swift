@@ -2,11 +2,11 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// Whether a program may use what is kept: `auth/confirm` at the terminal.
+/// Asks at the terminal whether a program may use a stored credential (`auth/confirm`).
 struct TerminalConsent {
     let interrupt: Int32
 
-    /// The result of the request; `nil` when there is nothing to answer any more.
+    /// Returns the result of the request; `nil` if the question was withdrawn or the user interrupted it.
     func ask(_ request: IncomingChallenge, at terminal: borrowing Terminal) -> JSON? {
         let params = request.params
         terminal.show(Self.introduction(params))
@@ -14,7 +14,7 @@ struct TerminalConsent {
         let names = (allowed.filter { $0 != .no }.map(\.rawValue) + ["NO"]).joined(separator: "/")
         while true {
             let line = terminal.readLine(
-                "May it? \(names): ", echo: true, interrupt: interrupt, broker: request.descriptor,
+                "Allow it? \(names): ", echo: true, interrupt: interrupt, broker: request.descriptor,
                 isStillOpen: { request.isStillOpen }, watches: { request.watches })
             switch line {
             case .text(let text):
@@ -38,41 +38,45 @@ struct TerminalConsent {
 
     private static func introduction(_ params: JSON) -> String {
         let user = params["user"]?.string.map { " as \($0.shortened)" } ?? ""
-        let place =
-            switch params["source"]?.string {
-            case "keyring": "of the keyring"
-            case "ambient": "with your Kerberos tickets"
-            case "netrc": "of the netrc file"
-            default: "of the session"
-            }
+        let place = StoredSource.words(params["source"]?.string) ?? "from the session"
         var lines = [
             "",
             RequesterText.sentence(params)
-                + "  It wants to use the log-in \(place) for \(SpaceText.site(params))\(user).",
+                + "  It wants to use the login \(place) for \(SpaceText.site(params))\(user).",
         ]
         if let note = SpaceText.longHostNote(params) { lines.append(note) }
-        if let realm = SpaceText.realm(params) { lines.append("  The server says: \(realm)") }
-        if params["subject"]?["strength"]?.string != "strong" {
-            lines.append("  Other programs of yours can take its name: say yes only to what you have just done.")
+        if let realm = SpaceText.realm(params) {
+            lines.append("  The \(SpaceText.isProxy(params) ? "proxy" : "server") says: \"\(realm)\"")
         }
+        lines.append(strength(params))
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Returns how reliably the program is identified (SECURITY-RULES G5).
+    private static func strength(_ params: JSON) -> String {
+        switch params["subject"]?["strength"]?.string {
+        case "strong": "  Verified: no other program can use this name."
+        case "weak": "  Other programs of yours can imitate this one. Allow it only if you have just started it."
+        default:
+            "  The actual program is unknown: it can run other programs' code. Allow it only if you have just started it."
+        }
     }
 }
 
-/// The words for who asks, safe for a terminal.
+/// Descriptions of the requesting program, safe for a terminal.
 enum RequesterText {
-    /// The program, as far as the kernel tells it from others.
+    /// The subject of the program.
     static func subject(_ params: JSON) -> String {
         (params["subject"]?["id"] ?? params["requester"]?["subject"])?.string?.shortened(to: 300) ?? "unknown"
     }
 
-    /// One line with its end.
+    /// Returns a heading for a question, including the line end.
     static func sentence(_ params: JSON) -> String {
         let requester = params["requester"]
-        let name = requester?["name"]?.string?.shortened ?? "A program"
+        let name = requester?["name"]?.string?.shortened ?? "a program"
         let subject = subject(params)
         let pid = requester?["pid"]?.integer.map { ", process \($0)" } ?? ""
         let far = requester?["restricted"]?.boolean == true ? ", from a container or another machine" : ""
-        return "\(name) (\(subject)\(pid)\(far)) asks.\n"
+        return "Request from \(name) (\(subject)\(pid)\(far)):\n"
     }
 }

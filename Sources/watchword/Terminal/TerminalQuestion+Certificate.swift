@@ -2,7 +2,7 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// A client certificate.
+/// Prompts for a client certificate.
 extension TerminalQuestion {
     func askCertificate(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let params = challenge.params
@@ -15,7 +15,7 @@ extension TerminalQuestion {
         case .text(let certificate) where !certificate.isEmpty:
             return askKey(certificate, challenge, at: terminal)
         case .text, .end:
-            return goOnWithoutCertificate(terminal)
+            return continueWithoutCertificate(terminal)
         case .interrupted, .withdrawn:
             return nil
         }
@@ -30,7 +30,7 @@ extension TerminalQuestion {
                 certificate: CommandLineCertificate.absolute(certificate),
                 key: key.isEmpty ? nil : CommandLineCertificate.absolute(key), challenge, at: terminal)
         case .end:
-            return goOnWithoutCertificate(terminal)
+            return continueWithoutCertificate(terminal)
         case .interrupted, .withdrawn:
             return nil
         }
@@ -42,35 +42,35 @@ extension TerminalQuestion {
         switch readLine("Passphrase of the key (empty: none): ", at: terminal, challenge, echo: false) {
         case .text(let passphrase):
             let persistence =
-                keep.granted(by: challenge.params).persistence == .none
-                ? Persistence.none : CommandLineCertificate.persistence(keep)
+                storage.granted(by: challenge.params).persistence == .none
+                ? Persistence.none : CommandLineCertificate.persistence(storage)
             let given = CertificateCredential(
                 certificate: certificate, privateKey: key, passphrase: passphrase.isEmpty ? nil : passphrase,
                 persistence: persistence)
             lastCertificate = given
             return .credential(.certificate(given))
         case .end:
-            return goOnWithoutCertificate(terminal)
+            return continueWithoutCertificate(terminal)
         case .interrupted, .withdrawn:
             return nil
         }
     }
 
-    private func goOnWithoutCertificate(_ terminal: borrowing Terminal) -> ChallengeAnswer {
-        terminal.show("Going on without a certificate.\n")
+    private func continueWithoutCertificate(_ terminal: borrowing Terminal) -> ChallengeAnswer {
+        terminal.show("Continuing without a certificate.\n")
         return .proceed
     }
 
     private func certificateIntroduction(_ params: JSON) -> String {
-        var lines = ["", "\(SpaceText.site(params)) asks for a client certificate."]
+        var lines = ["", "\(SpaceText.site(params)) requests a client certificate."]
         if let note = SpaceText.longHostNote(params) { lines.append(note) }
         let issuers = (params["protectionSpace"]?["distinguishedNames"]?.elements ?? []).compactMap {
             $0.string?.shortened
         }
-        lines += issuers.prefix(10).map { "  It accepts those of: \($0)" }
-        if issuers.count > 10 { lines.append("  and of \(issuers.count - 10) more") }
+        lines += issuers.prefix(10).map { "  Accepts certificates from: \($0)" }
+        if issuers.count > 10 { lines.append("  and from \(issuers.count - 10) other issuers") }
         if let problem = Self.problem(params) { lines.append("  \(problem)") }
-        lines.append("  An empty answer goes on without one.")
+        lines.append("  Leave the answer empty to continue without a certificate.")
         return lines.joined(separator: "\n") + "\n"
     }
 }

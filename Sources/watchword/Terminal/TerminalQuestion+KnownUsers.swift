@@ -1,16 +1,16 @@
 import JSONText
 import WatchwordProtocol
 
-/// Stored credentials that fit: typing the user's name is enough.
+/// The selection of a matching stored credential by its user name.
 extension TerminalQuestion {
-    /// The line that names them; `nil` where there are none.
+    /// Returns a line with the saved logins; `nil` if there are none.
     static func knownUsersNote(_ params: JSON) -> String? {
         let names = known(params).map { "\"\($0.account.text.shortened)\"" }
         return names.isEmpty
             ? nil : "Saved logins: \(names.joined(separator: ", ")). Type one of these names to use it."
     }
 
-    /// The answer that uses the saved login of `user`; `nil` where there is none.
+    /// Returns the answer that uses the saved login of `user`; `nil` if there is none.
     static func storedAnswer(_ params: JSON, for user: ExactText) -> ChallengeAnswer? {
         let chosen = known(params).first { $0.account.text == user }
         return chosen.map { .credential(.stored($0.id)) }

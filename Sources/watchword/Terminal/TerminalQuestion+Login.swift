@@ -2,7 +2,7 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// User and password, and tokens.
+/// Prompts for a user and a password, or for a token.
 extension TerminalQuestion {
     func askLogin(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let params = challenge.params
@@ -16,7 +16,7 @@ extension TerminalQuestion {
             let user = text.isEmpty ? proposed ?? "" : typed
             return Self.storedAnswer(params, for: user) ?? askPassword(for: user, challenge, at: terminal)
         case .text, .end:
-            return goOnWithout(terminal)
+            return continueWithout(terminal)
         case .interrupted, .withdrawn:
             return nil
         }
@@ -27,11 +27,11 @@ extension TerminalQuestion {
     ) -> ChallengeAnswer? {
         switch readLine("Password for \(user.shortened): ", at: terminal, challenge, echo: false) {
         case .text(let password):
-            let persistence = keep.granted(by: challenge.params).persistence
+            let persistence = storage.granted(by: challenge.params).persistence
             return .credential(
                 .login(LoginCredential(user: user, password: password, persistence: persistence)))
         case .end:
-            return goOnWithout(terminal)
+            return continueWithout(terminal)
         case .interrupted, .withdrawn:
             return nil
         }
@@ -40,43 +40,43 @@ extension TerminalQuestion {
     func askToken(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let params = challenge.params
         terminal.show(introduction(params))
-        // Nothing that could be typed would do.
+        // No token would be accepted.
         if params["error"]?["kind"]?.string == Challenge.AnswerProblem.connectionNotSecure.rawValue {
-            return goOnWithout(terminal)
+            return continueWithout(terminal)
         }
         switch readLine("Token: ", at: terminal, challenge, echo: false) {
         case .text(let token) where !token.isEmpty:
-            let persistence = keep.granted(by: params).persistence
+            let persistence = storage.granted(by: params).persistence
             return .credential(.login(LoginCredential(form: .token, secret: token, persistence: persistence)))
         case .text, .end:
-            return goOnWithout(terminal)
+            return continueWithout(terminal)
         case .interrupted, .withdrawn:
             return nil
         }
     }
 
-    private func goOnWithout(_ terminal: borrowing Terminal) -> ChallengeAnswer {
-        terminal.show("Going on without logging in.\n")
+    private func continueWithout(_ terminal: borrowing Terminal) -> ChallengeAnswer {
+        terminal.show("Continuing without logging in.\n")
         return .proceed
     }
 
-    /// Who asks, for what, how safely, and how often it went wrong. What the server says is marked as its words.
+    /// Describes the server, the realm, the security of the login and the last failure. Text from the server is marked as such.
     private func introduction(_ params: JSON) -> String {
-        var lines = ["", "\(SpaceText.site(params)) asks for a log-in."]
+        var lines = ["", "\(SpaceText.site(params)) requires a login."]
         if let note = SpaceText.longHostNote(params) { lines.append(note) }
         if let realm = SpaceText.realm(params) {
-            lines.append("  The \(SpaceText.isProxy(params) ? "proxy" : "server") says: \(realm)")
+            lines.append("  The \(SpaceText.isProxy(params) ? "proxy" : "server") says: \"\(realm)\"")
         }
         lines.append("  Scheme: \(SpaceText.scheme(params) ?? "unknown"). \(Self.safety(params))")
         if let note = SpaceText.weaknessNote(params) {
             lines.append("  \(note)")
         } else if params["downgrade"]?.boolean == true {
-            lines.append("  It has accepted a stronger scheme before: somebody may be in between.")
+            lines.append("  It accepted a stronger scheme earlier: someone may be intercepting the connection.")
         }
         if let note = Self.knownUsersNote(params) { lines.append("  \(note)") }
         let problem = Self.problem(params)
         if let problem { lines.append("  \(problem)") }
-        if problem == nil, let note = keep.granted(by: params).note { lines.append("  \(note)") }
+        if problem == nil, let note = storage.granted(by: params).note { lines.append("  \(note)") }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -86,12 +86,15 @@ extension TerminalQuestion {
         if space?["receivesCredentialSecurely"]?.boolean == true {
             return "The connection is not encrypted; the password itself is not sent."
         }
-        switch space?["authenticationMethod"]?.string {
-        case AuthenticationMethod.ntlm.rawValue:
-            return "NOT SECURE: what is sent can be relayed, and the password guessed from it."
-        case AuthenticationMethod.bearer.rawValue:
-            return "The connection is not encrypted: a token is sent to this machine itself, and to no other."
-        default: return "NOT SECURE: the password can be read by everybody on the way."
+        let method = space?["authenticationMethod"]?.string.flatMap(AuthenticationMethod.init(rawValue:))
+        if let host = space?["host"]?.exactText, Loopback.isLoopback(host) {
+            // A request to this machine can be sent through a proxy, which the challenge does not say.
+            let condition = SpaceText.isProxy(params) ? "" : " unless a proxy is used"
+            let credential = method == .bearer ? "token" : "password"
+            return "Not encrypted, but the \(credential) stays on this machine\(condition)."
         }
+        return method == .ntlm
+            ? "Not secure: the login can be relayed, and the password guessed from it."
+            : "Not secure: anyone on the network path can read the password."
     }
 }

@@ -2,13 +2,13 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// Whether a certificate is good enough.
+/// Asks whether to accept a server certificate.
 extension TerminalQuestion {
     func askTrust(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let params = challenge.params
         guard let shown = ShownCertificate(params) else { return .useDefault }
         terminal.show(shown.text(site: SpaceText.site(params), problem: Self.problem(params)))
-        if isInsecure && !shown.isGrave {
+        if isInsecure && !shown.requiresPrompt {
             terminal.show("Accepted for this fetch only, because of -k.\n")
             return answer(shown, .none)
         }
@@ -35,7 +35,7 @@ extension TerminalQuestion {
         .credential(.trust(TrustCredential(spkiSha256: shown.keyHash, persistence: persistence)))
     }
 
-    /// For this fetch only, for the session, always: as far as the broker can do it now.
+    /// Returns the possible answers: for this fetch, and for the session and permanently if the challenge allows that.
     private static func choices(_ params: JSON) -> [(word: String, persistence: Persistence)] {
         let allowed = (params["persistenceAllowed"]?.elements ?? []).compactMap(\.string)
         let all: [(String, Persistence)] = [("fetch", .none), ("session", .forSession), ("always", .permanent)]

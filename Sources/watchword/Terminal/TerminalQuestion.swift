@@ -2,40 +2,32 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// Asks the person at the terminal for what a server or a proxy wants to know. One for a whole fetch: it remembers what need
-/// not be typed again.
+/// Prompts for the challenges of one fetch at the terminal. Remembers entries that need not be typed again.
 final class TerminalQuestion {
     let interrupt: Int32
-    /// How long what is typed is to be kept.
-    let keep: Keep
-    /// `-k`: untrusted certificates are accepted for this fetch, and shown.
+    /// The requested persistence of the entries.
+    let storage: LoginStorage
+    /// Whether untrusted certificates are shown and accepted for this fetch (`-k`).
     let isInsecure: Bool
-    /// `--pinnedpubkey` has decided which certificates are good: nobody is asked.
+    /// Whether `--pinnedpubkey` decides about certificates, without a prompt.
     let isPinned: Bool
-    /// What was shown last to a server that asks for a client certificate.
+    /// The client certificate that was used last.
     var lastCertificate: CertificateCredential?
-    /// The last challenge that asks for a log-in.
+    /// The last challenge that requires a login.
     private(set) var lastLogin: JSON?
 
-    init(_ params: FetchRunParams, keep: Keep, isInsecure: Bool, interrupt: Int32) {
+    init(_ params: FetchRunParams, storage: LoginStorage, isInsecure: Bool, interrupt: Int32) {
         self.interrupt = interrupt
-        self.keep = keep
+        self.storage = storage
         self.isInsecure = isInsecure
         isPinned = params.tls.pin != nil
         lastCertificate = params.tls.certificate
     }
 
-    /// The answer to `auth/canAuthenticate`. Without a terminal an agent may still log in; about certificates nobody is asked,
-    /// but `-k` wants to know which one it was.
-    func canAsk(about params: JSON, hasTerminal: Bool) -> Bool {
-        switch Self.kind(params) {
-        case .serverTrust: !isPinned && (hasTerminal || isInsecure)
-        case .clientCertificate: hasTerminal
-        default: true
-        }
-    }
+    /// Returns the answer to `auth/canAuthenticate`.
+    func canAsk(about params: JSON) -> Bool { Self.kind(params) != .serverTrust || !isPinned }
 
-    /// `nil` when there is nothing to answer any more: the user has interrupted, or the broker has withdrawn the question.
+    /// Returns `nil` if the user has interrupted the prompt, or the broker has withdrawn the question.
     func ask(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let kind = Self.kind(challenge.params)
         if kind != .serverTrust && kind != .clientCertificate { lastLogin = challenge.params }
@@ -48,15 +40,16 @@ final class TerminalQuestion {
         }
     }
 
-    private static func kind(_ params: JSON) -> AuthenticationMethod? {
+    static func kind(_ params: JSON) -> AuthenticationMethod? {
         params["protectionSpace"]?["authenticationMethod"]?.string.flatMap(AuthenticationMethod.init(rawValue:))
     }
 
-    /// An agent may know how to answer.
+    /// Declines a scheme that is not supported here. An agent may support it.
     private func decline(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer {
         let schemes = (challenge.params["offers"]?.elements ?? []).compactMap { $0["scheme"]?.string?.shortened }
         let names = schemes.isEmpty ? "an unknown scheme" : "the scheme \(schemes.joined(separator: ", "))"
-        terminal.show("\(SpaceText.site(challenge.params)) asks for \(names), which cannot be answered here.\n")
+        terminal.show(
+            "\(SpaceText.site(challenge.params)) requires a login with \(names), which is not supported here.\n")
         return .useDefault
     }
 
@@ -78,10 +71,13 @@ final class TerminalQuestion {
         return line
     }
 
-    /// What was wrong with the last answer; `nil` for the first question.
+    /// Returns the problem with the last answer; `nil` for the first question.
     static func problem(_ params: JSON) -> String? {
         if let problem = params["error"]?["message"]?.string { return problem.shortened(to: 300) }
         let failures = params["previousFailureCount"]?.integer ?? 0
-        return failures > 0 ? "The server has refused the last answer (\(failures) failed so far)." : nil
+        guard failures > 0 else { return nil }
+        // Before the first answer, a stored login was refused.
+        let refused = StoredSource.words(params["proposedCredential"]?["source"]?.string).map { "login \($0)" }
+        return "The server has refused the \(refused ?? "last answer") (\(failures) failed so far)."
     }
 }

@@ -1,8 +1,8 @@
 import CPlatform
 
-/// Columns below each other.
+/// A table with aligned columns.
 enum TextTable {
-    /// A cell that is wider is shown whole and moves the rest of its own line only.
+    /// The limit in columns for the width of a column. A wider cell is not truncated, and displaces the rest of its line only.
     private static let widestColumn = 60
 
     static func text(_ rows: [[String]]) -> String {
@@ -19,7 +19,7 @@ enum TextTable {
         return String(line[..<(line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex)])
     }
 
-    /// How many places it takes on a terminal.
+    /// Returns the width on a terminal in columns.
     private static func width(_ text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + Int(watchword_terminal_width($1.value)) }
     }

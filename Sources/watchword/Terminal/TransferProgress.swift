@@ -1,26 +1,26 @@
-/// How far one transfer is. Times are seconds on a clock that never goes back.
+/// The progress of one transfer. Times are seconds of a monotonic clock.
 struct TransferProgress: Equatable {
     enum State: Equatable {
         case starting, sending, receiving
-        /// A question about it is open.
+        /// A prompt about the transfer is open.
         case waitingForAnswer
         case waitingForRetry(seconds: Int)
         case ended(isComplete: Bool)
     }
 
-    /// Speed is that of the last seconds, as people expect it after a change.
+    /// The period, in seconds, over which the speed is averaged.
     private static let speedWindow = 5.0
 
     var name: String
     var state = State.starting
-    /// Of the body in either direction, with what was there before in a resumed file.
+    /// The bytes of the body transferred in the current direction, including the existing part of a resumed file.
     private(set) var bytes = 0
     var expected: Int?
     private var samples: [(time: Double, bytes: Int)] = []
 
     init(name: String) { self.name = name }
 
-    mutating func note(_ bytes: Int, at time: Double) {
+    mutating func record(_ bytes: Int, at time: Double) {
         self.bytes = bytes
         while let first = samples.first, samples.count > 1, first.time < time - Self.speedWindow {
             samples.removeFirst()
@@ -29,12 +29,12 @@ struct TransferProgress: Equatable {
         samples.append((time, bytes))
     }
 
-    /// Another direction, or another attempt: what was counted does not count any more.
+    /// Resets the counters for another direction or attempt.
     mutating func restart(_ state: State, bytes: Int = 0, expected: Int?) {
         (self.state, self.bytes, self.expected, samples) = (state, bytes, expected, [])
     }
 
-    /// Bytes per second; `nil` while too little is known.
+    /// Returns the speed in bytes per second; `nil` while there are too few samples.
     func speed(at time: Double) -> Double? {
         guard let first = samples.first, time - first.time >= 0.2 else { return nil }
         return Double(bytes - first.bytes) / (time - first.time)

@@ -1,9 +1,9 @@
 import JSONText
 import WatchwordProtocol
 
-/// Why nobody was asked to log in, in words: for `-v`.
+/// Describes for `-v` why no respondent was asked for a login.
 enum UnansweredText {
-    /// - Parameter result: of `fetch/run`, or the parameters of `fetch/completed`.
+    /// - Parameter result: The result of `fetch/run`, or the parameters of `fetch/completed`.
     static func lines(_ result: JSON?) -> [String] {
         lines("server", result?["unanswered"], result?["noRespondent"])
             + lines("proxy", result?["proxyUnanswered"], result?["proxyNoRespondent"])
@@ -15,7 +15,7 @@ enum UnansweredText {
             let reason = entry["reason"]?.string ?? ""
             let words = Unanswered.Reason(rawValue: reason).map { Self.words($0, cause?.string) } ?? reason.shortened
             let name = scheme.isEmpty ? "a scheme without a name" : scheme
-            return "nobody was asked to log in to the \(place) by \(name): \(words)"
+            return "no login to the \(place) with \(name): \(words)"
         }
     }
 
@@ -27,18 +27,18 @@ enum UnansweredText {
         case .notListed: "the host is not listed in the configuration (schemes.negotiate, schemes.ntlm)"
         case .excluded: "the fetch, the configuration or the proxy excludes it"
         case .needsTLS: "a token is sent over https only"
-        case .noTicket: "there is no usable Kerberos ticket"
-        case .noRespondent: cause.map(words(noRespondent:)) ?? "nobody can be asked"
+        case .noTicket: "no usable Kerberos ticket is available"
+        case .noRespondent: cause.map(words(noRespondent:)) ?? "no respondent is available"
         }
     }
 
     private static func words(noRespondent cause: String) -> String {
         switch Unanswered.NoRespondent(rawValue: cause) {
-        case .interaction: "the fetch asks nobody (interaction none)"
-        case .canAuthenticate: "the client cannot be asked about this"
-        case .unsubscribed: "the client takes no questions any more"
-        case .noAgent: "no agent answers it"
-        case .stopped: "the questions of this program are stopped (watchword prompts list)"
+        case .interaction: "the fetch does not allow prompts (interaction none)"
+        case .canAuthenticate: "the client does not answer this challenge"
+        case .unsubscribed: "the client has stopped answering challenges"
+        case .noAgent: "no agent answered"
+        case .stopped: "the questions of this program are stopped (see watchword prompts list)"
         case nil: cause.shortened
         }
     }

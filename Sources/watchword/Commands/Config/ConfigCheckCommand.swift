@@ -4,26 +4,26 @@ import WatchwordClient
 
 struct ConfigCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Name each mistake in the configuration by line and key.",
+        commandName: "check", abstract: "Report errors in the configuration, with line and key.",
         discussion: """
-            Asks watchwordd itself, whether or not a broker runs. Ends with 1 if there is a mistake.
+            Runs watchwordd to check the file; no broker has to be running. Exits with 1 if there is an error.
 
             Examples:
               watchword config check
               watchword config check config.toml.new
             """)
 
-    @Argument(help: "The configuration, in place of the one that \"watchword config path\" names.")
+    @Argument(help: "The file, instead of the one printed by \"watchword config path\".")
     var file: String?
 
-    @Flag(help: "Print what was found as JSON.")
+    @Flag(help: "Print the findings as JSON.")
     var json = false
 
     func run() throws {
         let arguments = ["--check-config"] + (file.map { ["--config=\($0)"] } ?? [])
         if json, let path = Program.find("watchwordd") { return try report(Program.run(path, arguments)) }
         BrokerLauncher.become(arguments)
-        complain("watchwordd was not found beside this program or in PATH. Install it, or put its folder into PATH.")
+        printError("cannot find watchwordd beside this program or in $PATH; install it, or add its directory to $PATH")
         throw ExitCode(ExitStatus.failedToStart)
     }
 

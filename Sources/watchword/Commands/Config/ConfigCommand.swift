@@ -2,7 +2,7 @@ import ArgumentParser
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "The configuration of the broker; watchword-config(5) describes it.",
+        commandName: "config", abstract: "Check or locate the broker's configuration; see watchword-config(5).",
         discussion: """
             Example:
               watchword config check

@@ -6,7 +6,7 @@ struct CredentialFile {
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case netrc, git
 
-        /// By the usual names of the files; `nil` for others.
+        /// Derives the format from the usual names of the files; `nil` for other names.
         init?(file: String) {
             let name = file.split(separator: "/").last ?? ""
             switch name {
@@ -18,11 +18,11 @@ struct CredentialFile {
     }
 
     struct Login: Equatable {
-        /// As in a URL; of netrc, which knows neither scheme nor port, the host alone.
+        /// The site as in a URL. From a netrc file, which has no scheme, the machine name.
         let site: String
         let user: ExactText
         let password: Secret
-        /// What git keeps with `credential.useHttpPath`.
+        /// The path that git stores with `credential.useHttpPath`.
         var path: ExactText?
         let line: Int
     }
@@ -69,7 +69,7 @@ struct CredentialFile {
             }
             let user = halves.user?.withUnsafeBytes { String(validating: $0, as: UTF8.self) } ?? nil
             guard let user, !user.isEmpty, let password = halves.password, !password.isEmpty else {
-                skip(index + 1, "no user and password, or they are not percent-encoded as they should be")
+                skip(index + 1, "no user and password, or invalid percent-encoding")
                 continue
             }
             var login = Login(site: url, user: ExactText(user), password: password, line: index + 1)
@@ -78,7 +78,7 @@ struct CredentialFile {
         }
     }
 
-    /// `nil` for the whole server.
+    /// Returns the path; `nil` for the whole server.
     private static func path(of url: String) -> ExactText? {
         guard let start = url.firstRange(of: "://")?.upperBound, let slash = url[start...].firstIndex(of: "/") else {
             return nil

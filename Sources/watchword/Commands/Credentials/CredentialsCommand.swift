@@ -4,7 +4,7 @@ import WatchwordProtocol
 struct CredentialsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credentials",
-        abstract: "What is kept, in the session and in the keyring. Passwords are not shown.",
+        abstract: "List and change stored credentials, in the session and in the keyring. Passwords are never shown.",
         discussion: """
             Examples:
               watchword credentials list
@@ -17,11 +17,11 @@ struct CredentialsCommand: ParsableCommand {
 }
 
 extension CredentialID {
-    /// The argument ID.
+    /// Parses the argument ID.
     init(argument: String) throws {
         guard let id = CredentialID(argument) else {
             throw ValidationError(
-                "ID is one like session:7, out of the first column of: watchword credentials list")
+                "ID must be an id like session:7 from the first column of: watchword credentials list")
         }
         self = id
     }

@@ -5,13 +5,15 @@ import WatchwordProtocol
 
 struct CredentialsDefaultCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "default", abstract: "Say which one is used where several users are kept for one site.",
+        commandName: "default", abstract: "Set a site's default user.",
         discussion: """
             Example:
               watchword credentials default session:7
             """)
 
-    @Argument(help: "An id out of the first column of: watchword credentials list")
+    @Argument(
+        help: "An id from the first column of: watchword credentials list",
+        completion: .listed(by: CredentialList(pattern: nil), "credentials", "id"))
     var id: String
 
     @OptionGroup var output: JSONOption
@@ -20,20 +22,20 @@ struct CredentialsDefaultCommand: ParsableCommand {
     func validate() throws {
         switch try CredentialID(argument: id) {
         case .session, .keyring: break
-        case .trust, .certificate: throw ValidationError("ID is that of a password or a token: others have no default.")
+        case .trust, .certificate: throw ValidationError("ID must be the id of a password or a token")
         }
     }
 
     func run() throws {
-        let params = CredentialReference(id: try CredentialID(argument: id))
+        let params = CredentialSetDefault(id: try CredentialID(argument: id))
         let result: JSON
         do throws(ClientFailure) {
-            result = try BrokerConnection(broker.location).call(.credentialSetDefault, params.json)
+            result = try BrokerConnection(broker.location).call(params)
         } catch .refused(let error) where error.kind == .unknownCredential {
-            throw refusal("No credential has this id. \"watchword credentials list\" shows all.")
+            throw refusal("no credential with this id; show all with: watchword credentials list")
         } catch {
             throw reportRefusal(error)
         }
-        output.show(result, "\(params.id.text.shortened) is the default now.")
+        output.show(result, "\(params.id.text.shortened) is now the default")
     }
 }

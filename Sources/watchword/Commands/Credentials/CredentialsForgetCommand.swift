@@ -4,7 +4,7 @@ import WatchwordProtocol
 
 struct CredentialsForgetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "forget", abstract: "Remove a credential, or all of a site, from the session and the keyring.",
+        commandName: "forget", abstract: "Remove one credential, or all of a site, from the session and the keyring.",
         discussion: """
             Examples:
               watchword credentials forget session:7
@@ -12,13 +12,15 @@ struct CredentialsForgetCommand: ParsableCommand {
               watchword credentials forget --site https://intranet.example --realm Staff
             """)
 
-    @Argument(help: "One credential: an id out of the first column of the list.")
+    @Argument(
+        help: "An id from the first column of: watchword credentials list",
+        completion: .listed(by: CredentialList(pattern: nil), "credentials", "id"))
     var id: String?
 
-    @Option(help: ArgumentHelp("All of a site: a URL like https://host:port.", valueName: "site"))
+    @Option(help: ArgumentHelp("Remove all credentials of a site: a URL like https://host:port.", valueName: "site"))
     var site: String?
 
-    @Option(help: ArgumentHelp("With --site: those of this realm only.", valueName: "realm"))
+    @Option(help: ArgumentHelp("With --site: remove only logins for this realm.", valueName: "realm"))
     var realm: String?
 
     @OptionGroup var output: JSONOption
@@ -27,14 +29,14 @@ struct CredentialsForgetCommand: ParsableCommand {
     func validate() throws { _ = try params() }
 
     func run() throws {
-        let result = try broker.call(.credentialForget, params().json, within: Patience.withPeople)
+        let result = try broker.call(params(), within: Patience.withPeople)
         let count = result["removed"]?.integer ?? 0
-        output.show(result, count == 1 ? "1 credential is forgotten." : "\(count) credentials are forgotten.")
-        // An id names the one that is meant; a site may have more in a keyring that is locked.
-        if site != nil { KeyringText.noteAbsence(try broker.call(.keyringStatus)) }
+        output.show(result, "\(counted(count, "credential")) forgotten")
+        // Only a site may have further credentials, in a locked keyring; an id identifies a single credential.
+        if site != nil { KeyringText.reportAbsence(try broker.call(KeyringStatus())) }
     }
 
-    private func params() throws -> CredentialForgetParams {
+    private func params() throws -> CredentialForget {
         switch (id, site) {
         case (let id?, nil) where realm == nil:
             return .id(try CredentialID(argument: id))
@@ -43,7 +45,7 @@ struct CredentialsForgetCommand: ParsableCommand {
             pattern.realm = realm.map { ExactText($0) }
             return .pattern(pattern)
         default:
-            throw ValidationError("Name either one ID, or --site SITE, with or without --realm.")
+            throw ValidationError("give either one ID, or --site SITE with or without --realm")
         }
     }
 }

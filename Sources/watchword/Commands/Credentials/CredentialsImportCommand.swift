@@ -6,10 +6,10 @@ import WatchwordProtocol
 
 struct CredentialsImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Keep the logins of a netrc file or of git's credential store.",
+        commandName: "import", abstract: "Store the logins of a netrc file or of git's credential store.",
         discussion: """
-            A netrc file names no scheme and no port: its logins are kept for https and port 443, unless --scheme says http \
-            (port 80). The file stays as it is; remove it when nothing reads it any more.
+            A netrc file names no scheme. Its logins are stored for https, or for http with --scheme http, at the default port \
+            unless the file names one. The file is not changed; remove it when no program reads it any more.
 
             Examples:
               watchword credentials import ~/.netrc
@@ -23,77 +23,78 @@ struct CredentialsImportCommand: ParsableCommand {
     @Argument(help: "The file.", completion: .file())
     var file: String
 
-    @Option(help: "What the file is; as its name says, unless given.")
+    @Option(help: "The file's format; by default, derived from its name.")
     var format: CredentialFile.Format?
 
-    @Option(help: "For which scheme the logins of a netrc file are.")
+    @Option(help: "The scheme for the logins of a netrc file.")
     var scheme = Scheme.https
 
-    @Option(help: "Where to keep them.")
+    @Option(help: "Where to store the logins.")
     var keep = CredentialsStoreCommand.Place.session
 
-    @Flag(help: "Only show which logins are in the file.")
+    @Flag(help: "List the logins in the file, without storing them.")
     var dryRun = false
 
     @OptionGroup var broker: BrokerOptions
 
     func validate() throws {
         guard format ?? CredentialFile.Format(file: file) != nil else {
-            throw ValidationError("The name of the file does not say what it is: give --format netrc or --format git.")
+            throw ValidationError(
+                "cannot derive the format from the name of the file; give --format netrc or --format git")
         }
     }
 
     func run() throws {
         guard let format = format ?? CredentialFile.Format(file: file) else { return }
         let content = CredentialFile(try Self.content(of: file), format)
-        for one in content.skipped { complain("\(file.shortened), line \(one.line): not kept: \(one.reason)") }
-        guard !content.logins.isEmpty else { throw refusal("There is no login in \(file.shortened).") }
+        for one in content.skipped { printError("\(file.shortened), line \(one.line): not stored: \(one.reason)") }
+        guard !content.logins.isEmpty else { throw refusal("no login found in \(file.shortened)") }
         do {
             let connection = dryRun ? nil : try broker.connect()
             connection?.callLimit = Patience.withPeople
-            for login in content.logins { try keep(login, connection) }
+            for login in content.logins { try store(login, connection) }
         } catch ClientFailure.refused(let error) where error.kind == .keyringUnavailable {
-            throw refusal("\(error.text) Try: watchword keyring unlock; or give --keep session.")
+            throw refusal(
+                "import aborted: \(error.text) (run \"watchword keyring unlock\", or use --keep session)")
         } catch let failure as ClientFailure {
             throw reportRefusal(failure)
         }
     }
 
-    private func keep(_ login: CredentialFile.Login, _ connection: BrokerConnection?) throws {
+    private func store(_ login: CredentialFile.Login, _ connection: BrokerConnection?) throws {
         let url = login.site.contains("://") ? login.site : "\(scheme.rawValue)://\(login.site)"
         let site: Site
         do {
             site = try Site(url: url)
         } catch {
-            return complain("\(file.shortened), line \(login.line): not kept: it is for no host that can be used")
+            return printError("\(file.shortened), line \(login.line): not stored: no valid host")
         }
         var credential = LoginCredential(
             user: login.user, password: login.password, persistence: keep == .keyring ? .permanent : .forSession)
         credential.path = login.path
-        _ = try connection?.call(
-            .credentialStore, CredentialStoreParams(pattern: site.pattern, credential: credential).json)
-        let place = connection == nil ? "not kept (--dry-run)" : "kept in the \(keep.rawValue)"
+        _ = try connection?.call(CredentialStore(pattern: site.pattern, credential: credential))
+        let place = connection == nil ? "not stored (--dry-run)" : "stored in the \(keep.rawValue)"
         print("\(site.origin)\(login.path?.string.shortened ?? "") as \(login.user.string.shortened): \(place)")
     }
 
     private static let maxBytes = 1 << 20
 
-    /// - Throws: `ExitCode`, after a message, where the file cannot be read, or is another user's.
+    /// - Throws: `ExitCode`, after printing an error, if the file cannot be read or belongs to another user.
     private static func content(of file: String) throws -> Secret {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
-            throw refusal("\(file.shortened) cannot be read: \(String(cString: strerror(errno))).")
+            throw refusal("cannot read \(file.shortened): \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
         var facts = stat()
         guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-            throw refusal("\(file.shortened) is no regular file.")
+            throw refusal("cannot read \(file.shortened): not a regular file")
         }
         guard facts.st_uid == geteuid() || facts.st_uid == 0 else {
-            throw refusal("\(file.shortened) belongs to user \(facts.st_uid): what it says is not believed.")
+            throw refusal("cannot read \(file.shortened): it belongs to user \(facts.st_uid)")
         }
         if facts.st_mode & 0o077 != 0 {
-            complain("other users may read or change \(file.shortened); chmod 600 keeps them from it")
+            printError("warning: other users can read or change \(file.shortened); run \"chmod 600\" on it")
         }
         var problem: String?
         let content = Secret(capacity: maxBytes + 1) { block in
@@ -101,14 +102,14 @@ struct CredentialsImportCommand: ParsableCommand {
             while count < block.count {
                 let received = read(descriptor, block.baseAddress?.advanced(by: count), block.count - count)
                 if received < 0 && errno == EINTR { continue }
-                if received < 0 { problem = "cannot be read: \(String(cString: strerror(errno)))" }
+                if received < 0 { problem = String(cString: strerror(errno)) }
                 guard received > 0 else { break }
                 count += received
             }
             return count
         }
-        if content.count > maxBytes { problem = "is larger than \(maxBytes) bytes" }
-        if let problem { throw refusal("\(file.shortened) \(problem).") }
+        if content.count > maxBytes { problem = "larger than \(maxBytes) bytes" }
+        if let problem { throw refusal("cannot read \(file.shortened): \(problem)") }
         return content
     }
 }

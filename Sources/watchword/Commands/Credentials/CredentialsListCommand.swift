@@ -4,14 +4,14 @@ import WatchwordProtocol
 
 struct CredentialsListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Show what is kept: all of it, or for one site.",
+        commandName: "list", abstract: "List all stored credentials, or the credentials of one site.",
         discussion: """
             Examples:
               watchword credentials list
               watchword credentials list https://intranet.example
             """)
 
-    @Argument(help: "A URL like https://host:port; a path does not count.")
+    @Argument(help: "A URL like https://host:port; a path is ignored.")
     var site: String?
 
     @OptionGroup var output: JSONOption
@@ -21,15 +21,14 @@ struct CredentialsListCommand: ParsableCommand {
     func validate() throws { _ = try site.map { try Site($0) } }
 
     func run() throws {
-        let params = CredentialListParams(pattern: try site.map { try Site($0).pattern })
-        let result = try broker.call(.credentialList, params.json)
+        let result = try broker.call(CredentialList(pattern: try site.map { try Site($0).pattern }))
         if output.json { return print(result.line) }
         let rows = (result["credentials"]?.elements ?? []).map(Self.row)
-        print(rows.isEmpty ? "Nothing is kept." : TextTable.text([Self.heading] + rows))
-        KeyringText.noteAbsence(result["keyring"])
+        print(rows.isEmpty ? "No stored credentials." : TextTable.text([Self.heading] + rows))
+        KeyringText.reportAbsence(result["keyring"])
     }
 
-    private static let heading = ["ID", "TYPE", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT", "CERTIFICATE"]
+    private static let heading = ["ID", "TYPE", "USER", "SITE", "REALM", "SCHEME", "STORED", "DEFAULT", "CERTIFICATE"]
 
     private static func row(_ credential: JSON) -> [String] {
         let isLogin = ["password", "token"].contains(credential["type"]?.string)
@@ -38,12 +37,12 @@ struct CredentialsListCommand: ParsableCommand {
             user(credential).shortened, SpaceText.site(credential) + (credential["path"]?.string ?? "").shortened,
             isLogin ? SpaceText.realm(credential) ?? "(any)" : "",
             isLogin ? SpaceText.scheme(credential) ?? "(any)" : "",
-            kept(credential).shortened, credential["isDefault"]?.boolean == true ? "yes" : "",
+            storage(credential).shortened, credential["isDefault"]?.boolean == true ? "yes" : "",
             certificate(credential),
         ]
     }
 
-    /// That of the server by the hash of its key, our own by where it is.
+    /// Returns the key hash of a trusted server, or the location of a client certificate.
     private static func certificate(_ credential: JSON) -> String {
         switch credential["type"]?.string {
         case "trust": "key SHA-256 \((credential["spkiSha256"]?.string ?? "").shortened)"
@@ -52,8 +51,8 @@ struct CredentialsListCommand: ParsableCommand {
         }
     }
 
-    private static func kept(_ credential: JSON) -> String {
-        if credential["type"]?.string == "trust", credential["persistence"]?.string == "permanent" { return "for good" }
+    private static func storage(_ credential: JSON) -> String {
+        if credential["type"]?.string == "trust", credential["persistence"]?.string == "permanent" { return "forever" }
         let source = credential["source"]?.string ?? ""
         return credential["expiresAt"]?.string.map { "\(source) until \($0)" } ?? source
     }
@@ -62,7 +61,7 @@ struct CredentialsListCommand: ParsableCommand {
         Account(user: credential["user"]?.exactText ?? "", domain: credential["domain"]?.exactText).text.string
     }
 
-    /// Whole, however long: it is there to be copied.
+    /// Returns the id unshortened, so that it can be copied.
     private static func id(_ text: String) -> String {
         text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : text.shortened
     }

@@ -6,9 +6,9 @@ import WatchwordProtocol
 
 struct CredentialsStoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "store", abstract: "Keep a user and a password before a server asks for them.",
+        commandName: "store", abstract: "Store a user and a password before a server asks for them.",
         discussion: """
-            The password is asked for twice at the terminal, or read from standard input. A broker is started if none runs.
+            Asks for the password twice at the terminal, or reads it from standard input. Starts a broker if none is running.
 
             Examples:
               watchword credentials store https://intranet.example --user bob
@@ -25,7 +25,7 @@ struct CredentialsStoreCommand: ParsableCommand {
         case session, keyring
     }
 
-    @Argument(help: "A URL like https://host:port; a path does not count.")
+    @Argument(help: "A URL like https://host:port; a path is ignored.")
     var site: String
 
     @Option(name: .shortAndLong, help: ArgumentHelp("The user's name, without a password.", valueName: "name"))
@@ -34,13 +34,13 @@ struct CredentialsStoreCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The Windows domain of the user, for NTLM.", valueName: "domain"))
     var domain: String?
 
-    @Option(help: ArgumentHelp("Only for this realm, in place of every one of the site.", valueName: "realm"))
+    @Option(help: ArgumentHelp("Restrict the credential to this realm.", valueName: "realm"))
     var realm: String?
 
-    @Option(help: "Only for this scheme, in place of each that the site offers.")
+    @Option(help: "Restrict the credential to this scheme.")
     var scheme: Scheme?
 
-    @Option(help: "Where to keep it.")
+    @Option(help: "Where to store the credential.")
     var keep = Place.session
 
     @Flag(help: "Read the password from standard input: one line.")
@@ -70,24 +70,25 @@ struct CredentialsStoreCommand: ParsableCommand {
             let credential = LoginCredential(
                 user: ExactText(user), password: password, domain: domain.map { ExactText($0) },
                 persistence: keep == .keyring ? .permanent : .forSession)
-            let params = CredentialStoreParams(pattern: pattern, credential: credential)
-            let result = try connection.call(.credentialStore, params.json)
-            output.show(result, "Kept in the \(keep.rawValue) as \((result["id"]?.string ?? "").shortened).")
+            let result = try connection.call(CredentialStore(pattern: pattern, credential: credential))
+            output.show(result, "Stored in the \(keep.rawValue) as \((result["id"]?.string ?? "").shortened).")
         } catch ClientFailure.refused(let error) where error.kind == .keyringUnavailable {
-            throw refusal("\(error.text) Nothing was stored. Try: watchword keyring unlock; or give --keep session.")
+            throw refusal(
+                "nothing was stored: \(error.text) (run \"watchword keyring unlock\", or use --keep session)")
         } catch let failure as ClientFailure {
             throw reportRefusal(failure)
         }
     }
 
-    /// `SecretArguments` takes the value of `--user` away, as some are used to write a password after it.
+    /// The value of `--user`, from `SecretArguments`: it is removed from the arguments, because it may contain a password by
+    /// mistake.
     private static func takenUser() throws -> String {
         let name = SecretArguments.taken[.user]?.withUnsafeBytes { bytes in
             bytes.contains(UInt8(ascii: ":")) ? nil : String(decoding: bytes, as: UTF8.self)
         }
         guard let name = name ?? nil, !name.isEmpty else {
             throw ValidationError(
-                "--user takes a name alone, without a colon. The password is asked for, or read with --password-stdin.")
+                "--user takes only a name, without a colon; enter the password at the prompt, or use --password-stdin")
         }
         return name
     }

@@ -3,7 +3,8 @@ import ArgumentParser
 struct GrantsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "grants",
-        abstract: "Which programs may use what is kept: those in sandboxes, or all with sharing.session = \"ask\".",
+        abstract:
+            "List and revoke consents. Sandboxed programs need them; with sharing.session = \"ask\", all programs do.",
         discussion: """
             Examples:
               watchword grants list

@@ -4,7 +4,8 @@ import WatchwordProtocol
 
 struct GrantsListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Show what you have said: which program may use which log-in, and for how long.",
+        commandName: "list",
+        abstract: "List your consent decisions: which program may use which login, and for how long.",
         discussion: """
             Example:
               watchword grants list
@@ -15,13 +16,13 @@ struct GrantsListCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let result = try broker.call(.grantList)
+        let result = try broker.call(GrantList())
         if output.json { return print(result.line) }
         let rows = (result["grants"]?.elements ?? []).map(Self.row)
-        print(rows.isEmpty ? "Nothing is granted, and nothing refused." : TextTable.text([Self.heading] + rows))
+        print(rows.isEmpty ? "No consent decisions." : TextTable.text([Self.heading] + rows))
     }
 
-    private static let heading = ["ID", "PROGRAM", "MAY", "USER", "SITE", "REALM", "SCHEME"]
+    private static let heading = ["ID", "PROGRAM", "ALLOWED", "USER", "SITE", "REALM", "SCHEME"]
 
     private static func row(_ grant: JSON) -> [String] {
         [
@@ -35,7 +36,7 @@ struct GrantsListCommand: ParsableCommand {
         switch consent {
         case "session": "for the session"
         case "always": "always"
-        case "no": "not"
+        case "no": "no"
         case let other: (other ?? "").shortened
         }
     }

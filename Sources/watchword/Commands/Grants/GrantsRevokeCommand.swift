@@ -5,7 +5,7 @@ import WatchwordProtocol
 struct GrantsRevokeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Take back what you have said, yes or no: the next time you are asked again.",
+        abstract: "Revoke consent decisions, so that you are asked again.",
         discussion: """
             Examples:
               watchword grants revoke g3
@@ -13,13 +13,17 @@ struct GrantsRevokeCommand: ParsableCommand {
               watchword grants revoke --all
             """)
 
-    @Argument(help: "One grant: an id out of the first column of the list.")
+    @Argument(
+        help: "An id from the first column of: watchword grants list",
+        completion: .listed(by: GrantList(), "grants", "id"))
     var id: String?
 
-    @Option(help: ArgumentHelp("All of a program, as the list names it.", valueName: "program"))
+    @Option(
+        help: ArgumentHelp("Revoke all grants of a program, as named in the list.", valueName: "program"),
+        completion: .listed(by: GrantList(), "grants", "subject", "id"))
     var program: String?
 
-    @Flag(help: "All of all programs.")
+    @Flag(help: "Revoke all grants.")
     var all = false
 
     @OptionGroup var output: JSONOption
@@ -28,25 +32,25 @@ struct GrantsRevokeCommand: ParsableCommand {
     func validate() throws { _ = try params() }
 
     func run() throws {
-        let result = try broker.call(.grantRevoke, params().json)
+        let result = try broker.call(params())
         let count = result["removed"]?.integer ?? 0
         guard count > 0 else {
-            complain("There is no such grant. These are there: watchword grants list")
+            printError("no such grant; show all with: watchword grants list")
             throw ExitCode(ExitStatus.refused)
         }
-        output.show(result, count == 1 ? "1 grant is revoked." : "\(count) grants are revoked.")
+        output.show(result, "\(counted(count, "grant")) revoked")
     }
 
-    private func params() throws -> GrantRevokeParams {
+    private func params() throws -> GrantRevoke {
         switch (id, program, all) {
         case (let id?, nil, false):
             guard id.hasPrefix("g"), let number = Int(id.dropFirst()), number > 0 else {
-                throw ValidationError("ID is one like g3, out of the first column of: watchword grants list")
+                throw ValidationError("ID must be an id like g3 from the first column of: watchword grants list")
             }
-            return GrantRevokeParams(id: number)
-        case (nil, let program?, false): return GrantRevokeParams(subject: ExactText(program))
-        case (nil, nil, true): return GrantRevokeParams()
-        default: throw ValidationError("Name either one ID, or --program PROGRAM, or --all.")
+            return GrantRevoke(id: number)
+        case (nil, let program?, false): return GrantRevoke(subject: ExactText(program))
+        case (nil, nil, true): return GrantRevoke()
+        default: throw ValidationError("give one of: ID, --program PROGRAM, --all")
         }
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 
 struct KeyringCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keyring", abstract: "The keyring of the desktop, as the broker sees it.",
+        commandName: "keyring", abstract: "Show or unlock the desktop keyring.",
         discussion: """
             Example:
               watchword keyring status

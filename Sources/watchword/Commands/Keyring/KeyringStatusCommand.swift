@@ -4,7 +4,7 @@ import WatchwordProtocol
 
 struct KeyringStatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Say whether the keyring can be used, and if not, why.",
+        commandName: "status", abstract: "Show whether the keyring is usable, and if not, why.",
         discussion: """
             Example:
               watchword keyring status
@@ -15,28 +15,28 @@ struct KeyringStatusCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let status = try broker.call(.keyringStatus)
+        let status = try broker.call(KeyringStatus())
         output.show(status, KeyringText.line(status))
     }
 }
 
-/// What is said of the keyring.
+/// Descriptions of the keyring's state.
 enum KeyringText {
-    /// The state, and the reason where there is one.
+    /// Returns the state, and the reason if there is one.
     static func line(_ status: JSON?) -> String {
         let state = (status?["state"]?.string ?? "unknown").shortened
-        return status?["reason"]?.string.map { "\(state). \(safe($0))" } ?? state
+        return status?["reason"]?.string.map { "\(state): \(safe($0))" } ?? state
     }
 
-    /// Says that the keyring had no part in something, if so, and unless it was switched off.
-    static func noteAbsence(_ status: JSON?) {
+    /// Prints a warning if the keyring was not used, unless it is disabled.
+    static func reportAbsence(_ status: JSON?) {
         guard ["locked", "unavailable"].contains(status?["state"]?.string), status?["kind"]?.string != "disabled" else {
             return
         }
-        complain("The keyring is left out: \(line(status))")
+        printError("keyring not used (\(line(status)))")
     }
 
-    /// A sentence may be longer than what `shortened` leaves of it.
+    /// Makes a sentence safe for a terminal word by word, because `shortened` would truncate it.
     static func safe(_ sentence: String) -> String {
         sentence.split(separator: " ").map { String($0).shortened }.joined(separator: " ")
     }

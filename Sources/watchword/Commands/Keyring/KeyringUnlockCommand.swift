@@ -4,7 +4,7 @@ import WatchwordProtocol
 
 struct KeyringUnlockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "unlock", abstract: "Have the keyring ask for its password, in its own window.",
+        commandName: "unlock", abstract: "Unlock the keyring, which asks for its password in its own window.",
         discussion: """
             Ctrl-C ends the wait.
 
@@ -16,8 +16,8 @@ struct KeyringUnlockCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let status = try broker.call(.keyringUnlock, within: Patience.withPeople)
-        guard status["state"]?.string == "usable" else { throw refusal("The keyring is \(KeyringText.line(status))") }
+        let status = try broker.call(KeyringUnlock(), within: Patience.withPeople)
+        guard status["state"]?.string == "usable" else { throw refusal("keyring is \(KeyringText.line(status))") }
         output.show(status, "The keyring is unlocked.")
     }
 }

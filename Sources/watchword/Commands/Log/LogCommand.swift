@@ -6,10 +6,10 @@ import WatchwordProtocol
 
 struct LogCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "log", abstract: "Show who used which log-in for what.",
+        commandName: "log", abstract: "Show the audit log.",
         discussion: """
-            The broker writes it into files of yours, which are shown here; none has to run. Times are UTC. There is no secret \
-            in it, and nothing of what was fetched but the server.
+            Reads the files that the broker writes; no broker has to be running. Times are local, and with --json in UTC. The \
+            log contains no secrets, and only scheme, host and port of a URL.
 
             Examples:
               watchword log --since 2h
@@ -17,37 +17,40 @@ struct LogCommand: ParsableCommand {
               watchword log --json | jq 'select(.kind == "credentialRefused")'
             """)
 
-    @Flag(help: "Go on showing what happens, until Ctrl-C. Begins with the last 10 lines unless told otherwise.")
+    @Flag(help: "Show new records until Ctrl-C; without --lines or --since, the last 10 records first.")
     var follow = false
 
-    @Flag(help: "Print the lines as they were written, as JSON.")
+    @Flag(help: "Print the records as JSON, as they were written.")
     var json = false
 
-    @Option(help: ArgumentHelp("Begin with so many lines from the end.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of records to start with, counted from the end.", valueName: "number"))
     var lines: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Begin here: 2026-11-21, 2026-11-21T17:20 (UTC), or how long ago: 90s, 15m, 2h, 7d.", valueName: "time"))
+            """
+            Start at a local time: 2026-11-21, 2026-11-21T17:20; at one with its offset: 2026-11-21T17:20:00Z; or at an \
+            age: 90s, 15m, 2h, 7d.
+            """, valueName: "time"))
     var since: LogStart?
 
-    /// How often a file that grows is looked at.
+    /// The interval at which new lines are read.
     private static let pauseMs: Int32 = 200
     private static let linesBeforeFollowing = 10
 
     func validate() throws {
-        if let lines, lines < 0 { throw ValidationError("--lines takes a number from 0 on.") }
+        if let lines, lines < 0 { throw ValidationError("--lines must be 0 or more") }
     }
 
     func run() throws {
         guard let folder = LogFolder() else {
-            throw refusal("There is no place for a log: set $HOME or $XDG_STATE_HOME to an absolute path.")
+            throw refusal("no path for the log; set $HOME or $XDG_STATE_HOME to an absolute path")
         }
         let interrupt = follow ? watchword_interrupt_descriptor() : -1
         let files = folder.open()
         try show(files, limit: lines ?? (follow && since == nil ? Self.linesBeforeFollowing : nil))
         if follow { return try go(on: folder, behind: files.last, interrupt) }
-        if files.isEmpty { complain("Nothing is written: there is no \(folder.path)/\(StateLocation.auditFile()).") }
+        if files.isEmpty { printError("no log yet: \(folder.path)/\(StateLocation.auditFile()) does not exist") }
     }
 
     private func show(_ files: [LogFile], limit: Int?) throws {
@@ -57,7 +60,7 @@ struct LogCommand: ParsableCommand {
                 guard let text = text(bytes) else { return }
                 guard let limit else { return try write(text) }
                 last.append(text)
-                // Not at each line: an array that loses its first element moves all others.
+                // Removes many lines at once, because removing the first elements of an array moves all others.
                 if last.count > 2 * limit + 1000 { last.removeFirst(last.count - limit) }
             }
         }
@@ -80,7 +83,7 @@ struct LogCommand: ParsableCommand {
         }
     }
 
-    /// `nil` for what is no event, such as half a line from before a crash, and for what was before `--since`.
+    /// Returns the line to print; `nil` for an invalid record, such as half a line after a crash, and for one before `--since`.
     private func text(_ bytes: [UInt8]) -> String? {
         guard let event = try? JSON.parse(bytes, limits: JSONLimits(depth: 8, values: 256)), event.kind == .object
         else { return nil }
@@ -92,16 +95,16 @@ struct LogCommand: ParsableCommand {
         return json ? event.line : LogText.line(event)
     }
 
-    /// At once, whatever reads it.
+    /// Writes the line immediately, without buffering.
     private func write(_ text: String) throws {
         var bytes = Array("\(text)\n".utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
-                // Whoever has read enough has gone without a word.
+                // A closed pipe is not an error to report.
                 if errno == EPIPE { throw ExitCode(ExitStatus.refused) }
-                throw refusal("The output cannot be written: \(String(cString: strerror(errno))).")
+                throw refusal("cannot write output: \(String(cString: strerror(errno)))")
             }
             bytes = bytes.dropFirst(count)
         }

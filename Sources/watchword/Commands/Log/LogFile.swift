@@ -3,15 +3,15 @@ import WatchwordProtocol
 
 /// One file of the audit log, read line by line as it grows.
 final class LogFile {
-    /// Longer ones are not the broker's.
+    /// The size limit of a line in bytes. The lines that the broker writes are shorter.
     private static let longestLine = 64 << 10
 
     let inode: UInt64
     private let descriptor: Int32
-    /// The beginning of a line whose end is not there yet.
+    /// The beginning of an incomplete line.
     private var rest: [UInt8] = []
 
-    /// `nil` where there is no such file. Links are not followed: the broker makes none.
+    /// Returns `nil` if the file does not exist. Symbolic links are not followed, because the broker creates none.
     init?(_ path: String) {
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         var status = stat()
@@ -21,7 +21,7 @@ final class LogFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// All whole lines that are there and were not read yet.
+    /// Calls `body` for each complete line that was not read before.
     func readLines(_ body: ([UInt8]) throws -> Void) throws {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
@@ -39,33 +39,33 @@ final class LogFile {
     }
 }
 
-/// The files of the audit log, which move on while they are read.
+/// The files of the audit log, which may be rotated while they are read.
 struct LogFolder {
     let path: String
 
-    /// `nil` when neither $XDG_STATE_HOME nor $HOME is set.
+    /// Returns `nil` if neither $XDG_STATE_HOME nor $HOME is set.
     init?() {
         guard let path = StateLocation.folder(environment: { name in getenv(name).map { String(cString: $0) } })
         else { return nil }
         self.path = path
     }
 
-    /// The oldest first.
+    /// Opens all files, the oldest first.
     func open() -> [LogFile] {
         var files: [LogFile] = []
         for number in 0... {
             guard let file = LogFile("\(path)/\(StateLocation.auditFile(number))") else {
-                // Between two files there is none to write to for a moment.
+                // During rotation the current file does not exist for a moment.
                 if number == 0 { continue }
                 break
             }
-            // One that was put aside between two of these calls comes twice.
+            // A file that is rotated between two of these calls occurs twice.
             if !files.contains(where: { $0.inode == file.inode }) { files.append(file) }
         }
         return files.reversed()
     }
 
-    /// The files behind `file`, the oldest first; none while it is the one that is written to.
+    /// Opens the files after `file`, the oldest first. Returns none while `file` is the current file.
     func open(after file: LogFile?) -> [LogFile] {
         guard let file else { return open() }
         var status = stat()

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// `--since`: a moment, or how long ago.
+/// The value of `--since`: a time, or an age.
 struct LogStart: ExpressibleByArgument, Sendable {
     /// Milliseconds since 1970.
     let milliseconds: Int
@@ -15,7 +15,7 @@ struct LogStart: ExpressibleByArgument, Sendable {
             var now = timespec()
             clock_gettime(CLOCK_REALTIME, &now)
             milliseconds = Int(now.tv_sec) * 1000 + Int(now.tv_nsec) / 1_000_000 - number * unit
-        } else if let moment = UTCTime.milliseconds(argument) {
+        } else if let moment = LocalTime.milliseconds(argument) {
             milliseconds = moment
         } else {
             return nil

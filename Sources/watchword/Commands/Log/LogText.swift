@@ -1,14 +1,14 @@
 import JSONText
 import WatchwordProtocol
 
-/// One event as a line for people: when, who, what, where, as whom. Nothing in it acts on a terminal.
+/// Formats a record as a line for people: time, program, action, server, user. Safe for a terminal.
 enum LogText {
     static func line(_ event: JSON) -> String {
-        let time = (event["time"]?.string ?? "?").shortened
+        let time = event["time"]?.string.flatMap(UTCTime.milliseconds).map(LocalTime.text) ?? "?"
         return "\(time)  \(who(event["client"]))  \(what(event))"
     }
 
-    /// The program first, which the kernel has named, and what it calls itself behind it.
+    /// Returns the program as named by the kernel, followed by the name that it gave itself.
     private static func who(_ client: JSON?) -> String {
         guard let client else { return "the broker" }
         let path = client["executable"]?.string
@@ -22,10 +22,10 @@ enum LogText {
     private static func what(_ event: JSON) -> String {
         let (site, user, source) = (site(event), user(event), source(event))
         switch event["kind"]?.string {
-        case "credentialUsed": return "used a log-in for \(site)\(user)\(source)"
+        case "credentialUsed": return "used a login for \(site)\(user)\(source)"
         case "credentialRefused": return "was refused by \(site)\(user)\(source)"
-        case "certificateUsed": return "showed a client certificate to \(site)\(source)"
-        case "certificateRefused": return "showed a client certificate that \(site) refused\(source)"
+        case "certificateUsed": return "presented a client certificate to \(site)\(source)"
+        case "certificateRefused": return "presented a client certificate that \(site) refused\(source)"
         case "trustAccepted": return "accepted the certificate of \(site)\(persistence(event))\(source)"
         case "challengeAsked": return "\(asked(event)) about \(site)"
         case "challengeAnswered":
@@ -33,21 +33,21 @@ enum LogText {
         case "challengeUnanswered":
             return "got no answer about \(site)\(reason(event))"
         case "consentAsked":
-            return "wants to use a log-in for \(site)\(user)\(source); \(who(event["agent"])) was asked"
-        case "consentAnswered": return "\(consent(event)) a log-in for \(site)\(user)\(source)\(consenter(event))"
-        case "grantRevoked": return "revoked \(event["count"]?.integer ?? 0) grants"
-        case "promptsStopped": return "wants no more questions of \(subject(event))"
-        case "promptsResumed": return "lets \(subject(event)) ask again"
-        case "credentialStored": return "stored a log-in for \(site)\(user)\(place(event))"
-        case "credentialForgotten": return "forgot a log-in for \(site)\(user)\(place(event))"
-        case "credentialDefaultChanged": return "made another log-in the first for \(site)\(user)\(place(event))"
-        case "credentialHandedOut": return "was given the password for \(site)\(user)\(source)"
+            return "wants to use a login for \(site)\(user)\(source); \(who(event["agent"])) was asked"
+        case "consentAnswered": return "\(consent(event)) a login for \(site)\(user)\(source)\(consenter(event))"
+        case "grantRevoked": return "revoked \(counted(event["count"]?.integer ?? 0, "grant"))"
+        case "promptsStopped": return "stopped the questions of \(subject(event))"
+        case "promptsResumed": return "resumed the questions of \(subject(event))"
+        case "credentialStored": return "stored a login for \(site)\(user)\(place(event))"
+        case "credentialForgotten": return "forgot a login for \(site)\(user)\(place(event))"
+        case "credentialDefaultChanged": return "changed the default login for \(site)\(user)\(place(event))"
+        case "credentialHandedOut": return "received the secret of a login for \(site)\(user)\(source)"
         case "sessionCleared": return "cleared the session\(scope(event))\(count(event))\(reason(event))"
         case "locked": return "locked the broker"
         case "unlocked": return "unlocked the broker"
         case "denied": return "was denied\(scope(event))\(reason(event))"
-        case "eventsLost": return "did not write \(event["count"]?.integer ?? 0) events that belong here"
-        case let other: return "did what this watchword does not know: \((other ?? "?").shortened)"
+        case "eventsLost": return "could not write \(counted(event["count"]?.integer ?? 0, "event")) to this log"
+        case let other: return "caused an event unknown to this version: \((other ?? "?").shortened)"
         }
     }
 
@@ -59,21 +59,19 @@ enum LogText {
         let space = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
         guard SpaceText.isProxy(event) else { return SpaceText.site(event) + space }
         let way = event["origin"]?.string.map { " on the way to \(DisplayURL.origin($0))" } ?? ""
-        return "t\(SpaceText.site(event).dropFirst())\(space)\(way)"
+        return "the \(SpaceText.site(event))\(space)\(way)"
     }
 
     private static func user(_ event: JSON) -> String { event["user"]?.string.map { " as \($0.shortened)" } ?? "" }
 
     private static func source(_ event: JSON) -> String {
-        switch event["source"]?.string {
-        case "session": ", from the session"
-        case "keyring": ", from the keyring"
-        case "ambient": ", by Kerberos tickets"
-        case "netrc": ", which was in the netrc file"
-        case "explicit": ", which it brought itself"
-        case "url": ", which was in its URL"
-        case "client": ", as it answered itself"
-        case "agent": ", as an agent answered"
+        let source = event["source"]?.string
+        if let words = StoredSource.words(source) { return ", \(words)" }
+        return switch source {
+        case "explicit": ", which it supplied itself"
+        case "url": ", from its URL"
+        case "client": ", from its own answer"
+        case "agent": ", from an agent's answer"
         case let other?: ", from \(other.shortened)"
         case nil: ""
         }
@@ -88,20 +86,20 @@ enum LogText {
     private static func persistence(_ event: JSON) -> String {
         switch event["persistence"]?.string {
         case "forSession": " for the session"
-        case "permanent": " for good"
+        case "permanent": " permanently"
         default: " for one fetch"
         }
     }
 
     private static func asked(_ event: JSON) -> String {
-        event["by"]?.string == "agent" ? "has \(who(event["agent"])) asked" : "was asked"
+        event["by"]?.string == "agent" ? "caused a question to \(who(event["agent"]))" : "was asked"
     }
 
     private static func answerer(_ event: JSON) -> String {
         switch event["by"]?.string {
-        case "agent": "by \(who(event["agent"]))"
-        case "deadline": "by nobody in time"
-        default: "by itself"
+        case "agent": "from \(who(event["agent"]))"
+        case "deadline": "after the deadline"
+        default: "from the program itself"
         }
     }
 
@@ -116,9 +114,9 @@ enum LogText {
 
     private static func consenter(_ event: JSON) -> String {
         switch event["by"]?.string {
-        case "agent": ", says \(who(event["agent"]))"
-        case "deadline": ": nobody has answered in time"
-        default: ": there is nobody to ask"
+        case "agent": "; answered by \(who(event["agent"]))"
+        case "deadline": ": not answered in time"
+        default: ": no agent answered"
         }
     }
 
@@ -126,7 +124,9 @@ enum LogText {
         event["origin"]?.string.map { " for \(DisplayURL.origin($0))" } ?? ""
     }
 
-    private static func count(_ event: JSON) -> String { event["count"]?.integer.map { ", \($0) log-ins" } ?? "" }
+    private static func count(_ event: JSON) -> String {
+        event["count"]?.integer.map { ", \(counted($0, "login"))" } ?? ""
+    }
 
     private static func reason(_ event: JSON) -> String { event["reason"]?.string.map { ": \($0.shortened)" } ?? "" }
 }

@@ -3,10 +3,10 @@ import ArgumentParser
 struct PromptsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prompts",
-        abstract: "The programs that agents are not asked about any more, because you have said so in a question.",
+        abstract: "List the programs whose questions you have stopped, or allow their questions again.",
         discussion: """
-            Until that is taken back, or the broker ends, their questions are put to no agent: their fetches end as they do \
-            where there is no agent. Programs that run by the same interpreter are one program.
+            Agents do not receive questions of a stopped program until it is resumed or the broker exits. Its fetches end as \
+            if there were no agent. All programs of one interpreter count as one program.
 
             Examples:
               watchword prompts list

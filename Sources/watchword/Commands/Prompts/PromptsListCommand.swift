@@ -15,13 +15,13 @@ struct PromptsListCommand: ParsableCommand {
     @OptionGroup var broker: SocketOption
 
     func run() throws {
-        let result = try broker.call(.promptList)
+        let result = try broker.call(PromptList())
         if output.json { return print(result.line) }
         let rows = (result["stopped"]?.elements ?? []).map(Self.row)
-        print(rows.isEmpty ? "The questions of no program are stopped." : TextTable.text([Self.heading] + rows))
+        print(rows.isEmpty ? "No stopped programs." : TextTable.text([Self.heading] + rows))
     }
 
-    private static let heading = ["PROGRAM", "MINUTES", "QUESTIONS NOT ASKED"]
+    private static let heading = ["PROGRAM", "STOPPED (MIN AGO)", "QUESTIONS NOT ASKED"]
 
     private static func row(_ entry: JSON) -> [String] {
         [

@@ -4,33 +4,35 @@ import WatchwordProtocol
 
 struct PromptsResumeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Let a program ask again, or all programs.",
+        commandName: "resume", abstract: "Allow the questions of a program, or of all programs, again.",
         discussion: """
             Examples:
               watchword prompts resume exe:/usr/bin/mytool
               watchword prompts resume --all
             """)
 
-    @Argument(help: "The program, as the list names it.")
+    @Argument(
+        help: "A program from the first column of: watchword prompts list",
+        completion: .listed(by: PromptList(), "stopped", "subject"))
     var program: String?
 
-    @Flag(help: "All programs.")
+    @Flag(help: "Allow the questions of all programs again.")
     var all = false
 
     @OptionGroup var output: JSONOption
     @OptionGroup var broker: SocketOption
 
     func validate() throws {
-        guard (program == nil) == all else { throw ValidationError("Name either a PROGRAM, or --all.") }
+        guard (program == nil) == all else { throw ValidationError("give either a PROGRAM or --all") }
     }
 
     func run() throws {
-        let result = try broker.call(.promptResume, PromptResumeParams(subject: program.map { ExactText($0) }).json)
+        let result = try broker.call(PromptResume(subject: program.map { ExactText($0) }))
         let count = result["resumed"]?.integer ?? 0
         guard count > 0 else {
-            complain("There is no such program. These are stopped: watchword prompts list")
+            printError("no stopped program has this name; show all with: watchword prompts list")
             throw ExitCode(ExitStatus.refused)
         }
-        output.show(result, count == 1 ? "1 program may ask again." : "\(count) programs may ask again.")
+        output.show(result, "\(counted(count, "program")) resumed")
     }
 }

@@ -4,9 +4,9 @@ import WatchwordProtocol
 
 struct SessionClearCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "clear", abstract: "Forget the log-ins of the session: all, or those of one site.",
+        commandName: "clear", abstract: "Remove all logins from the session, or only the logins of one site.",
         discussion: """
-            The keyring keeps what it has.
+            The keyring is not changed.
 
             Examples:
               watchword session clear
@@ -14,12 +14,12 @@ struct SessionClearCommand: ParsableCommand {
               watchword session clear --since 1h
             """)
 
-    @Argument(help: "A URL like https://host:port; a path does not count.")
+    @Argument(help: "A URL like https://host:port; a path is ignored.")
     var site: String?
 
     @Option(
         help: ArgumentHelp(
-            "Only what was remembered since then: 2026-11-21T17:20 (UTC), or how long ago: 15m, 2h.",
+            "Only logins stored since this local time: 2026-11-21T17:20, or an age: 15m, 2h.",
             valueName: "time"))
     var since: LogStart?
 
@@ -29,10 +29,10 @@ struct SessionClearCommand: ParsableCommand {
     func validate() throws { _ = try site.map { try Site($0) } }
 
     func run() throws {
-        let params = SessionClearParams(
+        let params = SessionClear(
             origin: try site.map { try Site($0).origin }, since: since.map { .milliseconds($0.milliseconds) })
-        let result = try broker.call(.sessionClear, params.json)
+        let result = try broker.call(params)
         let count = result["removed"]?.integer ?? 0
-        output.show(result, count == 1 ? "1 log-in is forgotten." : "\(count) log-ins are forgotten.")
+        output.show(result, "\(counted(count, "login")) forgotten")
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 
 struct SessionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "session", abstract: "What is remembered until the end of the session.",
+        commandName: "session", abstract: "Manage the logins of the session.",
         discussion: """
             Example:
               watchword session clear

@@ -2,63 +2,64 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// What to send.
+/// The options for the request body.
 struct BodyOptions: ParsableArguments {
     @Option(
         name: [.customShort("d"), .customLong("data"), .customLong("data-ascii")],
         parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Data to post; @file reads a file, without its line ends. Can be repeated.", valueName: "data"),
+            "Data to send with POST; @file reads a file and removes its line ends. Can be repeated.", valueName: "data"),
         transform: DataArgument.make(.text))
     var data: [DataArgument] = []
 
     @Option(
         parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("The same; @file is sent byte by byte.", valueName: "data"),
+        help: ArgumentHelp("Like --data, but the content of @file is sent unchanged.", valueName: "data"),
         transform: DataArgument.make(.binary))
     var dataBinary: [DataArgument] = []
 
     @Option(
         parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("The same; an @ means nothing.", valueName: "data"), transform: DataArgument.make(.raw))
+        help: ArgumentHelp("Like --data, without special handling of \"@\".", valueName: "data"),
+        transform: DataArgument.make(.raw))
     var dataRaw: [DataArgument] = []
 
     @Option(
         name: .customLong("data-urlencode"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "The same, percent-encoded: content, =content, name=content, @file or name@file.", valueName: "data"),
+            "Like --data, but percent-encoded: content, =content, name=content, @file or name@file.", valueName: "data"),
         transform: DataArgument.make(.urlEncoded))
     var dataURLEncoded: [DataArgument] = []
 
     @Option(
         parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Add this to the URL's query, percent-encoded as with --data-urlencode; +content is added as it is.",
+            "Add this data to the URL's query, percent-encoded as with --data-urlencode; +content is added unchanged.",
             valueName: "data"),
         transform: DataArgument.make(.query))
     var urlQuery: [DataArgument] = []
 
-    @Flag(name: [.customShort("G"), .long], help: "Put the data behind the URL's question mark, and get it.")
+    @Flag(name: [.customShort("G"), .long], help: "Send the data in the URL's query, with the method GET.")
     var get = false
 
     @Option(
         name: [.customShort("F"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "A field of a form: name=content, name=@file or name=<file, each with ;type= and ;filename=. Can be repeated.",
+            "A form field: name=content, name=@file or name=<file, with optional ;type= and ;filename=. Can be repeated.",
             valueName: "field"),
         transform: DataArgument.make(.text))
     var form: [DataArgument] = []
 
     @Option(
         parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A field of a form, in which nothing has a meaning.", valueName: "name=content"),
+        help: ArgumentHelp("A form field whose content is taken literally.", valueName: "name=content"),
         transform: DataArgument.make(.raw))
     var formString: [DataArgument] = []
 
     @Option(
         name: [.customShort("T"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Put this file there; - is standard input. A URL that ends with a slash gets the file's name. Can be repeated, one for each URL.",
+            "Upload this file with the method PUT; - is standard input. If the URL ends with a slash, the file name is appended. Can be repeated, once for each URL.",
             valueName: "file"),
         completion: .file())
     var uploadFile: [String] = []
@@ -66,7 +67,7 @@ struct BodyOptions: ParsableArguments {
     func validate() throws {
         let ways = [!allData.isEmpty, !fields.isEmpty, !uploadFile.isEmpty]
         guard ways.filter(\.self).count <= 1 else {
-            throw ValidationError("Give one of -d, -F and -T: a request has one body.")
+            throw ValidationError("use only one of -d, -F and -T")
         }
         _ = try formFields()
     }
@@ -80,14 +81,15 @@ struct BodyOptions: ParsableArguments {
         }
     }
 
-    /// What is sent where.
+    /// A URL and the body to send to it.
     struct Request: Equatable {
         var url: String
         var content: RequestContent?
     }
 
-    /// One for each URL. Each file is read once, whatever their number: standard input has no second time.
-    /// - Parameter arguments: which argument of the command each URL comes from.
+    /// Returns a request for each URL. The files of `-d` and `-F` are read once for all URLs, because standard input cannot be
+    /// read again.
+    /// - Parameter arguments: for each URL, the index of the URL argument that it comes from.
     func requests(for urls: [String], arguments: [Int]) throws -> [Request] {
         let extra = try DataArgument.joined(urlQuery).map { try $0.bytes() }
         let urls = extra.map { query in urls.map { Self.adding(query, to: $0) } } ?? urls
@@ -106,13 +108,13 @@ struct BodyOptions: ParsableArguments {
         return urls.map { Request(url: Self.adding(query, to: $0)) }
     }
 
-    /// The method that the options mean.
+    /// Returns the method that the options imply for a URL argument; `nil` if they send no body.
     func method(at index: Int) -> String? {
         if index < uploadFile.count { return "PUT" }
         return get || (allData.isEmpty && fields.isEmpty) ? nil : "POST"
     }
 
-    /// `-G`.
+    /// Adds `query` to the query of `url`.
     private static func adding(_ query: [UInt8], to url: String) -> String {
         guard !query.isEmpty else { return url }
         let fragment = url.firstIndex(of: "#") ?? url.endIndex
@@ -120,7 +122,7 @@ struct BodyOptions: ParsableArguments {
         return url[..<fragment] + separator + String(decoding: query, as: UTF8.self) + url[fragment...]
     }
 
-    /// `-T` to a folder.
+    /// Appends the name of `file` to a URL for `-T` if the path is missing or ends with a slash.
     static func named(_ url: String, file: String) -> String {
         guard let name = file.split(separator: "/").last, file != "-", file != "." else { return url }
         let place = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
@@ -132,7 +134,7 @@ struct BodyOptions: ParsableArguments {
 
     private static func upload(_ file: String) throws -> RequestContent {
         var content = RequestContent()
-        // `.` is standard input for curl, too.
+        // Like curl, treats `.` as standard input too.
         if file == "-" || file == "." {
             content.parts = [.stream(descriptor: STDIN_FILENO)]
         } else if try InputFile.size(file) == nil {

@@ -1,26 +1,27 @@
 import ArgumentParser
 import Synchronization
 
-/// One option that adds to the body: `-d` and its like. Several are joined with `&`, in the order of the command.
+/// The value of a repeatable option such as `-d`, with its position. Data arguments are joined with `&`, in the order of the
+/// command.
 struct DataArgument: Sendable, Equatable {
     enum Kind: Sendable {
-        /// `@FILE` is the content of a file without its line ends, `@-` that of standard input.
+        /// `@FILE` is replaced by the content of the file without its line ends, `@-` by standard input.
         case text
-        /// The same with every byte.
+        /// Like `text`, but line ends are preserved.
         case binary
-        /// As it is.
+        /// The text itself, without special handling of `@`.
         case raw
         case urlEncoded
-        /// The same, and `+content` is added as it is.
+        /// Like `urlEncoded`, but `+content` is added unchanged.
         case query
     }
 
     let kind: Kind
     let text: String
-    /// Where it stood among all of its like.
+    /// The position among all values of this type, in the order of the command.
     let position: Int
 
-    /// Options are stored by name: this keeps their order.
+    /// The last assigned position. ArgumentParser stores values by option, so their order across options is lost.
     private static let positions = Atomic(0)
 
     static func make(_ kind: Kind) -> @Sendable (String) -> DataArgument {
@@ -52,7 +53,7 @@ struct DataArgument: Sendable, Equatable {
         }
     }
 
-    /// As curl's manual has it for `--data-urlencode`: `content`, `=content`, `name=content`, `@file`, `name@file`.
+    /// Encodes the forms of `--data-urlencode` (curl(1)): `content`, `=content`, `name=content`, `@file`, `name@file`.
     private func encoded() throws -> String {
         guard let index = text.firstIndex(where: { $0 == "=" || $0 == "@" }) else {
             return Self.formEncoded(text.utf8)
@@ -62,13 +63,13 @@ struct DataArgument: Sendable, Equatable {
         return (name.isEmpty ? "" : "\(name)=") + Self.formEncoded(content)
     }
 
-    /// As forms are: a plus sign for each space.
+    /// Percent-encodes `bytes`, with a plus sign for each space, as in forms.
     private static func formEncoded(_ bytes: some Sequence<UInt8>) -> String {
         bytes.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false).map { percentEncoded($0) }
             .joined(separator: "+")
     }
 
-    /// All but the unreserved characters of RFC 3986 section 2.3.
+    /// Percent-encodes all but the unreserved characters of RFC 3986 section 2.3.
     static func percentEncoded(_ bytes: some Sequence<UInt8>) -> String {
         var result: [UInt8] = []
         for byte in bytes {

@@ -1,14 +1,14 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// One `-F`, with curl's meaning: `name=content`, `name=@file`, `name=<file`, and behind a semicolon `type=`, `filename=`
-/// and `headers=`. What holds a semicolon, a comma or a quotation mark is put in quotation marks.
+/// A form field of `-F`, as in curl: `name=content`, `name=@file` or `name=<file`, followed by `;type=`, `;filename=` and
+/// `;headers=`. Content and parameters with a semicolon, a comma or a quotation mark have to be quoted.
 struct FormField: Equatable {
     enum Source: Equatable {
         case text(String)
-        /// Sent as a file, with a name.
+        /// A file that is uploaded with its name.
         case upload(path: String)
-        /// Sent as the content of the field.
+        /// A file whose content is the value of the field.
         case content(path: String)
     }
 
@@ -18,11 +18,11 @@ struct FormField: Equatable {
     var fileName: String?
     var headers: [String] = []
 
-    /// Several for `name=@one,two`.
+    /// Parses the value of `-F`. Returns several fields for `name=@one,two`.
     static func parse(_ argument: String) throws -> [FormField] {
         guard let equals = argument.utf8.firstIndex(of: UInt8(ascii: "=")) else {
             throw ValidationError(
-                "\"\(argument.shortened)\" is not a field of a form. Write name=content or name=@file.")
+                "\"\(argument.shortened)\" is not a form field; write name=content or name=@file")
         }
         let name = String(argument[..<equals])
         let rest = argument[argument.utf8.index(after: equals)...]
@@ -38,24 +38,25 @@ struct FormField: Equatable {
             var scanner = FormScanner(rest.utf8.dropFirst(), separatesFiles: false)
             return [try scanner.field(name) { .content(path: $0) }]
         case UInt8(ascii: "("):
-            throw ValidationError("-F takes no parts inside parts. Put what begins with \"(\" into --form-string.")
+            throw ValidationError(
+                "-F does not support nested parts; use --form-string for content that begins with \"(\"")
         default:
             var scanner = FormScanner(Substring(rest).utf8, separatesFiles: false)
             return [try scanner.field(name) { .text($0) }]
         }
     }
 
-    /// `--form-string`: nothing in it means anything.
+    /// Parses the value of `--form-string`, whose content is taken literally.
     static func literal(_ argument: String) throws -> FormField {
         guard let equals = argument.firstIndex(of: "=") else {
-            throw ValidationError("\"\(argument.shortened)\" is not a field of a form. Write name=content.")
+            throw ValidationError("\"\(argument.shortened)\" is not a form field; write name=content")
         }
         return FormField(
             name: String(argument[..<equals]), source: .text(String(argument[argument.index(after: equals)...])))
     }
 }
 
-/// Takes the words of one `-F` apart.
+/// Splits the value of `-F` into words and parameters.
 struct FormScanner {
     private static let spaces = Set(" \t\n\u{0B}\u{0C}\r".utf8)
 
@@ -84,12 +85,12 @@ struct FormScanner {
                 field.headers.append(try header(word()))
                 isInType = false
             } else if isInType {
-                // A parameter of the type, such as charset.
+                // A parameter of the content type, such as charset.
                 rest = parameter
                 field.type = (field.type ?? "") + ";" + upToSeparator()
             } else {
                 throw ValidationError(
-                    "\"\(upToSeparator().shortened)\" behind the semicolon in -F is none of type=, filename= and headers=. Content with a semicolon is put in quotation marks."
+                    "unknown parameter \"\(upToSeparator().shortened)\" in -F; use type=, filename= or headers=, and quote content with a semicolon"
                 )
             }
         }
@@ -104,7 +105,7 @@ struct FormScanner {
 
     private func header(_ text: String) throws -> String {
         guard !text.hasPrefix("@"), text.contains(":"), !text.utf8.contains(where: { $0 < 0x20 }) else {
-            throw ValidationError("headers= of -F takes one line, \"Name: value\".")
+            throw ValidationError("headers= of -F takes one line, \"Name: value\"; files are not supported")
         }
         return text
     }
@@ -114,7 +115,7 @@ struct FormScanner {
         return quoted() ?? upToSeparator()
     }
 
-    /// `nil` for what is not between quotation marks; a backslash there escapes itself and quotation marks.
+    /// Reads a quoted word, in which a backslash escapes itself and quotation marks. Returns `nil` if the word is not quoted.
     private mutating func quoted() -> String? {
         guard rest.first == UInt8(ascii: "\"") else { return nil }
         var result: [UInt8] = []

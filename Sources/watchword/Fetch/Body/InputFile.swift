@@ -1,25 +1,26 @@
 import ArgumentParser
 import Glibc
 
-/// A file that is sent, or a part of something that is sent. Each of these ends the program with one line when it cannot be read.
+/// Reads the files of a request. Each function prints one line and throws an `ExitCode` if the file cannot be read.
 enum InputFile {
-    /// `-` is standard input.
+    /// Opens `path` for reading; `-` is standard input.
     static func open(_ path: String) throws -> Int32 {
         if path == "-" { return STDIN_FILENO }
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw failure("The file \(path) cannot be read: \(String(cString: strerror(errno))).")
+            throw failure("cannot read \(path): \(String(cString: strerror(errno)))")
         }
         return descriptor
     }
 
     static func close(_ descriptor: Int32) { if descriptor != STDIN_FILENO { Glibc.close(descriptor) } }
 
-    /// `nil` for what is no regular file: only reading it tells how long it is. A pipe is not opened: that is possible once.
+    /// Returns the size of a regular file in bytes, or `nil` for other files, whose size is unknown until they are read. Checks
+    /// that a regular file is readable. Does not open a pipe, which can be opened only once.
     static func size(_ path: String) throws -> Int? {
         var facts = stat()
         guard path != "-", stat(path, &facts) != 0 || facts.st_mode & S_IFMT == S_IFREG else {
-            if facts.st_mode & S_IFMT == S_IFDIR { throw failure("The file \(path) cannot be read: It is a folder.") }
+            if facts.st_mode & S_IFMT == S_IFDIR { throw failure("cannot read \(path): it is a directory") }
             return nil
         }
         close(try open(path))
@@ -42,12 +43,12 @@ enum InputFile {
         while true {
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
-            if errno != EINTR { throw failure("Reading \(path) failed: \(String(cString: strerror(errno))).") }
+            if errno != EINTR { throw failure("cannot read \(path): \(String(cString: strerror(errno)))") }
         }
     }
 
     static func failure(_ text: String) -> ExitCode {
-        complain(text)
+        printError(text)
         return ExitCode(ExitStatus.readError)
     }
 }

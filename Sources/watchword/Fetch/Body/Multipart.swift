@@ -1,6 +1,6 @@
 /// A body of the type `multipart/form-data` (RFC 7578).
 enum Multipart {
-    /// As long as curl's, of characters that need no quotation marks in a header field.
+    /// Returns a boundary with the length of curl's. It needs no quotation marks in a header field.
     static func randomBoundary() -> String {
         let characters = Array("0123456789abcdefghijklmnopqrstuvwxyz")
         return String(repeating: "-", count: 24) + String((0..<24).map { _ in characters.randomElement() ?? "0" })
@@ -32,7 +32,7 @@ enum Multipart {
         return path.split(separator: "/").last.map(String.init) ?? path
     }
 
-    /// As browsers do it (HTML, "multipart/form-data encoding algorithm"), and curl since 7.81.
+    /// Escapes a name as browsers do (HTML, "multipart/form-data encoding algorithm"), and curl since 7.81.
     static func escaped(_ name: String) -> String {
         var result = ""
         for scalar in name.unicodeScalars {
@@ -46,7 +46,7 @@ enum Multipart {
         return result
     }
 
-    /// By the ends of names that curl knows.
+    /// Returns the type for the file name extensions that curl knows.
     private static func defaultType(_ field: FormField) -> String? {
         let types = [
             ".gif": "image/gif", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png",

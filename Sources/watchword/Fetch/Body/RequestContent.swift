@@ -1,20 +1,20 @@
 import ArgumentParser
 import Glibc
 
-/// The body of a request: what is in memory and what is in files, in order. What is in files is read when it is sent.
+/// The body of a request, as parts in memory and in files. Regular files are read while the body is sent.
 struct RequestContent: Equatable {
     enum Part: Equatable {
         case bytes([UInt8])
         case file(path: String, sizeBytes: Int)
-        /// Of unknown length: standard input, a pipe. It can be read once.
+        /// A source of unknown length that can be read only once, such as standard input or a pipe.
         case stream(descriptor: Int32)
     }
 
     var parts: [Part] = []
-    /// What its options make of it; a header field of the command comes before it.
+    /// The content type that the options imply; a header field of the command takes precedence.
     var contentType: String?
 
-    /// `nil` while nobody knows.
+    /// The size in bytes; `nil` if the body contains a stream.
     var sizeBytes: Int? {
         var sum = 0
         for part in parts {
@@ -27,10 +27,11 @@ struct RequestContent: Equatable {
         return sum
     }
 
-    /// Whether it can be sent a second time.
+    /// Whether the body can be sent again.
     var isRepeatable: Bool { !parts.contains { if case .stream = $0 { true } else { false } } }
 
-    /// Files that have a size stay where they are; anything else is read now. Those of proc(5) say that they are empty.
+    /// Appends a file. A regular file is read when the body is sent, any other file now. A file with size 0 is also read now,
+    /// because files of proc(5) have that size although they are not empty.
     mutating func append(file path: String) throws {
         if let size = try InputFile.size(path), size > 0 {
             parts.append(.file(path: path, sizeBytes: size))
@@ -47,7 +48,7 @@ struct RequestContent: Equatable {
         }
     }
 
-    /// The whole of it, for a message.
+    /// Returns the complete body.
     func bytes() throws -> [UInt8] {
         let reader = ContentReader(self)
         var result: [UInt8] = []
@@ -60,10 +61,10 @@ struct RequestContent: Equatable {
     }
 }
 
-/// Reads a body from its start to its end, one part after the other.
+/// Reads a body once, one part after the other.
 final class ContentReader {
     private var parts: ArraySlice<RequestContent.Part>
-    /// What was read of the first of `parts`.
+    /// The number of bytes read from the first of `parts`.
     private var offset = 0
     private var descriptor: Int32 = -1
 
@@ -71,10 +72,10 @@ final class ContentReader {
 
     deinit { if descriptor >= 0 { InputFile.close(descriptor) } }
 
-    /// Where the next bytes come from, if it is something that can take its time.
+    /// The descriptor of the current part if it is a stream, which may block; otherwise `nil`.
     var stream: Int32? { if case .stream(let descriptor)? = parts.first { descriptor } else { nil } }
 
-    /// 0 at the end.
+    /// Reads the next bytes into `buffer`, at most as many as fit. Returns their number; 0 at the end of the body.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         while let part = parts.first {
             let count = try read(part, into: buffer)
@@ -97,13 +98,13 @@ final class ContentReader {
             return room.isEmpty ? 0 : try InputFile.read(descriptor, into: room, path)
         case .stream(let descriptor):
             return try InputFile.read(
-                descriptor, into: buffer, descriptor == STDIN_FILENO ? "standard input" : "what is to be sent")
+                descriptor, into: buffer, descriptor == STDIN_FILENO ? "standard input" : "the body")
         }
     }
 
     private func finish(_ part: RequestContent.Part) throws {
         if case .file(let path, let size) = part, offset < size {
-            throw InputFile.failure("The file \(path) has become shorter while it was sent.")
+            throw InputFile.failure("\(path) became shorter while it was sent; try again")
         }
         if descriptor >= 0 { InputFile.close(descriptor) }
         (descriptor, offset) = (-1, 0)

@@ -1,25 +1,25 @@
 import JSONText
 import WatchwordProtocol
 
-/// The requests and responses of one fetch, as `fetch/request` and `fetch/response` tell them.
+/// The requests and responses of one fetch, as reported by `fetch/request` and `fetch/response`.
 struct ExchangeLog: Equatable {
-    /// Of the last request.
+    /// The method of the last request.
     private(set) var method: String?
     private(set) var url: String?
     private(set) var redirects = 0
-    /// Of all responses.
+    /// The size of all response headers in bytes.
     private(set) var headerBytes = 0
-    /// The last response. Whether it is the final one is known when another request is sent, or `fetch/headers` comes.
+    /// The last response. It is not the final one if another request follows.
     private var pending: ResponseHead?
 
-    /// The head of a redirect that is being followed, once that is known.
-    mutating func note(_ method: String, _ params: JSON) -> ResponseHead? {
+    /// Records a notification. For the request after a redirect, returns the header of the redirect.
+    mutating func record(_ method: String, _ params: JSON) -> ResponseHead? {
         switch method {
         case BrokerMethodName.fetchRequest.rawValue:
             self.method = params["method"]?.string
             url = params["url"]?.string
             defer { pending = nil }
-            // A challenge that is being answered is no news for who reads the response.
+            // A response whose challenge is being answered is not part of the output.
             guard let pending, (300..<400).contains(pending.status) else { return nil }
             redirects += 1
             return pending

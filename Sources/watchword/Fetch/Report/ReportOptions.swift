@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// What is written besides the body.
+/// The options for output other than the body.
 struct ReportOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
@@ -12,7 +12,7 @@ struct ReportOptions: ParsableArguments {
     @Option(
         name: [.customShort("w"), .long], parsing: .unconditional,
         help: ArgumentHelp(
-            "Write this to standard output at the end: text, \\n, \\t, and variables such as %{http_code}, %{size_download}, %{time_total}, %{url_effective}, %{content_type}, %{exitcode}, %{json}, %header{name}; @file reads it.",
+            "Write this to standard output after the transfer: text, \\n, \\t, and variables such as %{http_code}, %{size_download}, %{time_total}, %{url_effective}, %{content_type}, %{exitcode}, %{json}, %header{name}; @file reads the format from a file.",
             valueName: "format"))
     var writeOut: String?
 

@@ -1,7 +1,7 @@
 import JSONText
 import WatchwordProtocol
 
-/// What `-v` shows, as curl does: `* ` for what happens, `> ` for what is sent, `< ` for what comes.
+/// The output of `-v`, as in curl: `* ` for events, `> ` for requests, `< ` for responses.
 enum Verbose {
     static func show(_ method: String, _ params: JSON?) {
         for line in lines(method, params ?? [:]) { StandardError.write(line: line, evenIfSilent: true) }
@@ -36,12 +36,12 @@ enum Verbose {
 
     private static func fields(_ params: JSON, _ prefix: String) -> [String] {
         ResponseHead(params).headers.map { field in
-            let value = isSecret(field.name) ? redacted(field) : field.value
+            let value = isSecret(field.name) ? redacted(field) : field.value  // guard: curl-verbose-secrets
             return prefix + shown("\(field.name): \(isChallenge(field.name) ? withoutTokens(value) : value)")
         }
     }
 
-    /// Which login the server accepted, and where it came from; else why nobody was asked for one.
+    /// Describes the accepted logins with their sources, and the challenges for which no one was asked.
     private static func result(_ params: JSON) -> [String] {
         let accepted = [("server", params["auth"]), ("proxy", params["proxyAuth"])].compactMap { name, login in
             login.flatMap(self.login).map { "* The \(name) accepted the login with \($0)" }
@@ -52,10 +52,11 @@ enum Verbose {
     private static func login(_ json: JSON) -> String? {
         guard let method = json["authenticationMethod"]?.string else { return nil }
         let user = json["user"]?.string.map { " as \"\(shown($0))\"" } ?? ""
-        return (schemes[method] ?? method) + user + (json["source"]?.string).map { " (\(sources[$0] ?? $0))" }.orEmpty
+        let source = (json["source"]?.string).map { " (\(StoredSource.words($0) ?? sources[$0] ?? $0))" }
+        return (schemes[method] ?? method) + user + source.orEmpty
     }
 
-    /// Whole, but for what acts on a terminal.
+    /// Returns the complete text, with terminal control characters replaced.
     private static func shown(_ text: String) -> String { text.shortened(to: .max) }
 
     private static let schemes = [
@@ -64,12 +65,11 @@ enum Verbose {
     ]
 
     private static let sources = [
-        "explicit": "from the command line", "url": "from the URL", "session": "from the session",
-        "keyring": "from the keyring", "ambient": "from the Kerberos ticket", "client": "typed at the terminal",
-        "agent": "from the desktop agent", "netrc": "from the netrc file",
+        "explicit": "from the command line", "url": "from the URL", "client": "typed at the terminal",
+        "agent": "from the desktop agent",
     ]
 
-    /// Logins, and what stands for one at many servers.
+    /// Whether the field contains a login, or may contain a token that replaces one.
     static func isSecret(_ name: String) -> Bool {
         let name = name.lowercased()
         return !isChallenge(name)
@@ -80,21 +80,21 @@ enum Verbose {
         ["www-authenticate", "proxy-authenticate"].contains(name.lowercased())
     }
 
-    /// Challenges without the tokens of Negotiate (RFC 4559) and NTLM; all else in them is readable.
+    /// Returns challenges without the tokens of Negotiate (RFC 4559) and NTLM, the only secret part of a challenge.
     private static func withoutTokens(_ challenges: String) -> String {
         let parts = challenges.split(separator: ",", omittingEmptySubsequences: false).map { part in
             var isToken = false
             return part.split(separator: " ", omittingEmptySubsequences: false).map { word in
                 guard !word.isEmpty else { return "" }
                 defer { isToken = ["negotiate", "ntlm"].contains(word.lowercased()) }
-                return isToken ? "[redacted]" : String(word)
+                return isToken ? "[redacted]" : String(word)  // guard: curl-verbose-tokens
             }.joined(separator: " ")
         }
         return parts.joined(separator: ",")
     }
 
     private static func redacted(_ field: HeaderField) -> String {
-        // The broker has left the scheme of a login where it was.
+        // The broker has already redacted logins, except for their scheme.
         field.value.hasSuffix("[redacted]") ? field.value : "[redacted]"
     }
 }

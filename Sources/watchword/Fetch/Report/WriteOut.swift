@@ -10,9 +10,9 @@ struct WriteOut {
         case variable(WriteOutVariable)
         /// `%header{NAME}`
         case header(String)
-        /// `%{stdout}` and `%{stderr}`: where the rest goes.
+        /// `%{stdout}` and `%{stderr}`: the stream for the rest of the format.
         case stream(Stream)
-        /// `%{onerror}`: the rest is for failures.
+        /// `%{onerror}`: the rest of the format is for failures only.
         case onError
         case unknown(String)
     }
@@ -27,9 +27,9 @@ struct WriteOut {
         }
         let file = String(argument.dropFirst())
         guard let text = String(validating: try InputFile.content(of: file), as: UTF8.self) else {
-            throw InputFile.failure("the file \(file) is not UTF-8; write the format of -w into it")
+            throw InputFile.failure("\(file) is not UTF-8; convert it, or use another file for the format of -w")
         }
-        // curl reads lines, and drops their ends.
+        // curl removes line ends.
         self.init(String(text.filter { !["\n", "\r", "\r\n"].contains($0) }))
     }
 
@@ -73,14 +73,14 @@ struct WriteOut {
         }
     }
 
-    /// Whether something is written that only `fetch/request` and `fetch/response` tell.
+    /// Whether the format uses variables whose values only `fetch/request` and `fetch/response` contain.
     var needsExchanges: Bool {
         parts.contains {
             [.variable(.method), .variable(.sizeHeader), .variable(.redirectCount), .variable(.sizeUpload)].contains($0)
         }
     }
 
-    /// What goes where, in order.
+    /// Returns the texts to write, in order, each with its stream.
     func texts(_ facts: WriteOutFacts) -> [(stream: Stream, text: String)] {
         var (stream, texts) = (Stream.output, [(stream: Stream, text: String)]())
         for part in parts {
@@ -96,7 +96,7 @@ struct WriteOut {
         return texts
     }
 
-    /// What goes to standard output.
+    /// Returns the text for standard output.
     func text(_ facts: WriteOutFacts) -> String {
         texts(facts).filter { $0.stream == .output }.map(\.text).joined()
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import JSONText
 import WatchwordProtocol
 
-/// The variables of curl 7.88, and two of our own.
+/// The variables of `-w` in curl 7.88, and `watchword_user` and `watchword_source`.
 enum WriteOutVariable: String, CaseIterable {
     case certificates = "certs"
     case contentType = "content_type"
@@ -50,11 +50,11 @@ enum WriteOutVariable: String, CaseIterable {
     case source = "watchword_source"
 }
 
-/// What became of a transfer, for `-w`.
+/// The values of the variables of `-w` for one transfer.
 struct WriteOutFacts {
     var item: FetchItem
     var head: ResponseHead?
-    /// Of the broker; `nil` for a failure.
+    /// The broker's result; `nil` for a failure.
     var result: JSON?
     var receivedBytes = 0
     var log = ExchangeLog()
@@ -92,7 +92,7 @@ struct WriteOutFacts {
         case .urlNumber: "\(item.number)"
         case .user: result?["auth"]?["user"]?.string ?? ""
         case .source: result?["auth"]?["source"]?.string ?? ""
-        // Known to the broker's connection alone.
+        // These belong to the broker's connection to the server, and are not reported.
         case .certificates, .entryPath, .localAddress, .remoteAddress: ""
         case .localPort, .remotePort, .certificateCount, .connectionCount, .sizeRequest, .proxyVerification,
             .verification:
@@ -100,10 +100,10 @@ struct WriteOutFacts {
         }
     }
 
-    /// `%header{NAME}`
+    /// Returns the value of `%header{NAME}`.
     func header(_ name: String) -> String { head?.headers.firstValue(of: name) ?? "" }
 
-    /// Names in lower case, each with all of its values, one name a line.
+    /// The header fields as JSON, with one line for each name in lower case and all its values.
     private var headerJSON: String {
         var names: [String] = []
         for field in head?.headers ?? [] where !names.contains(field.name.lowercased()) {
@@ -118,7 +118,7 @@ struct WriteOutFacts {
 
     private var url: String { result?["url"]?.string ?? log.url ?? item.params.url }
 
-    /// Where a redirect leads that was not followed.
+    /// The target of a redirect that was not followed; empty if there is none.
     private var redirectURL: String {
         guard let head, (300..<400).contains(head.status), let location = head.headers.firstValue(of: "Location")
         else { return "" }
@@ -129,7 +129,7 @@ struct WriteOutFacts {
 
     private func speed(_ bytes: Int) -> Int { total > 0 ? Int(Double(bytes) * 1000 / total) : 0 }
 
-    /// curl writes 000 where nothing came.
+    /// Returns the status as curl writes it: 000 without a response.
     private static func padded(_ status: Int) -> String { status == 0 ? "000" : "\(status)" }
 
     private static func seconds(_ milliseconds: Double) -> String {
@@ -140,7 +140,7 @@ struct WriteOutFacts {
 }
 
 extension URLText {
-    /// A reference (RFC 3986 section 5.2) as `%{redirect_url}` shows it; dots in the path stay.
+    /// Resolves a reference (RFC 3986 section 5.2) for `%{redirect_url}`. Does not remove dot segments.
     static func resolved(_ reference: String, from base: String) -> String {
         if reference.contains("://") { return reference }
         guard let separator = base.firstRange(of: "://") else { return reference }

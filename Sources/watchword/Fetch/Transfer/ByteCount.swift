@@ -1,8 +1,9 @@
 import WatchwordProtocol
 
-/// Sizes as curl's options take them, and as people read them.
+/// Parses sizes as curl's options do, and formats them for display.
 enum ByteCount {
-    /// A number of bytes, or one with `k`, `M`, `G`, `T` or `P` behind it, by 1024. `nil` for anything else.
+    /// Parses a number of bytes with an optional suffix `k`, `M`, `G`, `T` or `P`, a power of 1024. Returns `nil` for
+    /// anything else.
     static func parse(_ text: String) -> Int? {
         var digits = text[...]
         var shift = 0
@@ -17,7 +18,7 @@ enum ByteCount {
         return bytes < Double(Int.max) && (shift > 0 || !digits.contains(".")) ? Int(bytes) : nil
     }
 
-    /// Four characters and a unit at most.
+    /// Formats a size as a number of at most four characters and a unit.
     static func text(_ bytes: Int) -> String {
         var number = Double(bytes)
         for unit in ["B", "KiB", "MiB", "GiB", "TiB"] {

@@ -3,28 +3,32 @@ import Glibc
 import JSONText
 import WatchwordClient
 
-/// Takes one response's body out of a connection of its own, as fast as it comes.
+/// Receives the body of one response on a separate connection.
 final class Download {
-    /// What is taken before somebody else has a turn.
+    /// The maximum number of bytes to receive before other transfers are served.
     private static let turnBytes = 16 << 20
-    private static let block = UncheckedBlock(bytes: 1 << 20)
+    /// The maximum size of a single read in bytes.
+    private static let blockBytes = 1 << 20
 
     private let stream: AttachedStream
-    /// `nil` where nobody wants it.
+    /// The destination; `nil` discards the body.
     var output: ResponseOutput?
     private(set) var receivedBytes = 0
     private(set) var isAtEnd = false
-    /// Why it cannot be written.
+    /// The error that occurred while writing.
     private(set) var problem: (any Error)?
 
     init(from stream: AttachedStream) { self.stream = stream }
 
     var watch: Watch? { isAtEnd || problem != nil ? nil : Watch(stream.descriptor) { [self] in work() } }
 
-    /// Takes what is there, and waits for nothing.
+    /// Receives the available bytes without blocking.
     func work() {
+        withUnsafeTemporaryAllocation(byteCount: Self.blockBytes, alignment: 4096) { work(with: $0) }
+    }
+
+    private func work(with block: UnsafeMutableRawBufferPointer) {
         let start = receivedBytes
-        let block = Self.block.memory
         while receivedBytes - start < Self.turnBytes {
             let count = recv(stream.descriptor, block.baseAddress, block.count, 0)
             if count < 0 && errno == EINTR { continue }
@@ -40,13 +44,4 @@ final class Download {
             }
         }
     }
-}
-
-/// Memory that all downloads use in turn.
-///
-/// Unchecked: the program has one thread.
-private struct UncheckedBlock: @unchecked Sendable {
-    let memory: UnsafeMutableRawBufferPointer
-
-    init(bytes: Int) { memory = .allocate(byteCount: bytes, alignment: 4096) }
 }

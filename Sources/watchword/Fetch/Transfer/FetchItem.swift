@@ -1,22 +1,24 @@
 import WatchwordProtocol
 
-/// One URL of the command, and all that the options say about it.
+/// One URL of the command, with the options that apply to it.
 struct FetchItem {
-    /// Where to go on.
+    /// The offset at which `-C` resumes.
     enum Resume: Equatable {
         case atByte(Int)
-        /// `-C -`: after what is in the partial file.
-        case whereItEnded
+        /// `-C -`: the end of the partial file.
+        case endOfPartial
     }
 
-    /// Without the body.
+    /// The parameters of the fetch, without the body.
     var params: FetchRunParams
     var content: RequestContent?
-    /// `nil` for standard output.
+    /// The output file; `nil` for standard output.
     var file: String?
     var resume: Resume?
     var createsFolders = false
-    /// Which URL argument of the command it comes from, from 0 on.
+    /// `--remove-on-error`: an interrupt leaves no partial file.
+    var removesOnError = false
+    /// The index of the URL argument from which this URL was expanded.
     var number = 0
     /// `-L --max-redirs 0`: a redirect is a failure.
     var refusesRedirects = false
@@ -26,12 +28,12 @@ struct FetchItem {
     var showsHeader = false
     var failsOnErrors = false
     /// `--fail-with-body`.
-    var keepsErrorBodies = false
+    var savesErrorBodies = false
     /// `-D`
     var headerFile: HeaderFile?
     var writeOut: WriteOut?
     var printsJSON = false
     var retry = RetryPolicy()
-    /// What bars call it.
+    /// The name in progress bars.
     var name: String
 }

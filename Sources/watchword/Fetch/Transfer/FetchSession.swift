@@ -4,52 +4,53 @@ import JSONText
 import WatchwordClient
 import WatchwordProtocol
 
-/// All fetches of one command, on one connection: the broker then knows that they are one client's, and asks one question for
-/// those that wait for the same log-in. Their bodies have connections of their own.
+/// All fetches of one command, on one connection. The broker therefore treats them as one client, and sends one challenge for
+/// all fetches that need the same login. The bodies use separate connections.
 final class FetchSession {
     private let connection: BrokerConnection
-    private let transfers: [Transfer]
-    private let atOnce: Int
+    private let transfers: [FetchTransfer]
+    private let maxConcurrent: Int
     private let endsEarly: Bool
     private let display: ProgressDisplay?
     private let began = ContinuousClock.now
-    /// Its own question stands at the terminal, for which the other fetches of this command may wait.
+    /// Whether a prompt of this command is open. Its other fetches may be waiting for the answer.
     private var isAsking = false
     private var lastWait: String?
 
     init(
-        _ items: [FetchItem], on connection: BrokerConnection, atOnce: Int, showsProgress: Bool, isBarOnly: Bool,
+        _ items: [FetchItem], on connection: BrokerConnection, maxConcurrent: Int, showsProgress: Bool, isBarOnly: Bool,
         endsEarly: Bool = false,
         question: (FetchItem) -> TerminalQuestion
     ) {
         self.connection = connection
-        self.atOnce = atOnce
+        self.maxConcurrent = maxConcurrent
         self.endsEarly = endsEarly
-        transfers = items.map { Transfer($0, question($0), connection) }
+        transfers = items.map { FetchTransfer($0, question($0), connection) }
         display = showsProgress ? ProgressDisplay(isBarOnly: isBarOnly, now: 0) : nil
     }
 
-    /// The code to end with: that of the last one that failed.
+    /// Runs all fetches. Returns the exit code of the last one that failed, or with `--fail-early` of the first.
     func run(isVerbose: Bool) throws -> ExitCode {
         connection.watches = { [unowned self] in
-            // Asked after each reply, also while somebody types.
+            // Called after each reply, also while a prompt is open.
             for transfer in transfers { transfer.attachAgain() }
             return transfers.flatMap { $0.attempt?.watches ?? [] }
         }
-        connection.patience = { [unowned self] in patience }
-        connection.onNotification = { [unowned self] in note($0, $1, isVerbose: isVerbose) }
+        connection.maxWait = { [unowned self] in maxWait }
+        connection.onNotification = { [unowned self] in receive($0, $1, isVerbose: isVerbose) }
         connection.onChallenge = { [unowned self] in answer($0) }
         connection.onRequest = { [unowned self] in reply($0, $1) }
-        let hasTerminal = Terminal() != nil
-        connection.onCanAuthenticate = { [unowned self] params in
-            transfer(params)?.canAsk(about: params, hasTerminal: hasTerminal) ?? false
-        }
+        connection.onCanAuthenticate = { [unowned self] in transfer($0)?.canAsk(about: $0) ?? false }
         defer { StandardError.clear() }
         do throws(ClientFailure) {
-            // What cannot be sent twice by us is kept by the broker.
+            // The broker buffers request bodies unless this client can send all of them again.
             let canRepeat = transfers.allSatisfy { $0.item.content?.isRepeatable ?? true }
-            _ = try connection.call(
-                .authSubscribe, ["asksCanAuthenticate": true, "asksNeedBody": .boolean(canRepeat)])
+            try connection.call(
+                AuthSubscribe.name,
+                [
+                    "asksCanAuthenticate": true, "asksNeedBody": .boolean(canRepeat),
+                    "methods": Terminal() == nil ? methodsWithoutTerminal : nil,
+                ])
             while transfers.contains(where: { !$0.hasEnded }) {
                 try startDue()
                 try connection.wait { lookAfter() }
@@ -67,10 +68,20 @@ final class FetchSession {
         return transfers.compactMap(\.failure).last ?? .success
     }
 
-    /// Whether there is something to do besides waiting.
+    /// The methods whose challenges this command receives if it has no terminal, only to report them: those of logins,
+    /// and with `-k` of server certificates. All other challenges go directly to an agent.
+    private var methodsWithoutTerminal: JSON {
+        let isInsecure = transfers.contains { $0.questions.isInsecure }
+        return .array(
+            AuthenticationMethod.allCases
+                .filter { $0 != .clientCertificate && ($0 != .serverTrust || isInsecure) }
+                .map { .string($0.rawValue) })
+    }
+
+    /// Updates the progress display. Returns whether the caller has to stop waiting.
     private func lookAfter() -> Bool {
         let now = seconds
-        let isDue = transfers.contains { $0.isDue } && running < atOnce
+        let isDue = transfers.contains { $0.isDue } && running < maxConcurrent
         if let display {
             for transfer in transfers { transfer.updateProgress(at: now) }
             display.draw(transfers.filter(\.isVisible).map(\.progress), now: now)
@@ -82,35 +93,36 @@ final class FetchSession {
     private var running: Int { transfers.count { $0.attempt != nil } }
     private var seconds: Double { (ContinuousClock.now - began).milliseconds / 1000 }
 
-    private var patience: Duration? {
-        let due = running < atOnce ? transfers.compactMap(\.timeToStart).min() : nil
+    private var maxWait: Duration? {
+        let due = running < maxConcurrent ? transfers.compactMap(\.timeToStart).min() : nil
         let next: Duration? = display == nil ? nil : .milliseconds(100)
         return [due.map { max($0, .milliseconds(1)) }, next].compactMap(\.self).min()
     }
 
-    /// In the order of the command; one that waits for its retry is passed by only where several run at once.
+    /// Starts the transfers that are due, in the order of the command. With `maxConcurrent` 1, a transfer that waits for a retry
+    /// delays the next ones.
     private func startDue() throws(ClientFailure) {
-        for transfer in transfers where running < atOnce && !transfer.hasEnded && transfer.attempt == nil {
-            if transfer.isDue { try transfer.begin() } else if atOnce == 1 { return }
+        for transfer in transfers where running < maxConcurrent && !transfer.hasEnded && transfer.attempt == nil {
+            if transfer.isDue { try transfer.begin() } else if maxConcurrent == 1 { return }
         }
     }
 
-    // MARK: What the broker says
+    // MARK: Notifications and requests from the broker
 
-    private func transfer(_ params: JSON?) -> Transfer? {
+    private func transfer(_ params: JSON?) -> FetchTransfer? {
         guard let id = params?["fetchId"]?.string else { return nil }
         return transfers.first { $0.attempt?.fetchID == id }
     }
 
-    private func note(_ method: String, _ params: JSON?, isVerbose: Bool) {
+    private func receive(_ method: String, _ params: JSON?, isVerbose: Bool) {
         if isVerbose { Verbose.show(method, params) }
         if method == BrokerMethodName.fetchWaiting.rawValue, let params, !isAsking {
-            // Once for all that wait for the same.
+            // Several fetches may wait for the same reason, which is shown once.
             let text = WaitNotice.text(params, isVerbose: isVerbose)
             if let text, text != lastWait { StandardError.write(line: "* \(text)") }
             lastWait = text ?? lastWait
         }
-        if let params { transfer(params)?.note(method, params) }
+        if let params { transfer(params)?.receive(method, params) }
     }
 
     private func answer(_ challenge: IncomingChallenge) -> ChallengeAnswer? {

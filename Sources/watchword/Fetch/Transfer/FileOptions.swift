@@ -2,65 +2,70 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// Where responses go.
+/// The options for output files.
 struct FileOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Write the body to a file, which appears when it is complete. Can be repeated, one for each URL.",
+            "Write the body to this file, which is created or replaced when the body is complete. Can be repeated, once for each URL.",
             valueName: "file"),
         completion: .file(), transform: DataArgument.make(.raw))
     var output: [DataArgument] = []
 
     @Flag(
         name: [.customShort("O"), .customLong("remote-name")],
-        help: "Write it to a file with the last name in the URL's path. Can be repeated, one for each URL.")
+        help:
+            "Write the body to a file named after the last segment of the URL's path. Can be repeated, once for each URL."
+    )
     var remoteName: Int
 
-    @Flag(help: "-O for every URL that has no -o of its own.")
+    @Flag(help: "Use -O for every URL without its own -o.")
     var remoteNameAll = false
 
-    @Flag(help: "Make the folders that the file is in.")
+    @Flag(help: "Create missing parent directories.")
     var createDirs = false
 
     @Option(
-        help: ArgumentHelp("The folder for the files of -o and -O.", valueName: "folder"), completion: .directory)
+        help: ArgumentHelp("The directory for the files of -o and -O.", valueName: "directory"), completion: .directory)
     var outputDir: String?
 
-    @Flag(name: [.customShort("R"), .long], help: "Give files the time at which the server's were last changed.")
+    @Flag(name: [.customShort("R"), .long], help: "Set the modification time of files to that of Last-Modified.")
     var remoteTime = false
 
-    @Flag(help: "Leave no incomplete file behind. That is so anyway, unless -C is given.")
+    @Flag(
+        help:
+            "Also remove the incomplete file of a transfer that Ctrl-C, a lost broker or --fail-early ends. Without this, FILE.part remains, which -C - resumes. Other incomplete files are removed, unless -C is given."
+    )
     var removeOnError = false
 
     @Option(
-        help: ArgumentHelp("Write messages to this file; - is standard output.", valueName: "file"),
+        help: ArgumentHelp("Write error messages and notes to this file; - is standard output.", valueName: "file"),
         completion: .file())
     var stderr: String?
 
     @Option(
         name: [.customShort("C"), .long], parsing: .unconditional,
         help: ArgumentHelp(
-            "Go on from this byte; - finds it out. What is not complete stays in FILE.part, and is fetched anew when the server has another version.",
+            "Resume at this offset; \"-\" detects it. An incomplete file is stored as FILE.part, and is fetched again from the start if the server has another version.",
             valueName: "offset"))
     var continueAt: String?
 
-    /// Where one response goes.
+    /// The destination of one response.
     enum Place: Equatable {
         case standardOutput
         case file(String)
-        /// `-O`: the URL says it.
+        /// `-O`: a file named after the URL.
         case remoteName
     }
 
     func validate() throws {
         if let continueAt, continueAt != "-", Int(continueAt).map({ $0 < 0 }) ?? true {
-            throw ValidationError("-C takes a number of bytes, or - for what is there.")
+            throw ValidationError("-C takes a number of bytes, or \"-\" for the size of the partial file")
         }
-        if output.contains(where: { $0.text.isEmpty }) { throw ValidationError("-o takes the name of a file.") }
+        if output.contains(where: { $0.text.isEmpty }) { throw ValidationError("-o takes a file name") }
     }
 
-    /// For the URL argument of this number: the first `-o` or `-O` of the command is for the first URL, and so on, as with curl.
+    /// Returns the destination for a URL argument. As in curl, each `-o` or `-O` applies to one URL, in the order of the command.
     func place(at index: Int) -> Place {
         var places = output.map { $0.text == "-" ? Place.standardOutput : .file($0.text) }
         if remoteName > 0 {
@@ -71,7 +76,7 @@ struct FileOptions: ParsableArguments {
         return index < places.count ? places[index] : remoteNameAll ? .remoteName : .standardOutput
     }
 
-    /// Whether each one of the options `-o` and `-O` is `-O`.
+    /// Returns, for each option `-o` or `-O` in order, whether it is `-O`.
     static func order(of arguments: [String]) -> [Bool] {
         arguments.prefix { $0 != "--" }.compactMap { argument in
             if argument == "--remote-name" { return true }
@@ -79,23 +84,28 @@ struct FileOptions: ParsableArguments {
         }
     }
 
-    /// `-` is standard output.
+    /// Redirects standard error to the file of `--stderr`; `-` is standard output.
     func redirectErrors() throws {
         guard let stderr else { return }
         if stderr == "-" {
             dup2(STDOUT_FILENO, STDERR_FILENO)
             return
         }
-        let file = try ResponseOutput.target(of: stderr)
+        // If the file cannot be opened, messages remain on standard error, as in curl.
+        if access(stderr, F_OK) != 0, errno == ELOOP { return Self.reportUnwritable(stderr) }
+        let file = try ResponseOutput.target(of: stderr)  // guard: planted-link-for-errors
         let isPipe = FoundFile.isPipe(stderr)
+        // guard: planted-file-for-errors
         if !isPipe, access(file, W_OK) == 0, !ResponseOutput.isSpecial(stderr) { _ = try ReplacedFile(file) }
         let descriptor =
+            // guard: planted-pipe-for-errors
             isPipe ? try SpecialFile.open(stderr) : open(stderr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        // As with curl, what cannot be said there is said here.
-        guard descriptor >= 0 else {
-            return StandardError.note("cannot write to \(stderr): \(String(cString: strerror(errno)))")
-        }
+        guard descriptor >= 0 else { return Self.reportUnwritable(stderr) }
         dup2(descriptor, STDERR_FILENO)
         close(descriptor)
+    }
+
+    private static func reportUnwritable(_ file: String) {
+        StandardError.note("cannot write to \(file): \(String(cString: strerror(errno))); ignoring --stderr")
     }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// A file that stands under a name that others can guess, and may have put there.
+/// An existing file with a predictable name, which another user may have planted.
 struct FoundFile: Equatable {
     var mode: mode_t
     var owner: uid_t
@@ -13,15 +13,15 @@ struct FoundFile: Equatable {
 
     private var kind: mode_t { mode & S_IFMT }
 
-    /// Why `user` must not continue it; `nil` for a regular file that is theirs and has no other name.
+    /// Returns the reason why `user` must not resume this file; `nil` for a regular file of `user` with a single link.
     func problem(for user: uid_t) -> String? {
         if kind == S_IFLNK { return "it is a symbolic link" }
         if kind != S_IFREG { return "it is not a regular file" }
-        if owner != user { return "it belongs to user \(owner), not to user \(user)" }
-        return links == 1 ? nil : "it has \(links) hard links"
+        if owner != user { return "it belongs to user \(owner), not to user \(user)" }  // guard: part-owner
+        return links == 1 ? nil : "it has \(links) hard links"  // guard: part-hard-link
     }
 
-    /// Whether a symbolic link, or a named pipe, leads where `user` or the system has meant it to.
+    /// Whether a symbolic link or named pipe belongs to `user` or root.
     func isTrusted(by user: uid_t) -> Bool { owner == user || owner == 0 }
 
     // MARK: On disk
@@ -31,15 +31,15 @@ struct FoundFile: Equatable {
         return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFIFO
     }
 
-    /// Opens what this user has left under `path`, without following a link or waiting for a pipe.
-    /// - Returns: the descriptor and the size; `nil` where there is nothing, and nothing is to be created.
-    /// - Throws: `ExitCode`, after a message, for a file that is not this user's own.
+    /// Opens a file of this user, without following a symbolic link or blocking on a pipe.
+    /// - Returns: the descriptor and its attributes; `nil` if the file does not exist and `flags` lacks `O_CREAT`.
+    /// - Throws: `ExitCode`, after a message, for any other file, or if opening fails.
     static func open(_ path: String, _ flags: Int32) throws -> (descriptor: Int32, facts: stat)? {
-        let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
+        let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)  // guard: part-link
         var facts = stat()
         guard descriptor >= 0 else {
             let error = errno
-            // In /tmp the kernel itself may refuse, and says less.
+            // In a sticky directory, the kernel may refuse first, with a less specific error.
             if lstat(path, &facts) == 0, let problem = FoundFile(facts).problem(for: geteuid()) {
                 throw refusal(path, problem)
             }
@@ -51,7 +51,8 @@ struct FoundFile: Equatable {
             defer { close(descriptor) }
             throw ResponseOutput.notWritable(path)
         }
-        // A name that is gone belongs to a fetch that has just ended; the caller looks again.
+        // A file without links was removed by another fetch after open(2). `PartialFile` detects that, and opens the name
+        // again.
         if facts.st_nlink > 0, let problem = FoundFile(facts).problem(for: geteuid()) {
             close(descriptor)
             throw refusal(path, problem)
@@ -60,7 +61,7 @@ struct FoundFile: Equatable {
     }
 
     private static func refusal(_ path: String, _ problem: String) -> ExitCode {
-        complain("cannot continue \(path): \(problem); remove it, or give -o in a directory of your own")
+        printError("cannot resume \(path): \(problem); remove it, or use -o in a directory of your own")
         return ExitCode(ExitStatus.writeError)
     }
 }

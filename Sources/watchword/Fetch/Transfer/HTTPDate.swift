@@ -1,10 +1,13 @@
 import Glibc
 
-/// Dates in header fields (RFC 9110 section 5.6.7), in the one form that may be sent.
+/// Parses dates of header fields in IMF-fixdate, the only format that senders may use (RFC 9110 section 5.6.7).
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Seconds since 1970. `nil` for anything but `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// 365 days, in seconds.
+    private static let longestDelay = 86_400 * 365
+
+    /// Returns seconds since 1970; `nil` for any other format than `Sun, 06 Nov 1994 08:49:37 GMT`.
     static func seconds(_ text: String) -> Int? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[0].last == ",", words[5] == "GMT", let day = Int32(words[1]),
@@ -18,12 +21,12 @@ enum HTTPDate {
         return timegm(&parts)
     }
 
-    /// What `Retry-After` asks for (RFC 9110 section 10.2.3): seconds, or a date.
+    /// Returns the delay that `Retry-After` requests, in seconds or as a date (RFC 9110 section 10.2.3), but at most 365 days.
     static func retryAfter(_ text: String?, now: Int) -> Duration? {
         guard let text else { return nil }
         if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return Int(text).map { .seconds(min($0, 86_400 * 365)) }
+            return Int(text).map { .seconds(min($0, longestDelay)) }
         }
-        return seconds(text).map { .seconds(max(0, $0 - now)) }
+        return seconds(text).map { .seconds(min(max(0, $0 - now), longestDelay)) }
     }
 }

@@ -1,4 +1,4 @@
-/// The file of `-D`: one for all URLs of the command, with one header behind the other.
+/// The file of `-D`, which receives the headers of all URLs of the command.
 final class HeaderFile {
     private let name: String
     private var written: [UInt8] = []
@@ -10,7 +10,7 @@ final class HeaderFile {
         if name == "-" { return try ResponseOutput.standardOutput().write(header) }
         let file = try ResponseOutput(file: name, createsFolders: false)
         written += header
-        // A device, or a pipe, has the others already.
+        // A device or pipe has received the previous headers already.
         try file.write(ResponseOutput.isSpecial(name) ? header : written)
         try file.finish()
     }

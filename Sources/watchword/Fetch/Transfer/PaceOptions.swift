@@ -1,57 +1,60 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// How fast, how much, and how many at once.
+/// The options for rates, sizes, concurrency and progress.
 struct PaceOptions: ParsableArguments {
-    @Flag(help: "Ask for a compressed response, and write it decompressed.")
+    @Flag(help: "Request a compressed response and write it decompressed.")
     var compressed = false
 
-    @Option(help: ArgumentHelp("No faster than this; k, M and G count by 1024.", valueName: "bytes per second"))
+    @Option(
+        help: ArgumentHelp("Limit the transfer rate; k, M and G are powers of 1024.", valueName: "bytes per second"))
     var limitRate: String?
 
-    @Option(help: ArgumentHelp("End with code 63 for a larger body; k, M and G count by 1024.", valueName: "bytes"))
+    @Option(
+        help: ArgumentHelp(
+            "Exit with code 63 if the body is larger; k, M and G are powers of 1024.", valueName: "bytes"))
     var maxFilesize: String?
 
     @Option(
         name: [.customShort("Y"), .long],
         help: ArgumentHelp(
-            "End with code 28 when it is slower than this for the time of -y.", valueName: "bytes per second"))
+            "Exit with code 28 if the transfer is slower than this for the time of -y.", valueName: "bytes per second"))
     var speedLimit: Int?
 
     @Option(
-        name: [.customShort("y"), .long], help: ArgumentHelp("The time for -Y, 30 unless given.", valueName: "seconds"))
+        name: [.customShort("y"), .long], help: ArgumentHelp("The time for -Y; default 30.", valueName: "seconds"))
     var speedTime: Int?
 
     @Flag(name: [.customShort("Z"), .long], help: "Fetch all URLs at once.")
     var parallel = false
 
-    @Option(help: ArgumentHelp("At most so many at once with -Z.", valueName: "number"))
+    @Option(help: ArgumentHelp("The maximum number of concurrent fetches with -Z.", valueName: "number"))
     var parallelMax = 50
 
     @Flag(name: .shortAndLong, help: "Show no progress and no errors.")
     var silent = false
 
-    @Flag(name: [.customShort("S"), .long], help: "Show errors, also with -s.")
+    @Flag(name: [.customShort("S"), .long], help: "Show errors even with -s.")
     var showError = false
 
-    @Flag(name: [.customShort("#"), .long], help: "Show the progress as a bar and nothing else.")
+    @Flag(name: [.customShort("#"), .long], help: "Show only a progress bar.")
     var progressBar = false
 
-    @Flag(help: "Show no progress. Without a terminal there is none anyway.")
+    @Flag(help: "Show no progress. Without a terminal, no progress is shown in any case.")
     var noProgressMeter = false
 
     func validate() throws {
         for (text, name) in [(limitRate, "--limit-rate"), (maxFilesize, "--max-filesize")] {
             if let text, ByteCount.parse(text) == nil {
-                throw ValidationError("\(name) takes a number of bytes, such as 500k or 2M.")
+                throw ValidationError("\(name) takes a number of bytes, such as 500k or 2M")
             }
         }
-        // As many bodies as the broker holds for one connection.
+        // The broker limits the open bodies of one connection.
         guard (1...Limits.openBodies).contains(parallelMax) else {
-            throw ValidationError("--parallel-max takes 1 to \(Limits.openBodies).")
+            throw ValidationError("--parallel-max takes 1 to \(Limits.openBodies)")
         }
         guard (speedLimit ?? 1) > 0, (speedTime ?? 1) > 0 else {
-            throw ValidationError("-Y and -y take numbers above 0.")
+            throw ValidationError("-Y and -y take a number above 0")
         }
     }
 

@@ -1,23 +1,23 @@
 import ArgumentParser
 import Glibc
 
-/// What `-C` continues: `NAME.part`, and beside it what the server called the version that it is a part of.
+/// The file that `-C` resumes: `NAME.part`, next to `NAME.part.validator`, which identifies the version on the server.
 final class PartialFile {
-    /// The longest entity tag that is kept.
+    /// The size in bytes from which validators are not stored.
     private static let longestValidator = 4096
 
     let path: String
     let final: String
     let descriptor: Int32
     private let replaced: ReplacedFile?
-    /// What was there before.
+    /// The size in bytes before this attempt.
     let sizeBytes: Int
-    /// For `If-Range`; `nil` where it cannot be known whether the rest would fit.
+    /// The validator for `If-Range`; `nil` if the version is unknown.
     let validator: String?
 
     private var validatorPath: String { path + ".validator" }
 
-    /// `nil` for a device or a pipe: there is nothing to go on with, and nothing that could take its place.
+    /// Returns `nil` for a device or pipe, which can be neither resumed nor replaced.
     init?(for name: String, createsFolders: Bool) throws {
         if ResponseOutput.isSpecial(name) { return nil }
         if createsFolders { try ResponseOutput.createFolders(of: name) }
@@ -32,16 +32,16 @@ final class PartialFile {
         replaced?.restrict(descriptor)
     }
 
-    /// Locked: nobody else writes to it.
+    /// Opens the file and locks it against other fetches.
     private static func open(_ path: String) throws -> (descriptor: Int32, sizeBytes: Int) {
         while true {
             guard let (descriptor, facts) = try FoundFile.open(path, O_RDWR | O_CREAT) else { continue }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 close(descriptor)
-                complain("The file \(path) is being written by another fetch.")
+                printError("another fetch is writing \(path); wait for it, or use another name")
                 throw ExitCode(ExitStatus.writeError)
             }
-            // Between the two calls another fetch may have given it its final name.
+            // Between open and flock another fetch may have renamed the file.
             var (now, named) = (stat(), stat())
             let isKnown = fstat(descriptor, &now) == 0 && lstat(path, &named) == 0
             if isKnown, facts.st_ino == named.st_ino, facts.st_dev == named.st_dev {
@@ -60,25 +60,50 @@ final class PartialFile {
         return text.isEmpty || text.utf8.contains { $0 < 0x20 || $0 == 0x7F } ? nil : text
     }
 
-    /// Cuts the file off, and writes on from there.
+    /// Truncates the file to `offset` bytes and continues there.
     func start(at offset: Int) throws {
         guard ftruncate(descriptor, offset) == 0, lseek(descriptor, offset, SEEK_SET) == offset else {
             throw ResponseOutput.notWritable(path)
         }
     }
 
-    /// Remembers which version is being written now.
-    func keep(_ validator: String?) {
-        unlink(validatorPath)
-        guard let validator, validator.utf8.count < Self.longestValidator else { return }
-        let file = Glibc.open(validatorPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { return }
+    /// Stores the validator of the version that is being written.
+    func store(_ validator: String?) { _ = Self.store(validator, at: validatorPath) }
+
+    /// Returns whether the validator is stored.
+    private static func store(_ validator: String?, at path: String) -> Bool {
+        unlink(path)
+        guard let validator, validator.utf8.count < longestValidator else { return false }
+        let file = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { return false }
         defer { close(file) }
         let bytes = Array(validator.utf8)
-        if write(file, bytes, bytes.count) != bytes.count { unlink(validatorPath) }
+        if write(file, bytes, bytes.count) == bytes.count { return true }
+        unlink(path)
+        return false
     }
 
-    /// Gives it its final name. It is locked until then.
+    /// Gives an incomplete file the name that `-C` resumes. Returns the message that says so; `nil` if the file is empty, if its
+    /// version cannot be stored, or if there is a partial file already.
+    static func adopt(_ temporary: String, of final: String, validator: String) -> String? {
+        let path = final + ".part"
+        var facts = stat()
+        let isText = !validator.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+        // link(2) neither replaces a file nor follows a link.
+        guard isText, lstat(temporary, &facts) == 0, facts.st_size > 0, link(temporary, path) == 0 else { return nil }
+        unlink(temporary)
+        guard store(validator, at: path + ".validator") else {
+            unlink(path)
+            return nil
+        }
+        return resumable(path, facts.st_size)
+    }
+
+    private static func resumable(_ path: String, _ sizeBytes: Int) -> String {
+        "\(sizeBytes) bytes are in \(path); resume with -C -"
+    }
+
+    /// Renames the file to its final name, and then releases the lock.
     func finish() throws {
         replaced?.apply(to: descriptor)
         guard rename(path, final) == 0 else { throw ResponseOutput.notWritable(final) }
@@ -86,7 +111,7 @@ final class PartialFile {
         close(descriptor)
     }
 
-    /// After a failure. What can be continued stays; the sentence says so.
+    /// Closes the file after a failure, and removes it if it is empty. Returns a message if it can be resumed.
     func leave() -> String? {
         var facts = stat()
         let size = fstat(descriptor, &facts) == 0 ? facts.st_size : 0
@@ -96,6 +121,6 @@ final class PartialFile {
             unlink(validatorPath)
             return nil
         }
-        return access(validatorPath, R_OK) == 0 ? "\(size) bytes are in \(path); -C - goes on from there." : nil
+        return access(validatorPath, R_OK) == 0 ? Self.resumable(path, size) : nil
     }
 }

@@ -1,6 +1,6 @@
-/// The name that `-O` takes from a URL: what follows the last slash of its path, as it is written there, as with curl.
+/// The file name that `-O` takes from a URL: the last segment of its path, not decoded, as in curl.
 enum RemoteName {
-    /// `nil` for a URL that has none, or one that would mean a folder.
+    /// Returns `nil` if the segment is empty, `.` or `..`, or contains control characters.
     static func of(_ url: String) -> String? {
         let place = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
         let path = place.prefix { $0 != "?" && $0 != "#" }

@@ -1,14 +1,14 @@
 import JSONText
 import WatchwordProtocol
 
-/// The final response's header, as `fetch/headers` brings it.
+/// The header of a response, as reported by `fetch/headers` or `fetch/response`.
 struct ResponseHead: Equatable {
     var status: Int
-    /// The reason phrase; empty where there is none.
+    /// The reason phrase; may be empty.
     var reason: String
     var httpVersion: String
     var headers: [HeaderField]
-    /// As the server has announced it.
+    /// The size of the body that the server announced; `nil` if unknown.
     var bodyBytes: Int?
 
     init(_ params: JSON) {
@@ -21,20 +21,21 @@ struct ResponseHead: Equatable {
         bodyBytes = params["bodyBytes"]?.integer
     }
 
-    /// With the blank behind the status that RFC 9112 section 4 wants, also where no reason follows.
+    /// The status line. RFC 9112 section 4 requires the blank after the status even without a reason.
     var statusLine: String { "HTTP/\(httpVersion) \(status) \(reason)" }
 
-    /// A response that curl follows with `-L`.
+    /// Whether curl would follow this response with `-L`.
     var isRedirect: Bool { (300..<400).contains(status) && headers.firstValue(of: "Location") != nil }
 
-    /// What `-i` shows.
+    /// The header as `-i` and `-D` write it.
     var bytes: [UInt8] {
         let lines = [statusLine] + headers.map { "\($0.name): \($0.value)" } + ["", ""]
         return Array(lines.joined(separator: "\r\n").utf8)
     }
 
-    /// What `If-Range` may ask with later (RFC 9110 section 13.1.5): a strong entity tag, or a date of modification that is a
-    /// minute older than the response (section 8.8.2.2). `nil` for a response that cannot be continued.
+    /// The validator for a later `If-Range` (RFC 9110 section 13.1.5): a strong entity tag, or a modification date at least 60
+    /// seconds before `Date`, as RFC 7232 section 2.2.2 required (1 second in RFC 9110 section 8.8.2.2). `nil` if the response
+    /// cannot be resumed.
     var strongValidator: String? {
         if let tag = headers.firstValue(of: "ETag") { return tag.hasPrefix("\"") && tag.count > 1 ? tag : nil }
         guard let modified = headers.firstValue(of: "Last-Modified"), let then = HTTPDate.seconds(modified),
@@ -43,7 +44,7 @@ struct ResponseHead: Equatable {
         return now - then >= 60 ? modified : nil
     }
 
-    /// The numbers of `Content-Range: bytes 5-9/10`, and of `bytes */10` (RFC 9110 section 14.4).
+    /// The first byte and total size in `Content-Range: bytes 5-9/10` or `bytes */10` (RFC 9110 section 14.4).
     var contentRange: (first: Int?, total: Int?)? {
         guard let text = headers.firstValue(of: "Content-Range"), text.asciiLowercased.hasPrefix("bytes ") else {
             return nil

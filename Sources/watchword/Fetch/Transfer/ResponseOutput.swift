@@ -1,19 +1,22 @@
 import ArgumentParser
 import Glibc
 
-/// Where a response goes: standard output, memory, or a file that gets its name only when it is complete.
+/// The destination of a response: standard output, memory, or a file that gets its final name when it is complete.
 final class ResponseOutput {
     private enum Place {
-        /// Standard output, or what is no regular file: a device, a pipe.
+        /// Standard output, or a file that is not regular: a device or pipe.
         case stream
         case file(temporary: String, final: String, replaced: ReplacedFile?)
-        /// It takes care of itself.
+        /// A partial file, which closes and renames itself.
         case part(PartialFile)
         case memory
     }
 
+    /// The maximum number of symbolic links to follow.
+    private static let maxLinks = 40
+
     private var place: Place
-    /// Where to write; negative for memory, and when all is done.
+    /// The descriptor to write to; negative for memory, and after `finish` or `discard`.
     private(set) var descriptor: Int32
     private(set) var memory: [UInt8] = []
 
@@ -23,12 +26,12 @@ final class ResponseOutput {
 
     private init(_ place: Place, _ descriptor: Int32) { (self.place, self.descriptor) = (place, descriptor) }
 
-    /// For `-o` and `-O`.
+    /// Opens the file of `-o`, `-O` or `-D`. A regular file has a temporary name until `finish`.
     convenience init(file name: String, createsFolders: Bool) throws {
         if createsFolders { try Self.createFolders(of: name) }
         let final = try Self.target(of: name)
         if Self.isSpecial(name) {
-            // Giving its name to another file would take a device away.
+            // Renaming a file to this name would replace the device or pipe.
             let descriptor = try SpecialFile.open(name)
             self.init(.stream, descriptor)
             return
@@ -46,42 +49,44 @@ final class ResponseOutput {
         self.init(.file(temporary: temporary, final: final, replaced: replaced), descriptor)
     }
 
-    /// For `-C`: a file that stays where it is until it is complete.
+    /// Writes to the partial file of `-C`.
     convenience init(_ part: PartialFile) { self.init(.part(part), part.descriptor) }
 
-    /// Whether there is something of that name that is no regular file.
+    /// Whether `name` exists and is not a regular file.
     static func isSpecial(_ name: String) -> Bool {
         var facts = stat()
         return stat(name, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG
     }
 
-    /// The file itself, where `name` is a symbolic link to one; also to one that is not there yet. What is written beside it and
-    /// takes its place would pass by the kernel's own protection (proc(5), protected_symlinks): another user's link is refused.
-    static func target(of name: String) throws -> String {
-        var name = name
-        for _ in 0..<40 {
+    /// Resolves `name` if it is a symbolic link, also to a missing file. Follows at most 40 links, as the kernel does
+    /// (path_resolution(7)). Refuses links of other users, because renaming a file into place bypasses the kernel's protection
+    /// (proc(5), protected_symlinks).
+    static func target(of path: String) throws -> String {
+        var name = path
+        for _ in 0...maxLinks {
             var (link, facts) = ([CChar](repeating: 0, count: Int(PATH_MAX)), stat())
-            guard lstat(name, &facts) == 0, facts.st_mode & S_IFMT == S_IFLNK else { break }
-            guard FoundFile(facts).isTrusted(by: geteuid()) else {
-                complain(
+            guard lstat(name, &facts) == 0, facts.st_mode & S_IFMT == S_IFLNK else { return name }
+            guard FoundFile(facts).isTrusted(by: geteuid()) else {  // guard: planted-link
+                printError(
                     "cannot write \(name): it is a symbolic link of user \(facts.st_uid); remove it, or choose another file"
                 )
                 throw ExitCode(ExitStatus.writeError)
             }
             let count = readlink(name, &link, link.count)
-            guard count > 0 else { break }
+            guard count > 0 else { return name }
             let next = String(decoding: link[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
             name = next.hasPrefix("/") ? next : folder(of: name) + next
         }
-        return name
+        errno = ELOOP
+        throw notWritable(path)
     }
 
-    /// With the slash at its end.
+    /// Returns the directory of `name` with its trailing slash; empty if `name` contains no slash.
     static func folder(of name: String) -> Substring {
         name.lastIndex(of: "/").map { name[...$0] } ?? ""
     }
 
-    /// Leaves room for the seven characters that a temporary file's name has more.
+    /// Shortens the last component so that the seven additional characters of a temporary name fit.
     private static func shortened(_ name: String) -> String {
         let folder = folder(of: name)
         var last = name[folder.endIndex...]
@@ -105,7 +110,7 @@ final class ResponseOutput {
         }
     }
 
-    /// Gives the file its name.
+    /// Closes the output. Renames a file to its final name.
     func finish() throws {
         if case .part(let part) = place { return try part.finish() }
         guard case .file(let temporary, let final, let replaced) = place else { return closeStream() }
@@ -119,12 +124,19 @@ final class ResponseOutput {
         }
     }
 
-    /// Leaves no half file behind.
-    func discard() {
-        guard case .file(let temporary, _, _) = place, descriptor >= 0 else { return closeStream() }
+    /// Closes the output. Removes an incomplete file, unless `validator` identifies its version, so that `-C` can resume it.
+    /// - Returns: a message that names a file that can be resumed; `nil` if there is none.
+    @discardableResult
+    func discard(validator: String? = nil) -> String? {
+        guard case .file(let temporary, let final, _) = place, descriptor >= 0 else {
+            closeStream()
+            return nil
+        }
         close(descriptor)
         descriptor = -1
+        if let text = validator.flatMap({ PartialFile.adopt(temporary, of: final, validator: $0) }) { return text }
         unlink(temporary)
+        return nil
     }
 
     private func closeStream() {
@@ -136,23 +148,23 @@ final class ResponseOutput {
         var path = name.hasPrefix("/") ? "/" : ""
         for folder in name.split(separator: "/").dropLast() {
             path += folder + "/"
-            // As curl makes them.
+            // curl uses the same permissions.
             if mkdir(path, 0o750) != 0 && errno != EEXIST {
-                complain("The folder \(path) cannot be made: \(String(cString: strerror(errno))).")
+                printError("cannot create directory \(path): \(String(cString: strerror(errno)))")
                 throw ExitCode(ExitStatus.writeError)
             }
         }
     }
 
     static func notWritable(_ name: String) -> ExitCode {
-        complain("The file \(name) cannot be written: \(String(cString: strerror(errno))).")
+        printError("cannot write \(name): \(String(cString: strerror(errno)))")
         return ExitCode(ExitStatus.writeError)
     }
 
     func failure() -> ExitCode {
         let error = errno
-        // A reader that has seen enough is no news.
-        if error != EPIPE { complain("The response cannot be written: \(String(cString: strerror(error))).") }
+        // A reader may close the pipe early, as head(1) does, without an error message.
+        if error != EPIPE { printError("cannot write the response: \(String(cString: strerror(error)))") }
         return ExitCode(ExitStatus.writeError)
     }
 }

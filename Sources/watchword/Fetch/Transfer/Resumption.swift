@@ -2,37 +2,37 @@ import ArgumentParser
 import Glibc
 import WatchwordProtocol
 
-/// `-C` for one attempt: what is asked for, and what the response makes of it.
+/// The resumption of one attempt (`-C`): the range to request, and the verdict on the response.
 struct Resumption {
-    /// What is to be done with a response.
+    /// How to treat a response.
     enum Verdict: Equatable {
-        /// Its body goes on at this byte.
+        /// Write the body at this offset.
         case write(from: Int)
-        /// There is nothing more to come.
+        /// The partial file is complete already.
         case isComplete
-        /// The part is of another version, or too long: all of it is to be fetched.
+        /// The partial file belongs to another version or is too long: fetch everything.
         case startOver
-        /// It leaves everything as it is, and is an error with this code.
+        /// Leave the partial file unchanged, and exit with this code.
         case refuse(code: Int32, text: String)
     }
 
-    /// The first byte that is missing.
+    /// The offset of the first missing byte.
     let offset: Int
-    /// What the part is a part of.
+    /// The validator of the version in the partial file; `nil` if unknown.
     let validator: String?
-    /// A number in the command: nothing else than going on there will do.
+    /// Whether the command contains an offset. If so, another version is an error.
     let isFixed: Bool
 
-    /// `part` is `nil` for standard output.
+    /// - Parameter part: the partial file; `nil` for standard output, a device or a pipe.
     init(_ resume: FetchItem.Resume, part: PartialFile?) throws {
         validator = part?.validator
         switch resume {
-        case .whereItEnded:
-            // What nobody can compare is fetched anew.
+        case .endOfPartial:
+            // Without a validator the versions cannot be compared, so everything is fetched again.
             (offset, isFixed) = (validator == nil ? 0 : part?.sizeBytes ?? 0, false)
         case .atByte(let byte):
             if let part, part.sizeBytes < byte {
-                complain("\(part.path) ends before byte \(byte). Give -C - to go on where it ends.")
+                printError("\(part.path) ends before byte \(byte); resume at its end with -C -")
                 throw ExitCode(ExitStatus.badResume)
             }
             (offset, isFixed) = (byte, true)
@@ -50,28 +50,32 @@ struct Resumption {
         switch head.status {
         case 206:
             guard isSameVersion(head) else {
-                return isFixed ? Self.refusal("The server has another version now.") : .startOver
+                return isFixed ? Self.refusal("the file has changed on the server") : .startOver
             }
             guard head.contentRange?.first == offset else {
-                return Self.refusal("The server has sent another range than the one asked for.")
+                return Self.refusal("the server sent a different range")
             }
             return .write(from: offset)
         case 200..<300:
-            return isFixed ? Self.refusal("The server does not continue: it has sent everything.") : .write(from: 0)
+            return isFixed ? Self.refusal("the server ignored the range request") : .write(from: 0)
         case 416:
             let isWhole = head.contentRange?.total == offset && isSameVersion(head)
-            return isWhole ? .isComplete : isFixed ? Self.refusal("The server has no byte \(offset).") : .startOver
+            return isWhole
+                ? .isComplete : isFixed ? Self.refusal("the server has no byte \(offset)") : .startOver
         default:
-            return .refuse(code: ExitStatus.httpError, text: "The server answers with status \(head.status).")
+            return .refuse(code: ExitStatus.httpError, text: "the server returned status \(head.status)")
         }
     }
 
-    /// A redirect to another server loses `If-Range`, and some servers do not know it.
+    /// Whether the response belongs to the version in the partial file. `If-Range` alone does not ensure that: a redirect to
+    /// another server drops it, and some servers ignore it.
     private func isSameVersion(_ head: ResponseHead) -> Bool {
         guard let validator else { return true }
         let found = head.headers.firstValue(of: validator.hasPrefix("\"") ? "ETag" : "Last-Modified")
         return found == validator || (found == nil && head.status == 416)
     }
 
-    private static func refusal(_ text: String) -> Verdict { .refuse(code: ExitStatus.rangeError, text: text) }
+    private static func refusal(_ reason: String) -> Verdict {
+        .refuse(code: ExitStatus.rangeError, text: "cannot resume: \(reason); fetch the file again without -C")
+    }
 }

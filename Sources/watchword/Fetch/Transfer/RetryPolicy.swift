@@ -1,42 +1,44 @@
 import ArgumentParser
 import WatchwordProtocol
 
-/// `--retry` and what belongs to it: whether a fetch that has failed is made again, and when.
+/// Whether and when to retry a failed fetch (`--retry` and related options).
 struct RetryPolicy: Equatable {
-    /// How an attempt has ended.
+    /// How an attempt ended.
     enum Outcome: Equatable {
         case failure(ErrorKind?)
         case response(status: Int, retryAfter: Duration?)
     }
 
-    /// How often, after the first time.
+    /// The maximum number of retries.
     var limit = 0
-    /// `nil`: a second, and twice as long each time.
+    /// The pause before each retry; `nil` for one second, doubled each time.
     var delay: Duration?
-    /// No attempt starts when more than this has passed since the first one.
+    /// The maximum time from the first attempt to the start of a retry.
     var longest: Duration?
     var afterRefusedConnections = false
     var afterAnything = false
 
-    /// As long as curl's.
+    /// The longest default pause, as in curl.
     private static let longestDelay = Duration.seconds(600)
 
-    /// Whether `outcome` is one that can be another one the next time.
+    /// Whether a retry may have a different outcome.
     func isTransient(_ outcome: Outcome) -> Bool {
         switch outcome {
         case .response(let status, _): [408, 429, 500, 502, 503, 504].contains(status)
         case .failure(.timedOut), .failure(.nameNotResolved): true
         case .failure(.cannotConnect): afterRefusedConnections || afterAnything
-        // Somebody has decided these.
+        // These are decisions of the user or of the broker.
         case .failure(.cancelled), .failure(.challengeCancelled), .failure(.challengeTimedOut), .failure(.denied): false
-        // These are the same the next time, too.
+        // These are errors of the request, which a retry would repeat.
         case .failure(.badURL), .failure(.invalidParams), .failure(.invalidHeader), .failure(.invalidMethod): false
         case .failure: afterAnything
         }
     }
 
-    /// The pause before the next attempt; `nil` when there is none. `retries` have been made, `elapsed` is the time since the
-    /// first attempt began.
+    /// Returns the pause before a retry; `nil` if the attempt is not repeated.
+    /// - Parameters:
+    ///   - retries: the number of previous retries.
+    ///   - elapsed: the time since the first attempt began.
     func pause(after outcome: Outcome, retries: Int, elapsed: Duration, isRepeatable: Bool) -> Duration? {
         guard retries < limit, isRepeatable, isTransient(outcome) else { return nil }
         var pause = delay ?? min(.seconds(1 << min(retries, 10)), Self.longestDelay)
@@ -46,34 +48,36 @@ struct RetryPolicy: Equatable {
     }
 }
 
-/// The options for it, with curl's meaning.
+/// The retry options, with curl's meaning.
 struct RetryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Fetch again, up to so many times, after a timeout, an unknown host name, or a status of 408, 429, 500, 502, 503 or 504.",
+            "Retry up to this many times after a timeout, an unknown host name, or status 408, 429, 500, 502, 503 or 504.",
             valueName: "number"))
     var retry = 0
 
     @Option(
         help: ArgumentHelp(
-            "Wait so long before each retry, and not 1, 2, 4 and so on up to 600; what the server asks for (Retry-After) comes first.",
+            "Wait this long before each retry instead of 1, 2, 4 and so on up to 600; a Retry-After header field takes precedence.",
             valueName: "seconds"))
     var retryDelay: Double?
 
     @Option(
-        help: ArgumentHelp("Start no retry later than this after the first attempt.", valueName: "seconds"))
+        help: ArgumentHelp("The maximum time from the first attempt to a retry.", valueName: "seconds"))
     var retryMaxTime: Double?
 
-    @Flag(help: "Retry when nothing answers at the host and port, too.")
+    @Flag(help: "Also retry if the connection cannot be established.")
     var retryConnrefused = false
 
-    @Flag(help: "Retry after every failure. What was written to standard output stays written.")
+    @Flag(help: "Also retry after other failures. Bytes already written to standard output remain there.")
     var retryAllErrors = false
 
     func validate() throws {
-        guard (0...1_000_000).contains(retry) else { throw ValidationError("--retry takes a number from 0 on.") }
+        guard (0...1_000_000).contains(retry) else { throw ValidationError("--retry takes 0 to 1000000") }
         for (seconds, name) in [(retryDelay, "--retry-delay"), (retryMaxTime, "--retry-max-time")] {
-            if let seconds, !(0...1_000_000).contains(seconds) { throw ValidationError("\(name) takes seconds.") }
+            if let seconds, !(0...1_000_000).contains(seconds) {
+                throw ValidationError("\(name) takes 0 to 1000000 seconds")
+            }
         }
     }
 
@@ -83,6 +87,6 @@ struct RetryOptions: ParsableArguments {
             afterRefusedConnections: retryConnrefused, afterAnything: retryAllErrors)
     }
 
-    /// 0 means what it means for curl: as though it were not given.
+    /// Returns `nil` for 0, which means no value, as in curl.
     private static func time(_ seconds: Double) -> Duration? { seconds > 0 ? .seconds(seconds) : nil }
 }

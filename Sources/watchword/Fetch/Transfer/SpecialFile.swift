@@ -1,13 +1,13 @@
 import ArgumentParser
 import Glibc
 
-/// A device, or a pipe, that is written to as it is.
+/// A device or pipe. Output is written to it directly, whereas a regular file is replaced.
 enum SpecialFile {
-    /// Opens it for writing. A named pipe of another user would take what is fetched to them.
+    /// Opens the file for writing. Refuses a named pipe of another user, who could read the response from it.
     static func open(_ name: String) throws -> Int32 {
         var facts = stat()
-        if stat(name, &facts) == 0, isStrange(FoundFile(facts), isNameless: isNameless(facts)) {
-            complain("cannot write \(name): it is a pipe of user \(facts.st_uid); remove it, or choose another file")
+        if stat(name, &facts) == 0, isStrange(FoundFile(facts), isUnidentified: isUnidentified(facts)) {
+            printError("cannot write \(name): it is a pipe of user \(facts.st_uid); remove it, or choose another file")
             throw ExitCode(ExitStatus.writeError)
         }
         let descriptor = Glibc.open(name, O_WRONLY | O_CLOEXEC)
@@ -21,12 +21,13 @@ enum SpecialFile {
         return descriptor
     }
 
-    static func isStrange(_ file: FoundFile, isNameless: Bool) -> Bool {
-        file.mode & S_IFMT == S_IFIFO && !isNameless && !file.isTrusted(by: geteuid())
+    static func isStrange(_ file: FoundFile, isUnidentified: Bool) -> Bool {
+        file.mode & S_IFMT == S_IFIFO && !isUnidentified && !file.isTrusted(by: geteuid())  // guard: planted-pipe
     }
 
-    /// Whether it is on the file system of the pipes that have no name, such as `/dev/stdout` in a pipeline.
-    private static func isNameless(_ facts: stat) -> Bool {
+    /// Whether the file is an anonymous pipe, such as `/dev/stdout` in a pipeline. Such a pipe is on the same file system as one
+    /// that pipe(2) creates now.
+    private static func isUnidentified(_ facts: stat) -> Bool {
         var (ends, own): ([Int32], stat) = ([-1, -1], stat())
         guard pipe(&ends) == 0 else { return false }
         defer { for end in ends { close(end) } }

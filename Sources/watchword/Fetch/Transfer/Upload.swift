@@ -1,21 +1,21 @@
 import Glibc
 import WatchwordClient
 
-/// Sends one body through a connection of its own, as fast as the broker takes it.
+/// Sends one body on a separate connection, as fast as the broker accepts it.
 final class Upload {
-    /// What is read at once.
+    /// The maximum size of a single read in bytes.
     private static let blockBytes = 256 << 10
-    /// What is sent before somebody else has a turn.
+    /// The maximum number of bytes to send before other transfers are served.
     private static let turnBytes = 8 << 20
 
     private let stream: AttachedStream
     private let reader: ContentReader
     private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockBytes, alignment: 16)
-    /// What of `block` has not been sent.
+    /// The part of `block` that has not been sent.
     private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var sentBytes = 0
     private(set) var isDone = false
-    /// Why it cannot go on: a file that cannot be read.
+    /// The error that stopped the upload while a file was read.
     private(set) var problem: (any Error)?
 
     init(_ content: RequestContent, to stream: AttachedStream) {
@@ -25,7 +25,7 @@ final class Upload {
 
     deinit { block.deallocate() }
 
-    /// A stream is waited for, when nothing is left to send: it may be a person who types.
+    /// The descriptor to watch: the input stream, which may be a terminal, if `rest` is empty; otherwise the connection.
     var watch: Watch? {
         if isDone { return nil }
         if rest.isEmpty, let input = reader.stream { return Watch(input) { [self] in work() } }
@@ -43,7 +43,7 @@ final class Upload {
                     if count == 0 { return end() }
                 }
             } catch {
-                // Not shut down: a body that was cut off must not look whole.
+                // The connection is not shut down, because a truncated body must not look complete.
                 (problem, isDone) = (error, true)
                 return
             }
@@ -51,7 +51,7 @@ final class Upload {
             if count < 0 && errno == EINTR { continue }
             if count < 0 && errno == EAGAIN { return }
             guard count > 0 else {
-                // The broker has seen enough; it says why.
+                // The broker has closed the connection; the result of the fetch contains the reason.
                 isDone = true
                 return
             }

@@ -1,18 +1,19 @@
 import JSONText
 import WatchwordProtocol
 
-/// A response of status 401 or 407 to a fetch that has not logged in: what was offered, and what each scheme would have needed.
-/// Said is what the response and the command show; of the configuration only what has to be in it.
-struct UnusedLogin {
+/// Explains a response with status 401 or 407 to a fetch without an accepted login: the schemes that were offered, and what
+/// each of them requires. The explanation is derived from the response and the command alone. It names required entries of the
+/// configuration even if they exist, because the configuration is unknown here.
+struct LoginDiagnostic {
     private let status: Int
     private let site: String
     private let host: String
     private let schemes: [String]
-    /// The proxy says that a connection through it leads to one server.
+    /// Whether the proxy uses a separate server connection for each client connection (`Proxy-Support`, RFC 4559 section 6).
     private let hasSessionThroughProxy: Bool
     private let params: FetchRunParams
 
-    /// `nil` for any other response.
+    /// Returns `nil` for any other response.
     init?(_ result: JSON, _ params: FetchRunParams) {
         status = result["status"]?.integer ?? 0
         guard status == 401 || status == 407 else { return nil }
@@ -28,17 +29,18 @@ struct UnusedLogin {
         host = status == 401 ? "\"\(Self.host(site))\"" : Self.proxyHost(params)
     }
 
-    /// Whether the command says that a log-in is wanted. What is for the server cannot be sent either while a proxy refuses.
+    /// Whether the command requests a login. With status 407, this includes a login for the server, which cannot be sent before
+    /// the proxy has accepted one.
     var wasAskedFor: Bool {
         if params.credential != nil || params.userInfo != nil || params.methods != nil { return true }
         guard status == 407, case .named(let proxy) = params.proxy else { return false }
         return proxy.credential != nil || proxy.userInfo != nil
     }
 
-    /// `nil` where there is nothing to say: no log-in was offered, and none was asked for.
+    /// The message for the user; `nil` if no scheme was offered and no login requested.
     var text: String? {
         guard !schemes.isEmpty else {
-            return wasAskedFor ? "\(subject), and offers no scheme to log in with." : nil
+            return wasAskedFor ? "\(subject) and offered no login scheme" : nil
         }
         var named: [(reason: String, schemes: [String])] = []
         for scheme in schemes {
@@ -49,44 +51,48 @@ struct UnusedLogin {
                 named.append((reason, [scheme]))
             }
         }
-        let sentences = named.map { "\($0.schemes.joined(separator: ", ")): \($0.reason)." }
-        let offers = "It offers \(schemes.joined(separator: ", "))."
-        return "\(subject), and has accepted no log-in. \(offers) \(sentences.joined(separator: " "))"
+        let sentences = named.map { "\($0.schemes.joined(separator: ", ")): \($0.reason)" }
+        let offers = "(offered: \(schemes.joined(separator: ", ")))"
+        return "\(subject) and accepted no login \(offers); \(sentences.joined(separator: "; "))"
     }
 
-    /// Whether the person at the terminal was asked by the one whose response this is.
+    /// Whether this response is from the server or proxy that sent `challenge`.
     func isAnswer(to challenge: JSON) -> Bool {
         let isProxy = SpaceText.isProxy(challenge)
         return status == 407 ? isProxy : !isProxy && SpaceText.site(challenge) == site
     }
 
-    /// Whether a proxy says 407, or a server behind it, is not known here.
-    private var subject: String { status == 401 ? "\(site) answers with status 401" : "The answer has status 407" }
+    /// The sender and status of the response. For status 407 it contains no host, because either the proxy or a server behind it
+    /// may have sent the response.
+    private var subject: String {
+        status == 401 ? "\(site) returned status 401" : "a server or proxy returned status 407"
+    }
 
     private func reason(_ scheme: String) -> String {
         let method = AuthenticationMethod(scheme: scheme)
-        if let methods = params.methods, !methods.contains(method) { return "not among what the command names" }
+        if let methods = params.methods, !methods.contains(method) { return "not selected by the command" }
         switch method {
         case .negotiate:
-            return "\(needs("negotiate")), and a Kerberos ticket (kinit) that is accepted\(limitsOfTickets)"
+            return "\(needs("negotiate")), and an accepted Kerberos ticket (kinit)\(limitsOfTickets)"
         case .ntlm: return "\(needs("ntlm"))\(limitsOfNTLM)"
         case .bearer where !isEncrypted:
-            return "needs https, or a \(status == 401 ? "server" : "proxy") on this machine itself"
+            return "needs https, or a \(status == 401 ? "server" : "proxy") on this machine"
         case .httpBasic, .httpDigest, .bearer:
-            return "perhaps left out by schemes.order of the configuration, or not a challenge as its standard has it"
-        case .other, .clientCertificate, .serverTrust: return "not known here; an agent may know it"
+            return "perhaps excluded by schemes.order of the configuration, or a malformed challenge"
+        case .other, .clientCertificate, .serverTrust: return "not supported here (an agent may support it)"
         }
     }
 
     private func needs(_ key: String) -> String { "needs \(host) in schemes.\(key) of the configuration" }
 
-    /// The user of a command is for the server that it names: after a redirect tickets may be used all the same.
+    /// The other conditions for a Kerberos ticket. A user in the command excludes tickets for the server in the URL, but not for
+    /// another server after a redirect.
     private var limitsOfTickets: String {
         var text = ""
         if status == 401, params.maxRedirects == 0, params.credential != nil || params.userInfo != nil {
-            text += ", and a command that names no user and no token"
+            text += ", and a command without a user or token"
         }
-        if case .named = params.proxy { text += ", and no proxy that only the command names" }
+        if case .named = params.proxy { text += ", and no proxy from the command line" }
         return text
     }
 
@@ -94,7 +100,7 @@ struct UnusedLogin {
         guard status == 401, !hasSessionThroughProxy, site.hasPrefix("http://"), case .named(let proxy) = params.proxy,
             !proxy.url.lowercased().hasPrefix("socks")
         else { return "" }
-        return ", and https where a proxy is in between"
+        return ", and https if a proxy is used"
     }
 
     private var isEncrypted: Bool {

@@ -2,8 +2,8 @@ import ArgumentParser
 import JSONText
 import WatchwordProtocol
 
-/// How long `watchword fetch` has a credential kept.
-enum Keep: String, ExpressibleByArgument, CaseIterable {
+/// The value of `--keep`: how long to store a credential.
+enum LoginStorage: String, ExpressibleByArgument, CaseIterable {
     case none, session, keyring
 
     var persistence: Persistence {
@@ -14,19 +14,20 @@ enum Keep: String, ExpressibleByArgument, CaseIterable {
         }
     }
 
-    /// What of it is possible for a challenge, and a line for the user where that is less.
+    /// Returns the persistence that `challenge` allows, with a note for the user if it is shorter than requested.
     func granted(by challenge: JSON) -> (persistence: Persistence, note: String?) {
         guard let names = challenge["persistenceAllowed"]?.elements else { return (persistence, nil) }
         let allowed = names.compactMap { $0.string.flatMap(Persistence.init(rawValue:)) }
         if allowed.contains(persistence) { return (persistence, nil) }
         guard allowed.contains(.forSession) else {
             return (
-                .none, "Nothing can be kept now (see: watchword status): what is typed is used for this fetch alone."
+                .none,
+                "Logins cannot be stored now (see: watchword status); the login you type is used for this fetch only."
             )
         }
         return (
             .forSession,
-            "The keyring cannot be used (see: watchword keyring status): what is typed is kept for the session."
+            "The keyring cannot be used (see: watchword keyring status); the login you type is stored for this session only."
         )
     }
 }
