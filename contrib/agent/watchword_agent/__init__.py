@@ -1,3 +1,3 @@
-"""The desktop session agent of Watchword: asks the person what the broker may not decide."""
+"""Watchword's desktop agent: shows the broker's questions to the person."""
 
 VERSION = "0.1"

@@ -1,4 +1,4 @@
-"""Ties together the broker, the queue of questions, and whoever asks the person."""
+"""The agent: connects the broker, the queue of questions, and the presenters that show them."""
 import dataclasses
 import sys
 import time
@@ -11,6 +11,7 @@ from .connection import BrokerConnection, Message
 from .presenter import Presenter
 from .question import NotUnderstood, Question, read
 from .question_queue import Action, Close, PassOn, QuestionQueue, Recount, Reply, Show
+from .typed_files import TypedFiles
 
 METHODS = ["httpBasic", "httpDigest", "ntlm", "bearer", "clientCertificate", "serverTrust"]
 _NOT_ANSWERED = -32601
@@ -18,7 +19,7 @@ _INVALID = -32602
 
 
 class Agent:
-    """Answers the broker until the main loop ends."""
+    """Answers the broker's questions until the main loop ends."""
 
     def __init__(self, path: str, presenters: Sequence[Presenter], locale: Optional[str], priority: int) -> None:
         self._presenters = presenters
@@ -26,7 +27,8 @@ class Agent:
         self._queue = QuestionQueue()
         self._deadline = 0
         self._said_lost = False
-        self._programs_refused: set[str] = set()  # those of which a question was refused
+        self._programs_refused: set[str] = set()  # subjects for which a question was refused
+        self._typed_files = TypedFiles()
         self.on_denied: Callable[[str], None] = lambda reason: None
         register = {"name": "watchword-agent", "priority": priority, "methods": METHODS, "asksConfirm": True,
                     "maxPending": 1}
@@ -39,20 +41,20 @@ class Agent:
         self._broker.on_mishap = say
 
     def start(self) -> None:
-        """Connects to the broker, and goes on doing so."""
+        """Connects to the broker, and reconnects whenever the connection is lost."""
         self._broker.start()
 
     # The broker
 
     def _ready(self) -> None:
         self._said_lost = False
-        say(f"registered with the broker; asks by: {', '.join(one.name for one in self._presenters)}")
+        say(f"registered with the broker; shows questions with: {', '.join(one.name for one in self._presenters)}")
 
     def _lost(self, reason: str) -> None:
         self._act(self._queue.connection_lost())
-        # Said once, not at every try.
+        # Reported once, not for every attempt.
         if not self._said_lost:
-            say(f"{reason}; trying again until it works (is it started? systemctl --user start watchwordd)")
+            say(f"{reason}; retrying; start the broker with `systemctl --user start watchword.socket` or `watchwordd`")
         self._said_lost = True
 
     def _refused(self, error: Message) -> None:
@@ -69,21 +71,23 @@ class Agent:
         elif method in ("auth/cancelled", "auth/resolved"):
             self._act(self._queue.challenge_settled(params.get("challengeId")))
         elif isinstance(message.get("id"), int):
-            self._broker.refuse(message["id"], _NOT_ANSWERED, "This agent does not answer that.")
+            self._broker.refuse(message["id"], _NOT_ANSWERED, "This agent does not support that method.")
 
     def _ask(self, message: Message) -> None:
         try:
             question = read(message, time.monotonic())
         except NotUnderstood as problem:
-            say(f"a question is left to others: {problem}")
+            say(f"cannot show a question, left to other agents: {problem}")
             return self._broker.refuse(message["id"], _INVALID, str(problem))
         self._act(self._queue.arrived(question))
 
     def _marked(self, question: Question) -> Question:
-        """Looked at when it is shown: one that waited may come after a refusal."""
-        return dataclasses.replace(question, is_repeated=question.requester.subject in self._programs_refused)
+        """Returns the question with the members that depend on previous answers, just before it is shown: an answer may have come
+        while it waited."""
+        return dataclasses.replace(
+            question, is_repeated=question.requester.subject in self._programs_refused, typed_files=self._typed_files.of(question))
 
-    # Acting
+    # Actions of the queue
 
     def _act(self, actions: list[Action]) -> None:
         replied = []
@@ -92,7 +96,7 @@ class Agent:
                 self._broker.reply(action.request_id, action.answer)
                 replied.append(action.answer)
             elif isinstance(action, PassOn):
-                self._broker.refuse(action.request_id, _NOT_ANSWERED, "Nobody can be asked here.")
+                self._broker.refuse(action.request_id, _NOT_ANSWERED, "No way to show a question here.")
             elif isinstance(action, Show):
                 self._present(self._marked(action.question), 0)
             elif isinstance(action, Recount) and self._asking:
@@ -105,10 +109,10 @@ class Agent:
         self._watch_deadline()
 
     def _present(self, question: Question, index: int) -> None:
-        """Asks by the first way that works, from the one with this index on."""
+        """Shows the question with the first presenter that works, starting at this index."""
         if index == len(self._presenters):
             self._asking = None
-            say("nobody can be asked: every way has failed; the question is handed back to the broker")
+            say("no window or fallback can show the question; returned it to the broker")
             return self._act(self._queue.passed_on())
         presenter = self._asking = self._presenters[index]
 
@@ -120,13 +124,14 @@ class Agent:
         def answered(answer: answers.Answer) -> None:
             if self._asking is presenter:
                 self._asking = None
+                self._typed_files.record(question, answer)
                 if answers.is_refusal(answer):
                     self._programs_refused.add(question.requester.subject)
                 self._act(self._queue.answered(answer))
 
         try:
             presenter.present(question, self._queue.waiting, answered, failed)
-        except Exception as problem:  # whatever it is: the next way is tried, or the question would wait for its deadline
+        except Exception as problem:  # of any kind: unless the next presenter is tried, the question waits until its deadline
             failed(f"{type(problem).__name__}: {problem}")
 
     def _watch_deadline(self) -> None:
@@ -145,8 +150,8 @@ class Agent:
 
 
 def say(text: str) -> None:
-    """To standard error, which is the journal in a session."""
+    """Prints a line to standard error, which systemd writes to the journal."""
     try:
         print(f"watchword-agent: {text}", file=sys.stderr, flush=True)
     except OSError:
-        pass  # nobody listens: the questions go on
+        pass  # standard error is closed; questions are still answered

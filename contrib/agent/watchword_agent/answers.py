@@ -1,4 +1,4 @@
-"""What is said to the broker."""
+"""The answers to the broker, as JSON objects."""
 from typing import Any, Optional
 
 from .question import Kind, KnownUser, Question
@@ -10,48 +10,49 @@ KEEP_NOT, KEEP_SESSION, KEEP_KEYRING = "none", "forSession", "permanent"
 
 
 def cancel() -> Answer:
-    """The fetch is to fail."""
+    """Makes the fetch fail."""
     return {"action": "cancel"}
 
 
 def reject() -> Answer:
-    """This certificate is not to be trusted, whatever verification says of it."""
+    """Rejects the certificate, even if it verifies."""
     return {"action": "reject"}
 
 
-def go_on_without() -> Answer:
-    """The fetch goes on without logging in, or without a certificate; a server is then not trusted."""
+def continue_without() -> Answer:
+    """Continues without a login or client certificate. In a trust question it means that the server is not trusted."""
     return {"action": "continue"}
 
 
 def leave_it() -> Answer:
-    """As though nobody had been asked."""
+    """Leaves the decision to the broker, as if this agent had not been asked."""
     return {"action": "default"}
 
 
 def use_proposed() -> Answer:
-    """What is stored, and was proposed."""
+    """Uses the proposed stored credential."""
     return {"action": "credential", "credential": {"type": "proposed"}}
 
 
 def use_stored(known: KnownUser) -> Answer:
-    """One of the stored logins that the challenge lists."""
+    """Uses one of the stored logins that the challenge lists."""
+    # guard: agent-sends-the-id-it-was-given
     return {"action": "credential", "credential": {"type": "stored", "id": known.identifier}}
 
 
 def password(user: str, secret: Secret, domain: str, keep: str) -> Answer:
-    """User and password; the domain is for NTLM."""
+    """Provides a user and a password; `domain` is used only for NTLM."""
     credential = {"type": "password", "user": user, "password": secret, "persistence": keep}
     return _credential({**credential, "domain": domain} if domain else credential)
 
 
 def token(secret: Secret, keep: str) -> Answer:
-    """A bearer token."""
+    """Provides a bearer token."""
     return _credential({"type": "token", "token": secret, "persistence": keep})
 
 
 def certificate(file: str, key: str, passphrase: Optional[Secret], keep: str) -> Answer:
-    """A client certificate: absolute paths, or `pkcs11:` URIs."""
+    """Provides a client certificate: `file` and `key` are absolute paths or `pkcs11:` URIs."""
     credential: Answer = {"type": "certificate", "certificate": file, "persistence": keep}
     if key:
         credential["privateKey"] = key
@@ -61,46 +62,46 @@ def certificate(file: str, key: str, passphrase: Optional[Secret], keep: str) ->
 
 
 def trust(question: Question, keep: str) -> Answer:
-    """The certificate that was shown is good enough; its key is named, so that it can be no other."""
+    """Trusts the certificate that was shown. The answer contains the fingerprint of its key, so that it applies to no other key."""
     return _credential({"type": "trust", "spkiSha256": question.chain[0].spki_sha256, "persistence": keep})
 
 
 def allow(how_long: str) -> Answer:
-    """Consent, or `no`."""
+    """Answers a consent question: `once`, `session`, `always` or `no`."""
     return {"allow": how_long}
 
 
 def refusal(question: Question) -> Answer:
-    """What Escape and the closing of a window mean."""
+    """Returns the answer that Escape and closing the window give."""
     if question.kind is Kind.CONSENT:
         return allow("no")
-    # Also where nothing is wrong with the certificate; the program hears `serverNotTrusted`, which is what happened.
+    # `reject` fails the fetch with `serverNotTrusted`, even if the certificate verifies.
     return reject() if question.kind is Kind.TRUST else cancel()
 
 
 def stop_asking(question: Question) -> Answer:
-    """Refused, and people are to be asked nothing any more for this program."""
+    """Refuses, and stops all prompts for this program."""
     return {**(allow("no") if question.kind is Kind.CONSENT else cancel()), "stopAsking": True}
 
 
 def is_refusal(answer: Answer) -> bool:
-    """Whether nothing was given away."""
+    """Whether the answer releases no credential."""
     return answer.get("action") in ("cancel", "continue", "reject") or answer.get("allow") == "no"
 
 
-def kept_for(question: Question) -> list[str]:
-    """For how long the answer may be kept, the shortest first; "not at all" is always possible."""
+def allowed_persistence(question: Question) -> list[str]:
+    """Returns how long the answer may be stored, shortest first; `none` is always included."""
     return [one for one in (KEEP_NOT, KEEP_SESSION, KEEP_KEYRING) if one == KEEP_NOT or one in question.persistence]
 
 
 def usual_keep(question: Question) -> str:
-    """What is chosen unless the person says otherwise: an exception for a certificate is for once."""
-    choices = kept_for(question)
+    """Returns the default among `allowed_persistence`: the session if allowed, but `none` for a trust question."""
+    choices = allowed_persistence(question)
     return KEEP_SESSION if KEEP_SESSION in choices and question.kind is not Kind.TRUST else choices[0]
 
 
 def wipe(answer: Answer) -> None:
-    """Overwrites the secrets in an answer that was sent."""
+    """Overwrites the secrets of an answer that was sent."""
     for value in (answer.get("credential") or {}).values():
         if isinstance(value, Secret):
             value.wipe()

@@ -1,35 +1,36 @@
-"""What a person has typed where a certificate or a key is asked for."""
+"""Checks the path or URI typed for a certificate or key."""
 import os
 
 from .escaping import PATH_LIMIT, shown
+from .messages import _
 
-#: What is left out around a path. Blanks of other scripts may be part of a name.
+#: The characters that are stripped at both ends of a path. Other Unicode spaces can be part of a file name.
 BLANKS = " \t\r\n"
 
 
 class NotUsable(Exception):
-    """Nothing that could be sent; the text says why, and what to do."""
+    """The text cannot be used; the message is the reason, and what to do about it."""
 
 
 def checked(text: str) -> str:
-    """An absolute path of a file that can be read, or a `pkcs11:` URI."""
+    """Returns the absolute path of a readable file, or a `pkcs11:` URI; raises `NotUsable`."""
     text = text.strip(BLANKS)
     if text.startswith("pkcs11:"):
         return text
     path = os.path.expanduser(text)
     if not os.path.isabs(path):
-        raise NotUsable(f"{shown(text, PATH_LIMIT)} is not a full path: begin with / or ~/")
+        raise NotUsable(_("{path} is not a full path: begin with / or ~/").format(path=shown(text, PATH_LIMIT)))
     if os.path.isdir(path):
-        raise NotUsable(f"{shown(path, PATH_LIMIT)} is a folder: choose a file in it")
+        raise NotUsable(_("{path} is a folder: choose a file in it").format(path=shown(path, PATH_LIMIT)))
     try:
         with open(path, "rb"):
             return path
     except OSError as problem:
-        raise NotUsable(f"{shown(path, PATH_LIMIT)} cannot be read: {problem.strerror}") from None
+        raise NotUsable(_("{path} cannot be read: {reason}").format(path=shown(path, PATH_LIMIT), reason=problem.strerror)) from None
 
 
 def folder_of(text: str) -> str:
-    """Where choosing begins: beside the file that was typed, or else at home."""
+    """Returns the initial folder of the file chooser: that of the typed path, or else the home directory."""
     path = os.path.expanduser(text.strip(BLANKS))
     folder = os.path.dirname(path) if os.path.isabs(path) else ""
     return folder if folder and os.path.isdir(folder) else os.path.expanduser("~")

@@ -1,4 +1,4 @@
-"""The connection to the broker, on GLib's main loop: never blocks, and comes back when the broker does."""
+"""A non-blocking connection to the broker on GLib's main loop. It reconnects after a loss."""
 import json
 import os
 import socket
@@ -7,25 +7,26 @@ from typing import Any, Callable, Optional
 from gi.repository import Gio, GLib
 
 from . import hardening, secret, trust
+from .messages import _
 
 Message = dict[str, Any]
 Result = Callable[[Message], None]
 
-#: The first wait after a connection was lost; twice as long after each further failure.
+#: The first delay before a reconnection, doubled after each failure up to `LONGEST_WAIT_MS`.
 FIRST_WAIT_MS = 100
 LONGEST_WAIT_MS = 3_000
-#: For the broker to answer the greeting; after that it is taken for dead.
+#: The time limit for the replies to the greeting.
 GREETING_SECONDS = 10
-#: The broker's own limit of a message.
+#: The size limit of a message, the same as the broker's.
 MESSAGE_LIMIT_BYTES = 16 << 20
 _INTERNAL = -32603
 
 
 class BrokerConnection:
-    """Connects, says `greeting`, hands over what comes, and starts again when it ends."""
+    """Connects, sends the requests of `greeting`, reports received messages, and reconnects when the connection ends."""
 
     def __init__(self, path: str, greeting: list[tuple[str, Message]], on_message: Result) -> None:
-        """`greeting` are requests; `on_message` gets the requests and notifications of the broker."""
+        """`greeting` is a list of requests (method, parameters); `on_message` receives the broker's requests and notifications."""
         self._path, self._greeting, self._on_message = path, greeting, on_message
         self.on_ready: Callable[[], None] = lambda: None
         self.on_lost: Callable[[str], None] = lambda reason: None
@@ -40,7 +41,7 @@ class BrokerConnection:
         self._folder: Optional[Gio.FileMonitor] = None
 
     def start(self) -> None:
-        """Connects, now and again until it works."""
+        """Connects, and retries until that succeeds."""
         if self._socket is not None:
             return
         if self._timer:
@@ -49,8 +50,8 @@ class BrokerConnection:
         self._watch_folder()
         try:
             connection = self._connected()
-        except OSError as problem:  # no descriptor left is one of them: that passes, too
-            return self._lost(f"cannot connect to {self._path}: {problem.strerror or problem}")
+        except OSError as problem:  # including EMFILE, which is temporary
+            return self._lost(_("cannot connect to {path}: {reason}").format(path=self._path, reason=problem.strerror or problem))
         self._socket = connection
         self._watch = GLib.io_add_watch(
             connection.fileno(), GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN | GLib.IOCondition.HUP | GLib.IOCondition.ERR,
@@ -59,17 +60,17 @@ class BrokerConnection:
         self._greet(0)
 
     def _watch_folder(self) -> None:
-        """A broker that was away is there again when its socket is: nobody waits for the next try then."""
+        """Watches for the socket, so that a restarted broker is found before the next retry."""
         if self._folder is not None and not self._folder.is_cancelled():
             return
         folder, name = os.path.split(self._path)
         try:
             self._folder = Gio.File.new_for_path(folder).monitor_directory(Gio.FileMonitorFlags.WATCH_MOVES, None)
         except GLib.Error:
-            return  # the next try comes with time
+            return  # the timer retries anyway
 
         def changed(_: Gio.FileMonitor, file: Gio.File, other: Optional[Gio.File], event: Gio.FileMonitorEvent) -> None:
-            # What moves over it comes as the other one.
+            # A file renamed to the name of the socket is reported as `other`.
             if self._socket is None and self._timer and name in (file.get_basename(), other and other.get_basename()) and (
                     event is not Gio.FileMonitorEvent.DELETED):
                 GLib.source_remove(self._timer)
@@ -84,24 +85,24 @@ class BrokerConnection:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
         try:
             connection.connect(self._path)
-            _check(trust.peer_problem(connection))
+            _check(trust.peer_problem(connection))  # guard: client-peer-agent
         except OSError:
             connection.close()
             raise
         return connection
 
     def call(self, method: str, params: Message, then: Result) -> None:
-        """A request; `then` gets the whole reply, with `result` or `error`."""
+        """Sends a request; `then` receives the whole reply, with `result` or `error`."""
         self._next_id += 1
         self._calls[self._next_id] = then
         self._send({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params})
 
     def reply(self, request_id: int, result: Message) -> None:
-        """The answer to a request of the broker. Secrets in it are copied once, and that copy is wiped when it is sent."""
+        """Replies to a request of the broker. The copy of the secrets in the send buffer is wiped after sending."""
         self._send({"jsonrpc": "2.0", "id": request_id, "result": result})
 
     def refuse(self, request_id: int, code: int, text: str) -> None:
-        """An error as the answer."""
+        """Replies to a request of the broker with an error."""
         self._send({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}})
 
     # Greeting
@@ -115,7 +116,8 @@ class BrokerConnection:
                 return self._greet(step + 1)
             error = reply["error"]
             self.on_refused(error)
-            self._lost(f"the broker refuses {self._greeting[step][0]}: {error.get('message')}")
+            self._lost(_("the broker refused {method}: {reason}").format(
+                method=self._greeting[step][0], reason=error.get("message")))
 
         self.call(*self._greeting[step], then)
 
@@ -128,10 +130,10 @@ class BrokerConnection:
 
     def _greeting_late(self) -> bool:
         self._greeting_timer = 0
-        self._lost(f"the broker at {self._path} has not answered within {GREETING_SECONDS} s")
+        self._lost(_("the broker at {path} did not answer within {seconds} s").format(path=self._path, seconds=GREETING_SECONDS))
         return GLib.SOURCE_REMOVE
 
-    # Out
+    # Sending
 
     def _send(self, message: Message) -> None:
         if self._socket is None:
@@ -157,7 +159,7 @@ class BrokerConnection:
             except BlockingIOError:
                 pass
             except OSError:
-                sent = len(view)  # the reading side sees the end, and says why
+                sent = len(view)  # reading reports the error
             view[:sent] = bytes(sent)
         rest = bytearray(self._outgoing[sent:])
         secret.wipe(self._outgoing)
@@ -166,16 +168,16 @@ class BrokerConnection:
             self._writable = GLib.io_add_watch(
                 self._socket.fileno(), GLib.PRIORITY_DEFAULT, GLib.IOCondition.OUT, self._may_write)
 
-    def _may_write(self, *_: Any) -> bool:
+    def _may_write(self, *_args: Any) -> bool:
         self._flush()
         if self._outgoing:
             return GLib.SOURCE_CONTINUE
         self._writable = 0
         return GLib.SOURCE_REMOVE
 
-    # In
+    # Receiving
 
-    def _readable(self, *_: Any) -> bool:
+    def _readable(self, *_args: Any) -> bool:
         here = self._socket
         assert here is not None
         try:
@@ -183,10 +185,10 @@ class BrokerConnection:
         except BlockingIOError:
             return GLib.SOURCE_CONTINUE
         except OSError as problem:
-            self._lost(f"the connection to the broker broke: {problem.strerror}")
+            self._lost(_("connection to the broker lost: {reason}").format(reason=problem.strerror))
             return GLib.SOURCE_CONTINUE
         if not data:
-            self._lost("the broker has closed the connection")
+            self._lost(_("the broker closed the connection"))
             return GLib.SOURCE_CONTINUE
         self._incoming += data
         while self._socket is here and (end := self._incoming.find(b"\n")) >= 0:
@@ -194,7 +196,7 @@ class BrokerConnection:
             del self._incoming[:end + 1]
             self._take(text)
         if len(self._incoming) > MESSAGE_LIMIT_BYTES:
-            self._lost("the broker has sent a message that is too long")
+            self._lost(_("the broker sent a message of more than 16 MiB"))
         return GLib.SOURCE_CONTINUE
 
     def _take(self, text: bytes) -> None:
@@ -203,25 +205,25 @@ class BrokerConnection:
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            return self._lost("the broker has sent what is not a message")
-        # What goes wrong with one message must not end here as an exception: GLib would not call for the next one, for ever.
+            return self._lost(_("the broker sent a malformed message"))
+        # After an uncaught exception GLib would not call `_readable` again.
         try:
             self._hand_over(message)
         except Exception as problem:
-            self.on_mishap(f"a message of the broker could not be handled: {type(problem).__name__}: {problem}")
+            self.on_mishap(f"cannot handle a message of the broker: {type(problem).__name__}: {problem}")
             if "method" in message and isinstance(message.get("id"), int):
-                self.refuse(message["id"], _INTERNAL, "The agent could not handle that.")
+                self.refuse(message["id"], _INTERNAL, "The agent failed to handle this request.")
 
     def _hand_over(self, message: Message) -> None:
         if "method" in message:
             return self._on_message(message)
         identifier = message.get("id")
-        # In Python `True` and `1.0` are the key that 1 is.
+        # In Python `True` and `1.0` are equal to the key 1.
         then = self._calls.pop(identifier, None) if type(identifier) is int else None
         if then is not None:
             then(message)
 
-    # End
+    # Closing
 
     def _lost(self, reason: str) -> None:
         for source in (self._watch, self._writable, self._greeting_timer):

@@ -1,33 +1,37 @@
-"""Texts that others have written, made safe to show: nothing in them acts, hides, or runs over what stands beside it.
+"""Makes text from servers and programs safe to display: no control or invisible characters, no stacked marks.
 
-A host is always whole, because its end says whose it is; of a URL the path is shortened, and of anything else the middle.
+A host is never shortened, because its end identifies the owner. A URL loses the middle of its path, other text its own middle.
 """
 import re
 import unicodedata
 from typing import Iterable, Optional
 
-#: What is shown of a realm, a user, a subject of a certificate.
+from .messages import _
+
+#: The length limit of a realm, user, or certificate subject, in characters.
 TEXT_LIMIT = 80
-#: What is shown of a program's path, and of the path of a URL.
+#: The length limit of a program's path, and of the path of a URL, in characters.
 PATH_LIMIT = 200
-#: The longest host (253, RFC 1035 section 2.3.4) with its port. What is longer names no host.
+#: The longest host (253, RFC 1035 section 2.3.4) with its port. Longer text is not a host.
 HOST_LIMIT = 259
-#: Letters of no language need more marks above each other; many of them reach into the lines above and below.
+#: The number of combining marks on one letter that are shown. No language uses more; a long stack would cover other lines.
 MARKS_IN_A_ROW = 3
-# What a person takes in at a glance, and the longest end of a host that is shown again.
+# The length up to which a host is readable at a glance, and the length limit of the repeated end of a longer one.
 _AT_A_GLANCE, _HOST_END_LIMIT = 60, 40
 
-# Control, format (bidirectional overrides among them), surrogates, private, unassigned; separators of lines and paragraphs.
+# Control, format (bidirectional overrides among them), surrogates, private, unassigned; line and paragraph separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# Letters and symbols that show as nothing.
+# Letters and symbols without a visible glyph.
 _BLANK = {"\u115f", "\u1160", "\u2800", "\u3164", "\uffa0", "\u034f"}
-# A backslash ends the authority too: some programs read it as a slash.
+# A backslash ends the authority too: the WHATWG URL standard reads it as a slash.
+# Quotation marks of all languages, which a translation may use.
+_MARKS = dict.fromkeys(map(ord, "“”„‟«»「」『』"), "'")
 _URL = re.compile(r"([^:/?#]*)://(?:[^/?#\\]*@)?([^/?#\\]*)(.*)", re.DOTALL)
 
 
 def shown(text: object, limit: int = TEXT_LIMIT) -> str:
-    """`text` as it can be shown: what is not a visible character by its number; of more than `limit` characters the beginning,
-    an ellipsis, and the end."""
+    """Returns `text` with invisible characters replaced by their number; a text of more than `limit` characters is shortened to its
+    beginning, an ellipsis, and its end."""
     if not isinstance(text, str):
         return ""
     pieces = _pieces(text)
@@ -38,15 +42,15 @@ def shown(text: object, limit: int = TEXT_LIMIT) -> str:
 
 
 def host(text: object) -> str:
-    """A host, whole; of what is too long for one, the end."""
+    """Returns a whole host, escaped, or the end of a text that is too long for one."""
     if not isinstance(text, str):
         return ""
     pieces = "".join(_pieces(text))
-    return pieces if len(pieces) <= HOST_LIMIT else "…" + pieces[-HOST_LIMIT:]
+    return pieces if len(pieces) <= HOST_LIMIT else "…" + pieces[-HOST_LIMIT:]  # guard: agent-host-whole
 
 
 def host_end(text: str) -> Optional[str]:
-    """The labels that end a long host, for a line of their own; None where the host can be taken in at a glance."""
+    """Returns the last labels of a long host, or `None` for one that can be read at a glance."""
     if len(text) <= _AT_A_GLANCE:
         return None
     labels = [label for label in text.split(".") if label]
@@ -55,7 +59,7 @@ def host_end(text: str) -> Optional[str]:
 
 
 def url(text: object, path_limit: int = PATH_LIMIT) -> str:
-    """A URL without user and password: its host whole, its path shortened. What is no URL is shown as any text."""
+    """Returns a URL without user and password, with its whole host and a shortened path; other text as `shown` does."""
     parts = _URL.fullmatch(text) if isinstance(text, str) else None
     if parts is None:
         return shown(text, path_limit)
@@ -64,18 +68,12 @@ def url(text: object, path_limit: int = PATH_LIMIT) -> str:
 
 
 def quoted(text: object, limit: int = TEXT_LIMIT) -> str:
-    """`text` as somebody else's words: quotation marks of its own cannot end the quotation."""
-    return "“" + shown(text, limit).replace("“", "'").replace("”", "'") + "”"
-
-
-def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
+    """Returns `text` in quotation marks, with those inside replaced so that they cannot end the quotation."""
+    return _("“{text}”").format(text=shown(text, limit).translate(_MARKS))
 
 
 def _pieces(text: str) -> list[str]:
-    """Each character as it is shown."""
+    """Returns the displayed form of each character."""
     pieces: list[str] = []
     marks = 0
     for character in text:
@@ -89,7 +87,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _fitting(pieces: Iterable[str], limit: int) -> list[str]:
-    """The first of them, as far as they have room: none is cut through."""
+    """Returns the first pieces that fit into `limit` characters; none is split."""
     found: list[str] = []
     length = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Keeps other programs from reading this process, as far as the kernel helps."""
+"""Protects the process from being read by other programs, as far as the kernel supports that."""
 import ctypes
 import os
 import resource
@@ -8,7 +8,7 @@ _SWITCHES = ("GTK_DEBUG", "GOBJECT_DEBUG", "G_MESSAGES_DEBUG", "G_DEBUG", "GTK_M
 
 
 def at_start() -> None:
-    """No core files, nothing that others may read, no switches that show what happens inside."""
+    """Disables core files, makes new files private, and removes debugging variables from the environment."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.umask(0o077)
     for name in _SWITCHES:
@@ -16,13 +16,13 @@ def at_start() -> None:
 
 
 def hide() -> None:
-    """Neither ptrace(2) nor /proc/PID/mem, for other programs of this user."""
+    """Denies ptrace(2) and /proc/PID/mem to other programs of this user."""
     _set_dumpable(0)
 
 
 def show_for_greeting() -> None:
-    """The broker has to see which program connects, or takes it for a sandbox, which may not be an agent: until it has
-    answered the first request this process is as others are. Nothing has been typed into it then, or it has been wiped."""
+    """Makes the process readable until the greeting is answered. The broker treats a process that it cannot read as sandboxed, and
+    refuses it as an agent. The process holds no secrets at that time: those typed before were wiped."""
     _set_dumpable(1)
 
 

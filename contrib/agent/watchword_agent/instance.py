@@ -1,4 +1,4 @@
-"""One agent for each session."""
+"""A lock that allows one agent per session."""
 import fcntl
 import os
 import pathlib
@@ -6,7 +6,7 @@ from typing import Optional
 
 
 class AnotherRuns(Exception):
-    """Another agent has the lock; `pid` is its process, where it has said so."""
+    """Another agent holds the lock; `pid` is its process, if the lock file contains it."""
 
     def __init__(self, pid: Optional[int]) -> None:
         super().__init__("another watchword-agent runs in this session" + (f" (process {pid})" if pid else ""))
@@ -14,7 +14,7 @@ class AnotherRuns(Exception):
 
 
 class InstanceLock:
-    """A lock that ends with the process: nothing is left to be cleaned up after a crash."""
+    """A file lock, which the kernel releases when the process ends."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._file = os.open(folder / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -28,5 +28,5 @@ class InstanceLock:
         os.write(self._file, b"%d\n" % os.getpid())
 
     def release(self) -> None:
-        """For the next one."""
+        """Releases the lock."""
         os.close(self._file)

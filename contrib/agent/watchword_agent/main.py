@@ -1,4 +1,4 @@
-"""The command."""
+"""The command `watchword-agent`."""
 import argparse
 import locale
 import os
@@ -17,18 +17,18 @@ from .windows import toolkit
 
 ENDED, FAILED, ANOTHER_RUNS, USAGE = 0, 1, 3, 64
 DESCRIPTION = """\
-Asks the person what the Watchword broker may not decide: log-ins, client certificates, whether to trust a server, and which
-program may use what is kept. Starts with the session; one for each session.
+Shows the questions of the Watchword broker: logins, client certificates, untrusted servers, and which programs may use saved
+logins. It starts with the desktop session; one agent runs per session.
 
-Without a display, or without GTK 4 and libadwaita, it asks by zenity, pinentry, the program that SSH_ASKPASS names, or at the
-terminal: by the first of them that works.
+Without a display, or without GTK 4 and libadwaita, it uses the first of these that works: zenity, pinentry, the program in
+SSH_ASKPASS, the terminal.
 """
 EXITS = """\
 exit codes:
   0  ended by SIGTERM or Ctrl-C, or the list was closed
-  1  there is no way to ask, or the broker refuses agents here
+  1  no way to show questions, or the broker allows no agents on this socket
   3  another agent runs in this session
-  64 the arguments were not understood
+  64 invalid arguments
 """
 
 
@@ -42,17 +42,17 @@ def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = _Parser(
         prog="watchword-agent", description=DESCRIPTION, epilog=EXITS, formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False)
-    parser.add_argument("--list", action="store_true", help="show saved log-ins and recent use, and do nothing else")
+    parser.add_argument("--list", action="store_true", help="show saved logins and recent use instead of questions")
     parser.add_argument(
-        "--fallback", choices=list(FALLBACKS), metavar="NAME", help=f"ask by this and nothing else: {', '.join(FALLBACKS)}")
-    parser.add_argument("--socket", metavar="PATH", help="the broker's (else $WATCHWORD_SOCKET, else below $XDG_RUNTIME_DIR)")
-    parser.add_argument("--priority", type=int, default=0, help="of several agents the one with the highest is asked first")
+        "--fallback", choices=list(FALLBACKS), metavar="NAME", help=f"use only this fallback: {', '.join(FALLBACKS)}")
+    parser.add_argument("--socket", metavar="PATH", help="the broker's socket (default: $WATCHWORD_SOCKET, or below $XDG_RUNTIME_DIR)")
+    parser.add_argument("--priority", type=int, default=0, help="priority among agents: the highest is asked first (default: 0)")
     parser.add_argument("--version", action="version", version=f"watchword-agent {VERSION}")
     return parser.parse_args(words)
 
 
 def main(words: Optional[Sequence[str]] = None) -> int:
-    """Runs until it is ended; the exit code."""
+    """Runs the command; returns the exit code."""
     arguments = _arguments(words)
     hardening.at_start()
     path = os.path.abspath(arguments.socket or places.socket_path())
@@ -64,10 +64,10 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     try:
         lock = instance.InstanceLock(places.runtime_folder())
     except instance.AnotherRuns as problem:
-        say(f"{problem}; that one asks. To see what is saved: watchword-agent --list")
+        say(f"{problem}; to see saved logins: watchword-agent --list")
         return ANOTHER_RUNS
     except OSError as problem:
-        say(f"cannot lock {problem.filename}: {problem.strerror}. Is XDG_RUNTIME_DIR a folder of yours?")
+        say(f"cannot lock {problem.filename}: {problem.strerror}; set XDG_RUNTIME_DIR to a directory you own")
         return FAILED
     presenters = _presenters(arguments.fallback)
     if not presenters:
@@ -84,18 +84,18 @@ def _serve(path: str, presenters: list[Presenter], priority: int, loop: GLib.Mai
     def denied(reason: str) -> None:
         nonlocal code
         code = FAILED
-        say(f"the broker allows no agent here: {reason}. Start it outside of the sandbox, on the broker's own socket")
+        say(f"the broker allows no agent here: {reason}; start the agent outside of any sandbox, on the main socket")
         loop.quit()
 
     agent.on_denied = denied
-    # In the loop: what quits it has something to quit.
+    # Started inside the loop, so that `denied` can quit it.
     GLib.idle_add(agent.start)
     loop.run()
     return code
 
 
 def _presenters(fallback: Optional[str]) -> list[Presenter]:
-    """All ways of asking that work here, the best first; says what is missing if there is none."""
+    """Returns the presenters that work here, best first. If none works, prints what each one lacks."""
     reasons = []
     found: list[Presenter] = []
     if fallback is None:
@@ -113,7 +113,7 @@ def _presenters(fallback: Optional[str]) -> list[Presenter]:
         except Unavailable as problem:
             reasons.append(f"{name}: {problem}")
     if not found:
-        say("there is no way to ask anybody: " + "; ".join(reasons))
+        say("no way to show questions: " + "; ".join(reasons))
     return found
 
 
@@ -121,7 +121,7 @@ def _list(path: str, loop: GLib.MainLoop) -> int:
     try:
         toolkit.start()
     except toolkit.NoWindows as problem:
-        say(f"the list needs a window: {problem}. Without one: watchword credentials list; watchword log")
+        say(f"cannot open the list: {problem}; in a terminal use: watchword credentials list, watchword log")
         return FAILED
     from .windows.saved import SavedWindow
     SavedWindow(path, loop.quit).present()

@@ -1,4 +1,4 @@
-"""Where a person is asked: in windows, or where there are none by a fallback."""
+"""The interface of presenters, which show questions: windows or a fallback."""
 from typing import Any, Callable, Protocol
 
 from .question import Question
@@ -9,15 +9,15 @@ Failed = Callable[[str], None]
 
 
 class Presenter(Protocol):
-    """Asks one question at a time."""
+    """Shows one question at a time."""
 
     name: str
 
     def present(self, question: Question, waiting: int, answered: Answered, failed: Failed) -> None:
-        """Asks; then either `answered` or `failed` is called once on the main loop, or `withdraw` comes first."""
+        """Shows the question. Then `answered` or `failed` is called once on the main loop, unless `withdraw` is called first."""
 
     def recount(self, waiting: int) -> None:
-        """So many other questions wait behind the one that is shown."""
+        """Updates the number of questions behind the question that is shown."""
 
     def withdraw(self) -> None:
-        """The answer is not wanted any more."""
+        """Closes the question: its answer is no longer needed."""

@@ -1,4 +1,4 @@
-"""What the broker asks, as values: read once from the message, and checked there."""
+"""The broker's questions as values, parsed and checked once."""
 import dataclasses
 import enum
 from typing import Any, Optional
@@ -7,7 +7,7 @@ Message = dict[str, Any]
 
 
 class Kind(enum.Enum):
-    """Which window a question gets."""
+    """The kind of a question, which decides its window."""
 
     LOGIN = "login"
     TOKEN = "token"
@@ -17,12 +17,12 @@ class Kind(enum.Enum):
 
 
 class NotUnderstood(Exception):
-    """A question that this agent cannot ask; the text says why."""
+    """The request is malformed or unsupported, so the agent cannot show it; the message is the reason."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Space:
-    """What the answer is for: a protection space."""
+    """A protection space."""
 
     protocol: str
     host: str
@@ -35,7 +35,7 @@ class Space:
 
 @dataclasses.dataclass(frozen=True)
 class Requester:
-    """Who asks: the name is the program's own claim, the subject what the kernel says."""
+    """The requesting program. `name` is its own claim; `subject` is derived from the kernel."""
 
     name: Optional[str]
     pid: int
@@ -45,7 +45,7 @@ class Requester:
 
 @dataclasses.dataclass(frozen=True)
 class KnownUser:
-    """A stored login that fits: its id is answered with, so that nobody types its password."""
+    """A stored login that matches; answering with its id uses it without its password."""
 
     identifier: str
     user: str
@@ -54,13 +54,13 @@ class KnownUser:
 
     @property
     def name(self) -> str:
-        """`DOMAIN\\user`, or the user alone."""
+        """`DOMAIN\\user`, or the user without a domain."""
         return f"{self.domain}\\{self.user}" if self.domain else self.user
 
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """One of the chain that a server has shown."""
+    """A certificate of the server's chain."""
 
     subject: str
     issuer: str
@@ -73,7 +73,7 @@ class Certificate:
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """One `auth/challenge` or `auth/confirm`. `deadline` is of the clock that `now` came from."""
+    """One `auth/challenge` or `auth/confirm`. `deadline` is on the same clock as the `now` given to `read`."""
 
     request_id: int
     identifier: str
@@ -90,7 +90,7 @@ class Question:
     known_users: tuple[KnownUser, ...] = ()
     persistence: tuple[str, ...] = ()
     is_downgrade: bool = False
-    #: What is weak about the challenge itself, as the offer that it is about says.
+    #: The weaknesses of the challenge, from its offer.
     weaknesses: tuple[str, ...] = ()
     issuers: tuple[str, ...] = ()
     chain: tuple[Certificate, ...] = ()
@@ -99,28 +99,31 @@ class Question:
     is_sandboxed: bool = False
     source: str = ""
     allows: tuple[str, ...] = ()
-    #: A question of this program was refused before: whoever refuses may say that no more are wanted.
+    #: Whether a question of this program was refused before, so that the window offers to stop further ones.
     is_repeated: bool = False
+
+    #: Certificate and key of the previous answer, so that a wrong passphrase does not lose them.
+    typed_files: tuple[str, str] = ("", "")
 
     @property
     def is_proposal_apart(self) -> bool:
-        """Whether the proposed credential can be offered, and is none of the known users."""
+        """Whether the proposed credential can be offered and is not among the known users."""
         return self.has_proposed_secret and not self.failures and all(one.user != self.proposed_user for one in self.known_users)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for questions that say the same to the person: of the same program, about the same, as far as it was tried."""
+        """Equal for questions that look the same to the person, so that they are asked once."""
         left_out = {"request_id": 0, "identifier": "", "deadline": 0.0, "origin_url": "", "http_method": "",
-                    "is_repeated": False}
+                    "is_repeated": False, "typed_files": ("", "")}
         return dataclasses.astuple(dataclasses.replace(self, **left_out))  # type: ignore[arg-type]
 
 
 def read(message: Message, now: float) -> Question:
-    """The question in a request of the broker."""
+    """Parses a request of the broker; raises `NotUnderstood`."""
     params = message.get("params")
     request_id, method = message.get("id"), message.get("method")
     if not isinstance(params, dict) or type(request_id) is not int:
-        raise NotUnderstood("a question without parameters, or without a number")
+        raise NotUnderstood("request without parameters or numeric id")
     if method == "auth/confirm":
         return _consent(request_id, params, now)
     return _challenge(request_id, params, now)
@@ -153,7 +156,7 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
         trust_problems=_texts(trust, "problems"))
     if question.kind is Kind.TRUST and not question.chain:
-        raise NotUnderstood("a question about a certificate that shows none")
+        raise NotUnderstood("server trust challenge without a certificate")
     return question
 
 
@@ -170,7 +173,7 @@ def _kind(accepts: tuple[str, ...], trust: Message) -> Kind:
     for name, kind in (("certificate", Kind.CERTIFICATE), ("password", Kind.LOGIN), ("token", Kind.TOKEN)):
         if name in accepts:
             return kind
-    raise NotUnderstood(f"only a program can answer this: {', '.join(accepts) or 'nothing'}")
+    raise NotUnderstood(f"no window for these answers: {', '.join(accepts) or 'none'}")
 
 
 def _space(params: Message) -> Space:
@@ -212,7 +215,7 @@ def _deadline(params: Message, now: float) -> float:
 def _object(params: Message, name: str) -> Message:
     value = params.get(name)
     if not isinstance(value, dict):
-        raise NotUnderstood(f"a question without {name}")
+        raise NotUnderstood(f"request without {name}")
     return value
 
 

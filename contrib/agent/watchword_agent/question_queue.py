@@ -1,4 +1,4 @@
-"""Which question is shown, and which wait: no windows, no sockets, no clock. Events in, actions out."""
+"""The queue of questions as a state machine without I/O or clock: each method takes an event and returns actions."""
 import dataclasses
 from typing import Any, Optional, Union
 
@@ -9,7 +9,7 @@ Answer = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Show:
-    """Ask this now; so many others wait behind it."""
+    """Show this question; `waiting` others are behind it."""
 
     question: Question
     waiting: int
@@ -17,21 +17,21 @@ class Show:
 
 @dataclasses.dataclass(frozen=True)
 class Close:
-    """Stop asking this: nobody wants the answer any more."""
+    """Close this question: its answer is no longer needed."""
 
     question: Question
 
 
 @dataclasses.dataclass(frozen=True)
 class Recount:
-    """Another number of questions waits behind the one that is shown."""
+    """Update the number of questions behind the question that is shown."""
 
     waiting: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """Send this to the broker."""
+    """Send this answer to the broker."""
 
     request_id: int
     answer: Answer
@@ -39,7 +39,7 @@ class Reply:
 
 @dataclasses.dataclass(frozen=True)
 class PassOn:
-    """Tell the broker that nobody could be asked here: it asks elsewhere, or goes on without."""
+    """Tell the broker that the question cannot be shown here. The broker asks another agent, or continues without an answer."""
 
     request_id: int
 
@@ -48,29 +48,29 @@ Action = Union[Show, Close, Recount, Reply, PassOn]
 
 
 class QuestionQueue:
-    """One question is shown, the others wait in the order in which they came. Equal ones of one program are asked once."""
+    """Shows one question at a time, in order of arrival. Equal questions of one program are shown once."""
 
     def __init__(self) -> None:
-        # The first group is the one that is shown, by its first question.
+        # Groups of equal questions. The first question of the first group is shown.
         self._groups: list[list[Question]] = []
 
     @property
     def shown(self) -> Optional[Question]:
-        """What is asked now."""
+        """The question that is shown."""
         return self._groups[0][0] if self._groups else None
 
     @property
     def waiting(self) -> int:
-        """How many are still to be asked after that."""
+        """The number of questions behind the question that is shown, counting equal ones once."""
         return max(0, len(self._groups) - 1)
 
     @property
     def next_deadline(self) -> Optional[float]:
-        """When `expire` has something to do."""
+        """The earliest deadline, or `None`."""
         return min((question.deadline for group in self._groups for question in group), default=None)
 
     def arrived(self, question: Question) -> list[Action]:
-        """A question of the broker."""
+        """The broker has sent a question."""
         for group in self._groups:
             if group[0].key == question.key:
                 group.append(question)
@@ -79,7 +79,7 @@ class QuestionQueue:
         return [Show(question, 0)] if len(self._groups) == 1 else [Recount(self.waiting)]
 
     def answered(self, answer: Answer) -> list[Action]:
-        """What was said to the question that is shown: counts for all that are equal to it."""
+        """The shown question was answered; the answer counts for all equal questions."""
         if not self._groups:
             return []
         group = self._groups.pop(0)
@@ -90,41 +90,42 @@ class QuestionQueue:
         return actions + self._show_next()
 
     def passed_on(self) -> list[Action]:
-        """The question that is shown could not be asked."""
+        """No presenter could show the question."""
         group = self._groups.pop(0) if self._groups else []
         return [*(PassOn(question.request_id) for question in group), *self._show_next()]
 
     def request_withdrawn(self, request_id: object) -> list[Action]:
-        """The broker takes a request back."""
+        """The broker has cancelled a request."""
+        # guard: agent-withdrawals-have-a-number
         return self._remove(lambda question: type(request_id) is int and question.request_id == request_id)
 
     def challenge_settled(self, identifier: object) -> list[Action]:
-        """Answered elsewhere, or its fetch has ended."""
+        """The challenge was answered elsewhere, or its fetch has ended."""
         return self._remove(lambda question: question.identifier == identifier)
 
     def expire(self, now: float) -> list[Action]:
-        """Questions whose time is over; the broker has gone on without an answer."""
+        """Removes questions whose deadline has passed; the broker has continued without an answer."""
         return self._remove(lambda question: question.deadline <= now)
 
     def connection_lost(self) -> list[Action]:
-        """Nobody is there to be answered."""
+        """The connection is lost: no question can be answered."""
         return self._remove(lambda question: True)
 
     @staticmethod
     def _is_for_one(question: Question, answer: Answer) -> bool:
-        # "Once" is for one fetch: said once, it must not let several through.
+        # "Once" applies to one fetch; it must not answer the equal questions of other fetches.
         return question.kind is Kind.CONSENT and answer.get("allow") == "once"
 
     def _remove(self, is_gone: Any) -> list[Action]:
         before, waiting = self.shown, self.waiting
-        kept = [[question for question in group if not is_gone(question)] for group in self._groups]
-        shown_group_goes_on = bool(kept and kept[0])
-        self._groups = [group for group in kept if group]
+        remaining = [[question for question in group if not is_gone(question)] for group in self._groups]
+        shown_group_remains = bool(remaining and remaining[0])
+        self._groups = [group for group in remaining if group]
         if before is None:
             return []
-        if not shown_group_goes_on:
+        if not shown_group_remains:
             return [Close(before), *self._show_next()]
-        # The window stays open for an equal question: the person sees no difference, and what was typed is not lost.
+        # The window stays open for an equal question, so that typed text is not lost.
         return [Recount(self.waiting)] if self.waiting != waiting else []
 
     def _show_next(self) -> list[Action]:

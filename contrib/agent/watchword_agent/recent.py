@@ -1,4 +1,4 @@
-"""Recent use, from what the broker has written down: one event as words for people."""
+"""Recent use: reads the audit log and describes its events."""
 import collections
 import datetime
 import json
@@ -7,23 +7,44 @@ from typing import Any, Iterable, Optional
 
 from . import escaping, texts
 from .escaping import PATH_LIMIT, quoted, shown
+from .messages import N_, _, ngettext
 from .question import Space
 
 Event = dict[str, Any]
-#: As many as are shown, and as much as is read of the file for them.
+#: The number of events that are shown, and the number of bytes that are read from the end of each file.
 EVENT_LIMIT, READ_LIMIT_BYTES = 60, 256 << 10
 
 _SOURCES = {
-    "session": "from this session", "keyring": "from the keyring", "ambient": "by Kerberos ticket", "explicit": "its own",
-    "url": "from its URL", "client": "answered by the program", "agent": "answered by you",
-    "netrc": "from the netrc file"}
-_PLACES = {"session": "in this session", "keyring": "in the keyring"}
-_KEEPING = {"none": "for one request", "forSession": "for the session", "permanent": "for good"}
-_CONSENTS = {"once": "allowed once", "session": "allowed for the session", "always": "allowed always", "no": "not allowed"}
+    "session": N_("from this session"), "keyring": N_("from the keyring"), "ambient": N_("by Kerberos ticket"),
+    "explicit": N_("supplied by the program"), "url": N_("from its URL"), "client": N_("answered by the program"),
+    "agent": N_("typed into a prompt"), "netrc": N_("from the netrc file"),
+    "command": N_("from the configured command")}
+_PLACES = {"session": N_("for this session"), "keyring": N_("in the keyring")}
+_TRUSTED = {
+    "none": N_("Trusted the certificate of {place} for one request"),
+    "forSession": N_("Trusted the certificate of {place} for this session"),
+    "permanent": N_("Trusted the certificate of {place} permanently")}
+_CONSENTS = {
+    "once": N_("allowed once"), "session": N_("allowed for this session"), "always": N_("always allowed"), "no": N_("not allowed")}
+_ANSWERS = {
+    "credential": N_("answered"), "continue": N_("continued without a login"), "cancel": N_("cancelled"), "reject": N_("rejected")}
+# Each sentence without a user, and with one.
+_SENTENCES = {
+    "credentialUsed": (N_("Login at {place}"), N_("Login at {place} as {user}")),
+    "credentialRefused": (N_("Refused by {place}"), N_("Refused by {place} as {user}")),
+    "certificateUsed": (N_("Client certificate sent to {place}"),) * 2,
+    "certificateRefused": (N_("Client certificate refused by {place}"),) * 2,
+    "credentialStored": (N_("Stored a login for {place}"), N_("Stored a login for {place} as {user}")),
+    "credentialForgotten": (N_("Forgot a login for {place}"), N_("Forgot a login for {place} as {user}")),
+    "credentialDefaultChanged": (N_("New default login at {place}"), N_("New default login at {place} as {user}")),
+    "credentialHandedOut": (N_("Received the password for {place}"), N_("Received the password for {place} as {user}")),
+    "promptsStopped": (N_("Stopped prompts for {program}"),) * 2, "promptsResumed": (N_("Resumed prompts for {program}"),) * 2,
+    "locked": (N_("Locked the broker"),) * 2, "unlocked": (N_("Unlocked the broker"),) * 2,
+    "challengeUnanswered": (N_("{place} asked: no answer"),) * 2}
 
 
 def read(file: pathlib.Path) -> list[Event]:
-    """The last events of the file, the newest first; what is not JSON is passed over (a crash may leave half a line)."""
+    """Returns the last events of the log, newest first. Lines that are not JSON are skipped: a crash can truncate one."""
     found: collections.deque[Event] = collections.deque(maxlen=EVENT_LIMIT)
     for path in (file.with_name("audit.1.jsonl"), file):
         try:
@@ -37,67 +58,73 @@ def read(file: pathlib.Path) -> list[Event]:
 
 
 def is_of_interest(event: Event) -> bool:
-    """Questions are followed by their answers, which say the same and more."""
+    """Whether to show the event. Questions are not shown: their answers say the same and more."""
     return event.get("kind") not in ("challengeAsked", "consentAsked", None)
 
 
 def what(event: Event) -> str:
-    """What happened."""
-    kind, action = event.get("kind"), event.get("action")
-    place = site(event)
-    user = f" as {quoted(event['user'], 40)}" if isinstance(event.get("user"), str) else ""
+    """Returns what happened, as a phrase."""
+    kind, action = str(event.get("kind")), str(event.get("action"))
+    place, count = site(event), event.get("count")
+    user = quoted(event["user"], 40) if isinstance(event.get("user"), str) else ""
+    if kind in _SENTENCES:
+        sentence = _SENTENCES[kind][1 if user else 0]
+        return _(sentence).format(place=place, user=user, program=shown(event.get("subject"), PATH_LIMIT))
     if kind == "consentAnswered":
-        return f"Use of a log-in{user} at {place}: {_CONSENTS.get(str(action), 'nobody answered')}"
+        words = _("Use of a login as {user} at {place}: {answer}") if user else _("Use of a login at {place}: {answer}")
+        return words.format(user=user, place=place, answer=_(_CONSENTS[action]) if action in _CONSENTS else _("not answered"))
     if kind == "challengeAnswered":
-        answer = {"credential": "logged in", "continue": "went on without", "cancel": "cancelled"}.get(str(action), "left open")
-        return f"{place} asked: {answer}"
+        answer = _(_ANSWERS[action]) if action in _ANSWERS else _("not decided")
+        return _("{place} asked: {answer}").format(place=place, answer=answer)
     if kind == "trustAccepted":
-        return f"Trusted the certificate of {place} {_KEEPING.get(str(event.get('persistence')), '')}".rstrip()
+        return _(_TRUSTED.get(str(event.get("persistence")), N_("Trusted the certificate of {place}"))).format(place=place)
     if kind == "sessionCleared":
-        return "Forgot the log-ins of the session"
-    sentences = {
-        "credentialUsed": f"Log-in at {place}{user}", "credentialRefused": f"Refused by {place}{user}",
-        "certificateUsed": f"Client certificate shown to {place}", "certificateRefused": f"Client certificate refused by {place}",
-        "credentialStored": f"Stored a log-in for {place}{user}", "credentialForgotten": f"Forgot a log-in for {place}{user}",
-        "credentialDefaultChanged": f"Another log-in comes first at {place}{user}",
-        "credentialHandedOut": f"Was given the password for {place}{user}", "grantRevoked": "Took permissions back",
-        "promptsStopped": f"Stopped the questions of {shown(event.get('subject'), PATH_LIMIT)}",
-        "promptsResumed": f"Lets {shown(event.get('subject'), PATH_LIMIT)} ask again",
-        "locked": "Locked", "unlocked": "Unlocked", "denied": f"Denied: {shown(event.get('reason')) or 'something'}",
-        "challengeUnanswered": f"{place} asked: nobody answered", "eventsLost": f"{event.get('count', 'Some')} events are missing here"}
-    return sentences.get(str(kind), shown(kind))
+        origin = event.get("origin")
+        return _("Forgot this session's logins for {place}").format(place=escaping.url(origin)) if origin else _(
+            "Forgot logins of this session")
+    if kind == "denied":
+        reason = shown(event.get("reason"))
+        return _("Denied: {reason}").format(reason=reason) if reason else _("Denied a request")
+    if kind == "grantRevoked":
+        return ngettext("Revoked {number} permission", "Revoked {number} permissions", count).format(number=count) if isinstance(
+            count, int) else _("Revoked permissions")
+    if kind == "eventsLost":
+        return ngettext("{number} event is missing here", "{number} events are missing here", count).format(
+            number=count) if isinstance(count, int) else _("Some events are missing here")
+    return shown(kind)
 
 
 def who(event: Event) -> str:
-    """When, which program, and where the log-in came from."""
+    """Returns the time, the program, and the source of the login."""
     client = event.get("client") or {}
     path = client.get("executable")
-    unknown = "an unknown program" if client else "the broker"
+    unknown = _("an unknown program") if client else _("the broker")
     program = shown(path, PATH_LIMIT) if path else shown(client.get("name")) or unknown
-    parts = [when(event.get("time")), f"{program}, process {client['pid']}" if "pid" in client else program]
+    parts = [when(event.get("time")), _("{program}, process {pid}").format(program=program, pid=client["pid"]) if "pid" in client else program]
     is_about_keeping = event.get("kind") in ("credentialStored", "credentialForgotten", "credentialDefaultChanged")
     sources = _PLACES if is_about_keeping else _SOURCES
-    parts.append(sources.get(str(event.get("source")), ""))
+    source = str(event.get("source"))
+    parts.append(_(sources[source]) if source in sources else "")
     if isinstance(event.get("count"), int) and event.get("kind") == "credentialUsed":
-        parts.append(f"{event['count']} times")
+        parts.append(ngettext("{number} time", "{number} times", event["count"]).format(number=event["count"]))
     return " · ".join(part for part in parts if part)
 
 
 def when(text: object, now: Optional[datetime.datetime] = None) -> str:
-    """In this machine's time; without the day if it was today."""
+    """Formats a time in the local time zone, without the day if that is today."""
     try:
         moment = datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")).astimezone()
     except ValueError:
         return ""
     today = (now or datetime.datetime.now().astimezone()).date()
-    return f"{moment:%H:%M:%S}" if moment.date() == today else f"{moment.day} {moment:%B %H:%M}"
+    return f"{moment:%H:%M:%S}" if moment.date() == today else f"{texts.day_of(moment)} {moment:%H:%M}"
 
 
 def site(event: Event) -> str:
-    """The server or the proxy."""
+    """Returns the server or proxy of an event."""
     space = event.get("protectionSpace")
     if not isinstance(space, dict):
-        return escaping.url(event.get("origin")) or "a server"
+        return escaping.url(event.get("origin")) or _("a server")
     port = space.get("port")
     return texts.place(Space(
         str(space.get("protocol")), str(space.get("host")), port if isinstance(port, int) else 0, None, "",

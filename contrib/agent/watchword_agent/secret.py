@@ -1,4 +1,4 @@
-"""A password on its way from the window to the broker, in memory that can be overwritten."""
+"""Secrets between window and broker, in memory that can be overwritten."""
 import json
 from typing import Any, Union
 
@@ -6,12 +6,12 @@ _ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\"}
 
 
 class Secret:
-    """The UTF-8 bytes of a secret. It cannot be printed or compared by accident, and `wipe` overwrites it."""
+    """The UTF-8 bytes of a secret, which `repr` does not show and `wipe` overwrites."""
 
     __slots__ = ("_bytes",)
 
     def __init__(self, content: bytearray) -> None:
-        """Takes `content` over: it is overwritten by `wipe`."""
+        """Takes ownership of `content`, which `wipe` overwrites."""
         self._bytes = content
 
     def __repr__(self) -> str:
@@ -21,15 +21,15 @@ class Secret:
         return len(self._bytes)
 
     def wipe(self) -> None:
-        """Overwrites it with zeros."""
+        """Overwrites the secret with zeros."""
         self._bytes[:] = bytes(len(self._bytes))
 
     def text(self) -> str:
-        """For what was asked for like a secret and is none: a user. Such a string cannot be overwritten."""
+        """Returns a string, which cannot be overwritten. Only for input that is not secret, such as a user."""
         return self._bytes.decode("utf-8", "replace")
 
     def escaped(self) -> bytearray:
-        """As it stands between the quotation marks of a JSON text; the caller wipes it."""
+        """Returns the contents of a JSON string; the caller wipes it."""
         length = sum(6 if byte < 0x20 else 2 if byte in _ESCAPES else 1 for byte in self._bytes)
         out, place = bytearray(length), 0
         for byte in self._bytes:
@@ -47,7 +47,7 @@ class Secret:
 
 
 def line(message: dict[str, Any]) -> bytearray:
-    """A message as one line for the broker, in one buffer that can be wiped: nothing is joined as `str` or `bytes`."""
+    """Returns a message as one line of JSON in one buffer; secrets are never copied to a `str` or `bytes`."""
     parts: list[Union[bytes, bytearray]] = []
     _encode(message, parts)
     parts.append(b"\n")
@@ -61,7 +61,7 @@ def line(message: dict[str, Any]) -> bytearray:
 
 
 def wipe(buffer: bytearray) -> None:
-    """Overwrites with zeros, in place."""
+    """Overwrites a buffer with zeros, in place."""
     buffer[:] = bytes(len(buffer))
 
 

@@ -1,296 +1,352 @@
-"""What is said about a question, in words: no widgets. Everything that others have written is escaped and, but for hosts, short."""
+"""The texts of a question, in the person's language, for windows and fallbacks. Text from servers and programs is escaped and, except
+for hosts, shortened."""
 import datetime
 import ipaddress
 from typing import Any, Optional
 
 from . import escaping
-from .escaping import PATH_LIMIT, ordinal, quoted, shown
+from .escaping import PATH_LIMIT, quoted, shown
+from .messages import N_, _, ngettext
 from .question import Certificate, Kind, KnownUser, Question, Requester, Space
 
-#: How many of a certificate's names, of a server's issuers, are shown.
+#: The number of names of a certificate, or issuers accepted by a server, that are shown.
 LIST_LIMIT = 6
 
-STOP_ASKING = "Stop Asking _for This Program"
-STOP_ASKING_HINT = "None of its questions is asked any more, until: watchword prompts resume"
+STOP_ASKING = N_("Stop Asking _for This Program")
+STOP_ASKING_HINT = N_("No more prompts for it until you run “watchword prompts resume” or the broker restarts")
 
+_MONTHS = (
+    N_("January"), N_("February"), N_("March"), N_("April"), N_("May"), N_("June"), N_("July"), N_("August"), N_("September"),
+    N_("October"), N_("November"), N_("December"))
 _USUAL_PORTS = {"http": 80, "https": 443}
 _SCHEMES = {
-    "httpBasic": "Basic: the password itself is sent",
-    "httpDigest": "Digest: a proof is sent, not the password",
-    "ntlm": "NTLM: a proof that can be relayed; the password can be guessed from it",
-    "bearer": "Bearer: the token itself is sent",
-    "negotiate": "Negotiate: Kerberos",
-    "clientCertificate": "Client certificate: the private key stays here",
+    "httpBasic": N_("Basic: the password itself is sent"),
+    "httpDigest": N_("Digest: a hash is sent, not the password"),
+    "ntlm": N_("NTLM: a hash is sent, which can be relayed or used to guess the password"),
+    "bearer": N_("Bearer: the token itself is sent"),
+    "negotiate": N_("Negotiate: Kerberos"),
+    "clientCertificate": N_("Client certificate: the private key is not sent"),
 }
 _WEAKNESSES = {
-    "noRealm": "The server does not say which area the login is for (no realm).",
-    "noQop": "The server uses an old form of Digest (RFC 2069), whose proofs can be replayed.",
+    "noRealm": N_("It is not said which area the login is for (no realm)."),
+    "noQop": N_("An old form of Digest (RFC 2069) is used, whose responses can be replayed."),
 }
 _PROBLEMS = {
-    "credentialAlreadyRefused": "That log-in has been refused before.",
-    "nothingProposed": "There is no stored password to use.",
-    "credentialNotUsable": "This user cannot be sent: for Basic it must not have a colon.",
-    "credentialNotKnown": "That saved login is not there any more.",
-    "credentialExpired": "That login has expired.",
-    "credentialForOtherPath": "That login is for another part of the server.",
-    "credentialOfWrongType": "That answer was not of the kind that is asked for.",
-    "connectionNotSecure": "A token cannot be sent here: everybody on the way could use it.",
-    "certificateNotUsable": "The certificate or its key cannot be read, or they do not belong together.",
-    "keyExposed": "Other users can read or change the private key file. Run “chmod 600” on it.",
-    "certificateChanged": "The file or token holds another certificate than the one accepted before.",
-    "passphraseWrong": "The passphrase or PIN is wrong or missing.",
-    "pinNotTried": "The PIN was not tried, because one more wrong PIN may lock the token.",
-    "certificateRefused": "The server has refused that certificate.",
-    "fingerprintWrong": "The server shows another certificate now.",
+    "credentialAlreadyRefused": N_("That login was already refused."),
+    "nothingProposed": N_("There is no saved login to use."),
+    "credentialNotUsable": N_("This user name cannot be sent: with Basic it must not contain a colon."),
+    "credentialNotKnown": N_("That saved login no longer exists."),
+    "credentialExpired": N_("That login has expired."),
+    "credentialForOtherPath": N_("That login is for another part of the server."),
+    "credentialOfWrongType": N_("That type of credential is not accepted here."),
+    "connectionNotSecure": N_("A token cannot be sent here: anyone on the network path could use it."),
+    "certificateNotUsable": N_("The certificate or its key cannot be read, or they do not match."),
+    "keyExposed": N_("Other users can read or change the private key file. Run “chmod 600” on it."),
+    "certificateChanged": N_("The file or token contains a different certificate from the one accepted before."),
+    "passphraseWrong": N_("The passphrase or PIN is wrong or missing."),
+    "pinNotTried": N_("The PIN was not tried, because one more wrong PIN may lock the token."),
+    "certificateRefused": N_("The server refused that certificate."),
+    "fingerprintWrong": N_("The server now presents a different certificate."),
 }
 
 
 def site(space: Space) -> str:
-    """The host, with its port where that is not the usual one."""
-    host = escaping.host(f"[{space.host}]" if ":" in space.host else space.host)
+    """Returns the host, with its port unless that is the default."""
+    host = escaping.host(f"[{space.host}]" if ":" in space.host and not space.host.startswith("[") else space.host)
     is_usual = not space.is_proxy and _USUAL_PORTS.get(space.protocol) == space.port
     return host if is_usual else f"{host}:{space.port}"
 
 
 def long_host(space: Space) -> Optional[str]:
-    """The end of a host that is too long to be taken in at a glance: other names may stand at its beginning."""
+    """Returns a line with the end of a long host name, because its beginning may imitate another name."""
     end = escaping.host_end(space.host)
-    return f"The host has a long name, which ends in {end}" if end else None
+    return _("The host name is long and ends in {end}").format(end=end) if end else None
 
 
 def address(space: Space) -> str:
-    """As in a URL."""
+    """Returns the space's address in the form of a URL."""
     return f"{shown(space.protocol)}://{site(space)}"
 
 
 def title(question: Question) -> str:
-    """Of the window, for lists of windows."""
+    """Returns the title of the window."""
     return {
-        Kind.LOGIN: "Log In", Kind.TOKEN: "Token", Kind.CERTIFICATE: "Client Certificate", Kind.TRUST: "Server Identity",
-        Kind.CONSENT: "Permission"}[question.kind]
+        Kind.LOGIN: _("Log In"), Kind.TOKEN: _("Token"), Kind.CERTIFICATE: _("Client Certificate"),
+        Kind.TRUST: _("Server Identity"), Kind.CONSENT: _("Permission")}[question.kind]
 
 
 def heading(question: Question) -> str:
-    """The question itself."""
-    place = f"the proxy {site(question.space)}" if question.space.is_proxy else site(question.space)
-    if question.kind is Kind.LOGIN:
-        return f"Log in to {place}"
-    if question.kind is Kind.TOKEN:
-        return f"Token for {place}"
-    if question.kind is Kind.CERTIFICATE:
-        return f"{_capital(place)} asks for your certificate"
-    if question.kind is Kind.TRUST:
-        return f"Is this really {place}?"
-    return f"Let “{program(question.requester)}” use your log-in?"
+    """Returns the question as a heading."""
+    if question.kind is Kind.CONSENT:
+        return _("Let “{program}” use your login?").format(program=program(question.requester))
+    # Whole sentences for servers and proxies: in other languages the words around the host differ.
+    server, proxy = {
+        Kind.LOGIN: (N_("Log in to {host}"), N_("Log in to the proxy {host}")),
+        Kind.TOKEN: (N_("Token for {host}"), N_("Token for the proxy {host}")),
+        Kind.CERTIFICATE: (N_("{host} requests your certificate"), N_("The proxy {host} requests your certificate")),
+        Kind.TRUST: (N_("Is this really {host}?"), N_("Is this really the proxy {host}?"))}[question.kind]
+    return _(proxy if question.space.is_proxy else server).format(host=site(question.space))
 
 
 def server_says(question: Question) -> Optional[str]:
-    """The realm, as the server's own words."""
+    """Returns the realm as a quotation, or `None` without one."""
     if not question.space.realm:
         return None
-    return f"The {'proxy' if question.space.is_proxy else 'server'} says: {quoted(question.space.realm)}"
+    said = _("The proxy says: {text}") if question.space.is_proxy else _("The server says: {text}")
+    return said.format(text=quoted(question.space.realm))
 
 
 def is_this_machine(space: Space) -> bool:
-    """Whether nothing goes over a network."""
+    """Whether the host is this machine (RFC 6761 section 6.3)."""
     try:
-        return ipaddress.ip_address(space.host).is_loopback
+        return ipaddress.ip_address(space.host.strip("[]")).is_loopback
     except ValueError:
         return space.host == "localhost" or space.host.endswith(".localhost")
 
 
 def security(question: Question) -> tuple[bool, str]:
-    """Whether the line is good enough, and why."""
+    """Returns whether the connection needs no warning for this credential, and the reason."""
     space = question.space
-    thing = "token" if question.kind is Kind.TOKEN else "password"
+    is_token, protocol = question.kind is Kind.TOKEN, shown(question.space.protocol)
     if space.protocol == "https":
-        return True, "The connection is encrypted (https)"
-    if is_this_machine(space) and not space.is_proxy:
-        return space.is_secure, f"Not encrypted (http), but the {thing} stays on this machine"
+        return True, _("The connection is encrypted (https)")
+    if is_this_machine(space):
+        # A request to this machine can be sent through a proxy, which the challenge does not say.
+        if space.is_proxy:
+            words = _("Not encrypted ({protocol}), but the password stays on this machine")
+        elif is_token:
+            words = _("Not encrypted ({protocol}), but the token stays on this machine unless a proxy is used")
+        else:
+            words = _("Not encrypted ({protocol}), but the password stays on this machine unless a proxy is used")
+        return True, words.format(protocol=protocol)
     if space.method == "ntlm":
-        return False, "Not encrypted: what is sent can be relayed, and the password guessed from it"
+        return False, _("Not encrypted: the login can be relayed, and the password guessed from it")
     if space.is_secure:
-        return True, f"Not encrypted ({shown(space.protocol)}), but the password itself is not sent"
-    return False, f"The {thing} would be readable on the network: {shown(space.protocol)} is not encrypted"
+        return True, _("Not encrypted ({protocol}), but the password itself is not sent").format(protocol=protocol)
+    words = _("The token would be readable on the network: {protocol} is not encrypted") if is_token else _(
+        "The password would be readable on the network: {protocol} is not encrypted")
+    return False, words.format(protocol=protocol)
 
 
 def scheme(space: Space) -> str:
-    """How the log-in is sent."""
-    return _SCHEMES.get(space.method, shown(space.method))
+    """Returns the description of the authentication scheme."""
+    return _(_SCHEMES[space.method]) if space.method in _SCHEMES else shown(space.method)
 
 
 def failures(question: Question) -> Optional[str]:
-    """What went wrong with the answer before, and how often."""
-    reason = _PROBLEMS.get(question.problem or "")
+    """Returns why the previous answer failed, with the number of this attempt, or `None`."""
+    reason = _(_PROBLEMS[question.problem]) if question.problem in _PROBLEMS else None
     if question.problem and reason is None:
-        reason = f"The last answer was of no use: {shown(question.problem)}."
+        reason = _("The last answer could not be used: {problem}.").format(problem=shown(question.problem))
     if not question.failures:
         return reason
     if reason is None:
-        thing = {Kind.TOKEN: "token", Kind.CERTIFICATE: "certificate"}.get(question.kind, "password")
-        reason = f"The last {thing} was refused."
-    return f"{reason} {ordinal(question.failures + 1)} try."
+        reason = {
+            Kind.TOKEN: _("The last token was refused."), Kind.CERTIFICATE: _("The last certificate was refused."),
+            Kind.LOGIN: _("The last password was refused.")}.get(question.kind, _("The last answer was refused."))
+    return _("{reason} Attempt {number}.").format(reason=reason, number=question.failures + 1)
 
 
 def downgrade(question: Question) -> Optional[str]:
-    """Why a person should hesitate."""
+    """Returns a warning about a weak challenge or a downgrade, or `None`."""
     for weakness in question.weaknesses:
         if weakness in _WEAKNESSES:
-            return f"{_WEAKNESSES[weakness]} Saved logins are not used for it."
+            return _("{weakness} Saved logins are not used here.").format(weakness=_(_WEAKNESSES[weakness]))
     if not question.is_downgrade:
         return None
-    return "This server has accepted a safer way to log in before. Somebody on the network may be in between."
+    if question.space.is_proxy:
+        return _("This proxy has accepted a safer way to log in before. Someone may be intercepting the connection.")
+    return _("This server has accepted a safer way to log in before. Someone may be intercepting the connection.")
 
 
 def program(requester: Requester) -> str:
-    """The name of the program, as far as it is known from the kernel."""
-    kind, _, name = requester.subject.partition(":")
+    """Returns the program's name from its subject, which the broker gets from the kernel."""
+    kind, _colon, name = requester.subject.partition(":")
     if kind == "exe" and name:
         return shown(name.rpartition("/")[2] or name)
     if kind in ("flatpak", "snap", "apparmor", "unit") and name:
         return shown(name)
-    return "an unknown program"
+    return _("an unknown program")
+
+
+def asked_by(requester: Requester) -> str:
+    """Returns a line that names the program."""
+    return _("Asked by {program}").format(program=program(requester))
 
 
 def program_place(requester: Requester) -> str:
-    """Where it comes from, its process, and that it is on the restricted socket."""
-    kind, _, name = requester.subject.partition(":")
+    """Returns the program's path or subject, its process, the name it claims, and whether it uses the restricted socket."""
+    kind, _colon, name = requester.subject.partition(":")
     place = shown(name, PATH_LIMIT)
     if kind != "exe":
         kinds = {
-            "flatpak": "Flatpak application", "snap": "Snap application", "apparmor": "AppArmor profile", "unit": "systemd unit"}
-        place = f"{kinds[kind]} {place}" if kind in kinds else "Nothing is known of it for certain"
-    parts = [place, f"process {requester.pid}"]
+            "flatpak": _("Flatpak application {name}"), "snap": _("Snap application {name}"),
+            "apparmor": _("AppArmor profile {name}"), "unit": _("systemd unit {name}")}
+        place = kinds[kind].format(name=place) if kind in kinds else _("Cannot be identified")
+    parts = [place, _("process {pid}").format(pid=requester.pid)]
     if requester.name and requester.name != program(requester):
-        parts.append(f"calls itself {quoted(requester.name, 40)}")
+        parts.append(_("calls itself {name}").format(name=quoted(requester.name, 40)))
     if requester.is_restricted:
-        parts.append("in a container or on another machine")
+        parts.append(_("in a container or on another machine"))
     return ", ".join(parts)
 
 
 def fetch(question: Question) -> str:
-    """What the program wants to do."""
+    """Returns the method and URL of the fetch."""
     return f"{shown(question.http_method, 20)} {escaping.url(question.origin_url)}"
 
 
 def problems(question: Question) -> list[str]:
-    """What is wrong with a server's certificate."""
+    """Returns the problems of a server's certificate, the most serious first."""
     leaf = question.chain[0]
     sentences = {
-        "changed": "It has another key than the one that was accepted here before. Somebody may be in between.",
-        "revoked": "Its issuer has revoked it.",
-        "hostMismatch": f"It was issued for another name: {names(leaf)}.",
-        "expired": f"It expired on {date(leaf.not_after)}.",
-        "notYetValid": f"It is not valid before {date(leaf.not_before)}.",
-        "selfSigned": "It was issued by itself: anybody can make one like it.",
-        "untrustedIssuer": "It was not issued by anybody this machine knows.",
-        "weakKey": "Its key or its signature is too weak.",
+        "changed": _("Its key differs from the one accepted here before. Someone may be intercepting the connection."),
+        "revoked": _("Its issuer has revoked it."),
+        "hostMismatch": _("It was issued for another name: {names}.").format(names=names(leaf)) if leaf.names else _(
+            "It does not name any server."),
+        "expired": _("It expired on {date}.").format(date=date(leaf.not_after)),
+        "notYetValid": _("It is not valid before {date}.").format(date=date(leaf.not_before)),
+        "selfSigned": _("It is self-signed: anyone could have made it."),
+        "untrustedIssuer": _("Its issuer is not trusted by this machine."),
+        "weakKey": _("Its key or its signature is too weak."),
     }
-    # The gravest first.
+    # The sentences are in the order of their severity.
     known = [sentences[name] for name in sentences if name in question.trust_problems]
     other = [f"{shown(name)}." for name in question.trust_problems if name not in sentences]
-    return (known + other) or ["Nothing is wrong with it; the program wants you to look at it."]
+    return (known + other) or [_("It is valid. The program asks you to confirm it.")]
+
+
+def trust_summary(question: Question) -> str:
+    """Returns the meaning of the certificate's problems."""
+    if not question.trust_problems:
+        return _("Compare the fingerprint with one that you know to be the server's.")
+    return _("The server's certificate does not prove it. If you trust it anyway, others may read what you send.")
+
+
+def session_hint(kind: Kind) -> str:
+    """Returns how long the session lasts. Its limits are in the broker's configuration, which the agent does not know."""
+    if kind in (Kind.LOGIN, Kind.TOKEN):
+        return _("For this session: in memory for a limited time, at most until the computer sleeps.")
+    return _("For this session: at most until the computer sleeps.")
 
 
 def is_grave(question: Question) -> bool:
-    """Whether somebody is likely to be in between."""
+    """Whether the problems suggest that the connection is intercepted."""
     return bool({"changed", "revoked"} & set(question.trust_problems))
 
 
 def names(certificate: Certificate) -> str:
-    """For whom it was issued."""
+    """Returns the names that the certificate was issued for."""
     found = [escaping.host(name.partition(":")[2] or name) for name in certificate.names[:LIST_LIMIT]]
-    rest = len(certificate.names) - LIST_LIMIT
-    return ", ".join(found + ([f"and {rest} more"] if rest > 0 else [])) or "no name at all"
+    return ", ".join(found + _rest(len(certificate.names))) or _("no name")
 
 
 def issuers(question: Question) -> list[str]:
-    """Whose certificates a server takes."""
+    """Returns the issuers whose certificates the server accepts."""
     found = [shown(name) for name in question.issuers[:LIST_LIMIT]]
-    rest = len(question.issuers) - LIST_LIMIT
-    return found + ([f"and {rest} more"] if rest > 0 else [])
+    return found + _rest(len(question.issuers))
+
+
+def _rest(count: int) -> list[str]:
+    """Returns a line with the number of entries that a list leaves out, or nothing."""
+    rest = count - LIST_LIMIT
+    return [ngettext("and {number} more", "and {number} more", rest).format(number=rest)] if rest > 0 else []
 
 
 def fingerprint(digest: str) -> str:
-    """In pairs with colons, in two lines, to be compared by eye."""
+    """Formats a SHA-256 digest as pairs with colons in two lines, for comparison by eye."""
     pairs = [digest[index:index + 2].upper() for index in range(0, min(len(digest), 64), 2)]
     return "\n".join(":".join(pairs[index:index + 16]) for index in range(0, len(pairs), 16))
 
 
 def date(text: str) -> str:
-    """A day, as people write it."""
+    """Formats an RFC 3339 time as a date in the local time zone."""
     try:
-        day = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
-    except ValueError:
+        day = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc).astimezone()
+    except (ValueError, OverflowError):
         return shown(text)
-    return f"{day.day} {day.strftime('%B %Y')}"
+    return day_of(day)
+
+
+def day_of(moment: datetime.datetime) -> str:
+    """Formats a day. The names of the months are ours, because the locale of the language need not be installed."""
+    return _("{day} {month} {year}").format(day=moment.day, month=_(_MONTHS[moment.month - 1]), year=moment.year)
+
+
+def validity(certificate: Certificate) -> str:
+    """Returns the time in which a certificate is valid."""
+    return _("{begin} to {end}").format(begin=date(certificate.not_before), end=date(certificate.not_after))
 
 
 def strength(question: Question) -> str:
-    """How certain it is who the program is."""
+    """Returns how reliably the program is identified."""
     return {
-        "strong": "The name is certain: other programs cannot take it",
-        "weak": "Other programs that run as you could imitate it",
-    }.get(question.strength, "Which program it is cannot be known: it may run the programs of others")
+        "strong": _("Verified: other programs cannot use this name"),
+        "weak": _("Other programs that run as you can imitate it"),
+    }.get(question.strength, _("The actual program is unknown: this one can run other programs' code"))
 
 
 def wanted(question: Question) -> str:
-    """What a program would use."""
+    """Returns the credential that the program would use, and where it is stored."""
     if question.source == "ambient":
-        return "Your Kerberos ticket"
-    where = {"keyring": "the keyring", "session": "this session", "netrc": "the netrc file"}.get(question.source, shown(question.source))
+        return _("Your Kerberos ticket")
     if question.space.method == "clientCertificate":
-        return f"Your client certificate, kept in {where}"
-    return f"{quoted(question.proposed_user) if question.proposed_user else 'A token'}, kept in {where}"
+        what = _("Your client certificate")
+    else:
+        what = quoted(question.proposed_user) if question.proposed_user else _("A token")
+    if question.source == "command":
+        return _("{login}, supplied by the configured command").format(login=what)
+    return saved(what, stored_place(question.source))
 
 
 def waiting(count: int) -> str:
-    """How many questions come after this one."""
-    return "" if not count else "1 more question waits" if count == 1 else f"{count} more questions wait"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:] if text.startswith("the ") else text
+    """Returns a line with the number of questions behind this one."""
+    return ngettext("{number} more question", "{number} more questions", count).format(number=count) if count else ""
 
 
 def user(question: Question) -> str:
-    """The user who is proposed, for a button: there it must not make the window wider."""
+    """Returns the proposed user, shortened so that a button does not widen the window."""
     return shown(question.proposed_user or "", 30)
 
 
 def stored_place(source: str) -> str:
-    """Where a saved login is kept."""
-    return {"keyring": "in the keyring", "session": "until you log out", "netrc": "in the netrc file"}.get(source, shown(source))
+    """Returns where a saved login is stored."""
+    return {"keyring": _("in the keyring"), "session": _("for this session"), "netrc": _("in the netrc file")}.get(source, shown(source))
 
 
-def kept(one: dict[str, Any]) -> str:
-    """What an entry of the broker's list is."""
+def saved_entry(one: dict[str, Any]) -> str:
+    """Returns a description of an entry of the broker's list."""
     if one.get("type") == "trust":
-        return "an accepted certificate of the server"
+        return _("an accepted certificate of the server")
     if one.get("type") == "certificate":
         source = one.get("certificate")
-        return f"your certificate {quoted(source, 60)}" if source else "your certificate"
-    return quoted(one["user"]) if one.get("user") else "a token"
+        return _("your certificate {file}").format(file=quoted(source, 60)) if source else _("your certificate")
+    return quoted(one["user"]) if one.get("user") else _("a token")
 
 
-def kept_place(one: dict[str, Any]) -> str:
-    """Where an entry of the broker's list is kept."""
+def entry_place(one: dict[str, Any]) -> str:
+    """Returns where an entry of the broker's list is stored."""
     if one.get("type") == "trust" and one.get("persistence") == "permanent":
-        return "for good"
+        return _("permanently")
     return stored_place(one.get("source", ""))
 
 
 def known_user(known: KnownUser) -> str:
-    """A saved login, by its user and where it is kept."""
-    return f"{quoted(known.name)}, kept {stored_place(known.source)}"
+    """Returns the user of a saved login and where it is stored."""
+    return saved(quoted(known.name), stored_place(known.source))
+
+
+def saved(what: str, where: str) -> str:
+    """Returns a login and where it is stored."""
+    return _("{login}, saved {where}").format(login=what, where=where)
 
 
 def known_users(question: Question) -> Optional[str]:
-    """All saved logins in one line, where there is nothing to choose with."""
+    """Returns all saved logins in one line, for fallbacks without a list."""
     names = ", ".join(quoted(one.name, 40) for one in question.known_users)
-    return f"Saved logins: {names}. Type one of these names to use it." if names else None
+    return _("Saved logins: {names}. Type one of these names to use it.").format(names=names) if names else None
 
 
 def place(space: Space) -> str:
-    """Where a log-in is used."""
-    return f"the proxy {address(space)}" if space.is_proxy else address(space)
+    """Returns the server or proxy that a login is for."""
+    return _("the proxy {address}").format(address=address(space)) if space.is_proxy else address(space)

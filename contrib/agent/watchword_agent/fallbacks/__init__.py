@@ -1,1 +1,1 @@
-"""Asking without windows of our own: zenity, pinentry, SSH_ASKPASS, the terminal."""
+"""Presenters without windows of our own: zenity, pinentry, SSH_ASKPASS, the terminal."""

@@ -1,4 +1,4 @@
-"""The program that SSH_ASKPASS names: it gets the text as its argument, and prints what was typed."""
+"""The program in SSH_ASKPASS, which takes the text as its argument and prints the answer (ssh(1))."""
 import os
 from typing import Optional, Sequence
 
@@ -8,29 +8,29 @@ from .dialogue import Stopper, Unavailable, one_line, run
 
 
 class Askpass:
-    """One process for each small question."""
+    """A dialogue that starts one process per prompt."""
 
     def __init__(self, stopper: Stopper) -> None:
         self._stopper = stopper
         self._program = os.environ.get("SSH_ASKPASS", "")
         if not self._program:
-            raise Unavailable("SSH_ASKPASS names no program")
+            raise Unavailable("SSH_ASKPASS is not set")
         if not os.access(self._program, os.X_OK):
-            raise Unavailable(f"SSH_ASKPASS names {self._program}, which cannot be run")
+            raise Unavailable(f"{self._program} (SSH_ASKPASS) is not executable")
 
     def has_room(self, text: str) -> bool:
-        """The argument of a program has room for far more."""
+        """Always true: the limit for arguments is much higher."""
         return True
 
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
-        """With a proposal: whether that is good."""
+        """Asks for a line; with a proposal, first asks whether to use it."""
         if initial and self._confirm(f"{text}\n\n{prompt}: {shown(initial)}?"):
             return initial
         typed = self.secret(text, prompt)
         return None if typed is None else typed.text()
 
-    def secret(self, text: str, prompt: str) -> Optional[Secret]:
-        """What is printed up to the end of the line."""
+    def secret(self, text: str, prompt: str, short: str = "") -> Optional[Secret]:
+        """Returns the first line that the program prints, or `None` if it fails."""
         code, output = run(self._stopper, [self._program, f"{text}\n\n{prompt}:"])
         line = one_line(output)
         if code == 0:
@@ -39,13 +39,13 @@ class Askpass:
         return None
 
     def choose(self, text: str, choices: Sequence[tuple[str, str]], refusal: str) -> Optional[str]:
-        """Yes or no: only the least can be said yes to."""
+        """Asks yes or no; yes means the first choice, which permits the least."""
         value, words = choices[0]
         return value if self._confirm(f"{text}\n\n{words}?") else None
 
     def _confirm(self, text: str) -> bool:
-        """OpenSSH's way: the exit code is the answer."""
+        """Asks yes or no with SSH_ASKPASS_PROMPT=confirm; the exit status is the answer."""
         code, output = run(self._stopper, [self._program, text], {"SSH_ASKPASS_PROMPT": "confirm"})
         typed = one_line(output)
-        # Programs that do not know of the question print what was typed: only a plain yes counts.
+        # Programs that do not support SSH_ASKPASS_PROMPT print the typed text: only "yes" and an empty line confirm.
         return code == 0 and typed.text().strip().lower() in ("", "yes")

@@ -1,15 +1,16 @@
-"""A question as a row of small ones, for ways of asking that have one field at a time."""
+"""Turns a question into a series of prompts, for dialogues with one field at a time."""
 import dataclasses
 from typing import Optional
 
 from .. import answers, certificate_files, texts
 from ..escaping import shown
+from ..messages import _
 from ..question import Kind, Question
 from .dialogue import Dialogue
 
 
 def converse(question: Question, dialogue: Dialogue) -> answers.Answer:
-    """Asks all that is needed. What was cancelled is refused."""
+    """Shows a question and returns the answer; a cancelled prompt is a refusal."""
     answer = _ASK[question.kind](question, dialogue)
     if answer is not None:
         return answer
@@ -17,36 +18,37 @@ def converse(question: Question, dialogue: Dialogue) -> answers.Answer:
 
 
 def _wants_no_more(question: Question, dialogue: Dialogue) -> bool:
-    """After a refusal, of a program whose questions were refused before."""
+    """Asks whether to stop all prompts, if a question of this program was refused before."""
     if not question.is_repeated:
         return False
-    text = f"Stop all questions of {texts.program(question.requester)}?\n{texts.STOP_ASKING_HINT}"
-    return dialogue.choose(text, [("stop", "Stop asking")], "No") == "stop"
+    text = "\n".join([
+        _("Stop all prompts for {program}?").format(program=texts.program(question.requester)), _(texts.STOP_ASKING_HINT)])
+    return dialogue.choose(text, [("stop", _("Stop asking"))], _("No")) == "stop"
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """One line of an introduction. Where there is little room, some are shortened, and some are left out but never cut: half a
-    host says less than none."""
+    """One line of an introduction. If space is short, lines are shortened unless `is_whole` is set, because a part of a host would
+    mislead; then optional lines are left out."""
 
     text: str
     is_whole: bool = False
     is_optional: bool = False
 
 
-#: What is tried to make an introduction fit: characters of each line that may be shortened. The last leaves out what may be.
+#: The length limits for shortened lines, tried in order until the introduction fits. The last leaves out optional lines too.
 _LIMITS = (120, 80, 60, 40, 25)
 
 
 def introduction(question: Question, dialogue: Dialogue) -> str:
-    """What the windows say, in lines, as far as the dialogue has room for them."""
+    """Returns the texts of the window as lines, shortened until the dialogue has room for them."""
     lines = [line for line in _lines(question) if line.text]
     text = "\n".join(line.text for line in lines)
     for limit in _LIMITS:
         if dialogue.has_room(text):
             break
-        kept = [line for line in lines if limit != _LIMITS[-1] or not line.is_optional]
-        text = "\n".join(line.text if line.is_whole else shown(line.text, limit) for line in kept)
+        lines_left = [line for line in lines if limit != _LIMITS[-1] or not line.is_optional]
+        text = "\n".join(line.text if line.is_whole else shown(line.text, limit) for line in lines_left)
     return text
 
 
@@ -60,47 +62,50 @@ def _lines(question: Question) -> list[Line]:
         lines += [Line(one) for one in texts.problems(question)] + _certificate(question)
     elif question.kind is Kind.CONSENT:
         lines += [
-            Line(f"Log-in: {texts.wanted(question)}"), Line(f"At: {texts.place(question.space)}", is_whole=True),
-            Line(f"{texts.strength(question)}.", is_whole=True)]
+            Line(_("Login: {login}").format(login=texts.wanted(question))),
+            Line(_("At: {place}").format(place=texts.place(question.space)), is_whole=True),
+            Line(_("{reason}.").format(reason=texts.strength(question)), is_whole=True)]
     elif question.kind is Kind.CERTIFICATE:
         issuers = [Line(f"  {one}", is_optional=True) for one in texts.issuers(question)]
-        lines += [Line("It takes those of:", is_optional=True), *issuers] if issuers else []
+        lines += [Line(_("Accepts certificates from:"), is_optional=True), *issuers] if issuers else []
     else:
         is_secure, words = texts.security(question)
         lines += [
-            Line(f"{'' if is_secure else 'NOT SECURE: '}{words}.", is_whole=True), Line(f"Scheme: {texts.scheme(question.space)}."),
+            Line((_("{reason}.") if is_secure else _("Not secure: {reason}.")).format(reason=words), is_whole=True),
+            Line(_("Scheme: {scheme}.").format(scheme=texts.scheme(question.space))),
             Line(texts.known_users(question) or "")]
     return lines + [
-        Line(f"Asked by {texts.program(requester)} ({texts.program_place(requester)})"),
-        Line(f"for {texts.fetch(question)}", is_whole=True, is_optional=True)]
+        Line(_("Asked by {program} ({place})").format(program=texts.program(requester), place=texts.program_place(requester))),
+        Line(_("for {fetch}").format(fetch=texts.fetch(question)), is_whole=True, is_optional=True)]
 
 
 def _certificate(question: Question) -> list[Line]:
     leaf = question.chain[0]
     return [
-        Line(f"Issued to {texts.shown(leaf.subject) or 'nobody'}, for {texts.names(leaf)}", is_optional=True),
-        Line(f"Issued by {texts.shown(leaf.issuer) or 'nobody'}", is_optional=True),
-        Line(f"Valid from {texts.date(leaf.not_before)} to {texts.date(leaf.not_after)}", is_optional=True),
-        Line("SHA-256 fingerprint:"), Line(texts.fingerprint(leaf.sha256), is_whole=True)]
+        Line(_("Issued to {subject}, for {names}").format(
+            subject=texts.shown(leaf.subject) or _("unknown"), names=texts.names(leaf)), is_optional=True),
+        Line(_("Issued by {issuer}").format(issuer=texts.shown(leaf.issuer) or _("unknown")), is_optional=True),
+        Line(_("Valid: {time}").format(time=texts.validity(leaf)), is_optional=True),
+        Line(_("SHA-256 fingerprint:")), Line(texts.fingerprint(leaf.sha256), is_whole=True)]
 
 
 def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     text = introduction(question, dialogue)
     if question.is_proposal_apart:
-        chosen = dialogue.choose(text, [("proposed", "Use the stored one"), ("other", "Type another")], "Cancel")
+        chosen = dialogue.choose(text, [("proposed", _("Use the saved one")), ("other", _("Type another"))], _("Cancel"))
         if chosen != "other":
             return answers.use_proposed() if chosen else None
     if question.kind is Kind.TOKEN:
-        token = dialogue.secret(text, "Token")
+        token = dialogue.secret(text, _("Token"))
         return answers.token(token, answers.usual_keep(question)) if token else None
-    prompt = "User (or DOMAIN\\user)" if question.space.method == "ntlm" else "User"
+    prompt = _("User (or DOMAIN\\user)") if question.space.method == "ntlm" else _("User")
     user = dialogue.line(text, prompt, question.proposed_user or "")
     if not user:
         return None
-    stored = next((one for one in question.known_users if one.name == user), None)
+    stored = next((one for one in question.known_users if one.name == user), None)  # guard: agent-known-names-are-exact
     if stored:
         return answers.use_stored(stored)
-    password = dialogue.secret(text, f"Password of {texts.shown(user)}")
+    password = dialogue.secret(text, _("Password of {user}").format(user=texts.shown(user)), _("Password"))
     if not password:
         return None
     return answers.password(user, password, "", answers.usual_keep(question))
@@ -109,10 +114,11 @@ def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
 def _client_certificate(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     text = introduction(question, dialogue)
     paths: list[str] = []
-    for prompt in ("Certificate: PEM, PKCS#12 or pkcs11: URI", "Private key, if it is in another file (or nothing)"):
+    prompts = (_("Certificate: PEM, PKCS#12 or pkcs11: URI"), _("Private key, if it is in another file (or nothing)"))
+    for prompt, initial in zip(prompts, question.typed_files):
         problem = ""
         while True:
-            typed = dialogue.line(text + problem, prompt, "")
+            typed = dialogue.line(text + problem, prompt, initial)
             if typed is None or not typed and not paths:
                 return None
             try:
@@ -120,21 +126,23 @@ def _client_certificate(question: Question, dialogue: Dialogue) -> Optional[answ
                 break
             except certificate_files.NotUsable as why:
                 problem = f"\n{why}"
-    passphrase = dialogue.secret(text, "Passphrase or PIN, if there is one (or nothing)")
+    passphrase = dialogue.secret(text, _("Passphrase or PIN, if there is one (or nothing)"))
     return None if passphrase is None else answers.certificate(paths[0], paths[1], passphrase, answers.usual_keep(question))
 
 
 def _trust(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
-    words = {answers.KEEP_NOT: "Trust once", answers.KEEP_SESSION: "Until I log out", answers.KEEP_KEYRING: "Always"}
+    words = {
+        answers.KEEP_NOT: _("Trust once"), answers.KEEP_SESSION: _("Trust for this session"),
+        answers.KEEP_KEYRING: _("Trust always")}
     chosen = dialogue.choose(
-        introduction(question, dialogue), [(one, words[one]) for one in answers.kept_for(question)], "Do not trust")
+        introduction(question, dialogue), [(one, words[one]) for one in answers.allowed_persistence(question)], _("Do not trust"))
     return answers.trust(question, chosen) if chosen else None
 
 
 def _consent(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
-    words = {"once": "Allow once", "session": "Until I log out", "always": "Always"}
+    words = {"once": _("Allow once"), "session": _("Allow for this session"), "always": _("Allow always")}
     offered = [(one, words[one]) for one in words if one in question.allows] or [("once", words["once"])]
-    chosen = dialogue.choose(introduction(question, dialogue), offered, "No")
+    chosen = dialogue.choose(introduction(question, dialogue), offered, _("No"))
     return answers.allow(chosen) if chosen else None
 
 

@@ -1,4 +1,4 @@
-"""What each way of asking without our windows can do, and how its helper program is run."""
+"""The interface of the dialogues, and functions that run their helper programs."""
 import os
 import selectors
 import subprocess
@@ -7,55 +7,55 @@ from typing import Optional, Protocol, Sequence
 
 from ..secret import Secret, wipe
 
-#: A helper prints one line; more than the protocol takes is an error of the helper's.
+#: The limit for the output of a helper, which should be one line.
 OUTPUT_LIMIT_BYTES = 64 << 10
 
 
 class Unavailable(Exception):
-    """This way cannot ask; the text says why. The next one is tried."""
+    """The dialogue cannot be used; the message is the reason. The agent tries the next one."""
 
 
 class Withdrawn(Exception):
-    """The answer is not wanted any more."""
+    """The question was withdrawn: its answer is no longer needed."""
 
 
 class Dialogue(Protocol):
-    """Blocks; runs on a thread of its own. None means that the person has cancelled. `initial` is exactly what is proposed, and
-    escaped where it is shown."""
+    """A blocking dialogue on a thread of its own. `None` means that the person cancelled. `initial` is the exact proposal; it is
+    escaped only for display."""
 
     def has_room(self, text: str) -> bool:
-        """Whether `text` can be shown whole, and a prompt with it."""
+        """Whether `text` can be shown whole, together with a prompt."""
 
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
-        """Something that may be seen."""
+        """Asks for a visible line."""
 
-    def secret(self, text: str, prompt: str) -> Optional[Secret]:
-        """Something that may not."""
+    def secret(self, text: str, prompt: str, short: str = "") -> Optional[Secret]:
+        """Asks for a hidden line. `short` is the prompt without names, if it contains one."""
 
     def choose(self, text: str, choices: Sequence[tuple[str, str]], refusal: str) -> Optional[str]:
-        """One of `choices` (value and words), the least first; the answer unless the person says otherwise is `refusal`, None."""
+        """Asks for one of `choices` (value and label), the least permissive first. `refusal` is the default, returned as `None`."""
 
 
 class Stopper:
-    """Ends a dialogue from another thread: a descriptor that can be waited for, and the processes to be ended."""
+    """Stops a dialogue from another thread, through a pipe that the dialogue polls."""
 
     def __init__(self) -> None:
         self.readable, self._writable = os.pipe2(os.O_CLOEXEC)
         self.is_stopped = False
 
     def stop(self) -> None:
-        """Whoever waits wakes up."""
+        """Wakes the waiting dialogue."""
         if not self.is_stopped:
             self.is_stopped = True
             os.write(self._writable, b"x")
 
     def close(self) -> None:
-        """When nobody waits any more."""
+        """Closes the pipe, after the dialogue has ended."""
         os.close(self.readable)
         os.close(self._writable)
 
     def wait_for(self, descriptor: int) -> None:
-        """Until there is something to read; raises `Withdrawn`."""
+        """Waits until `descriptor` is readable; raises `Withdrawn` if stopped."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.readable, selectors.EVENT_READ)
             selector.register(descriptor, selectors.EVENT_READ)
@@ -64,12 +64,12 @@ class Stopper:
 
 
 def run(stopper: Stopper, command: Sequence[str], environment: Optional[dict[str, str]] = None) -> tuple[int, bytearray]:
-    """Runs a helper to its end; its exit code, and what it has printed, which the caller wipes."""
+    """Runs a helper until it exits; returns its exit status and its output, which the caller wipes."""
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})}, bufsize=0)
     except OSError as problem:
-        raise Unavailable(f"{command[0]}: {problem.strerror}") from None
+        raise Unavailable(f"cannot run {command[0]}: {problem.strerror}") from None
     output = bytearray()
     try:
         assert process.stdout is not None
@@ -85,14 +85,14 @@ def run(stopper: Stopper, command: Sequence[str], environment: Optional[dict[str
 
 
 def read_some(stopper: Stopper, descriptor: int, into: bytearray) -> bool:
-    """Appends what has come; false at the end."""
+    """Reads once and appends to `into`; returns false at end of file."""
     stopper.wait_for(descriptor)
     block = bytearray(4096)
     count = os.readv(descriptor, [block])
     if len(into) + count > OUTPUT_LIMIT_BYTES:
         wipe(block)
-        raise Unavailable("the helper prints without an end")
-    # A buffer that grows by itself leaves copies behind.
+        raise Unavailable("the helper printed more than 64 KiB")
+    # A growing bytearray would leave copies of its contents in freed memory.
     grown = bytearray(len(into) + count)
     grown[:len(into)] = into
     grown[len(into):] = memoryview(block)[:count]
@@ -104,7 +104,7 @@ def read_some(stopper: Stopper, descriptor: int, into: bytearray) -> bool:
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a helper that runs on, and its window."""
+    """Terminates a helper that is still running, which closes its window."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -115,20 +115,20 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def picked(choices: Sequence[tuple[str, str]], typed: Optional[Secret]) -> Optional[str]:
-    """The value of the choice whose number was typed, in ASCII digits; anything else is the refusal."""
+    """Returns the value of the choice with the typed number (ASCII digits), or `None` for anything else."""
     number = typed.text().strip() if typed is not None else ""
     is_one = number.isascii() and number.isdecimal() and 1 <= int(number) <= len(choices)
     return choices[int(number) - 1][0] if is_one else None
 
 
 def wrapped(text: str, columns: int) -> str:
-    """With lines that are not longer, for helpers that break none: a window would be wider than the screen, and hide their ends."""
+    """Wraps the lines of `text`, for helpers that do not: in a window wider than the screen their ends would be invisible."""
     lines = [textwrap.wrap(line, columns, break_on_hyphens=False) or [""] for line in text.split("\n")]
     return "\n".join(part for line in lines for part in line)
 
 
 def one_line(output: bytearray) -> Secret:
-    """The first line of what a helper has printed, without its end; `output` is wiped."""
+    """Returns the first line of a helper's output, without the newline, and wipes `output`."""
     end_of_line = output.find(b"\n")
     length = len(output) if end_of_line < 0 else end_of_line
     taken = bytearray(memoryview(output)[:length])

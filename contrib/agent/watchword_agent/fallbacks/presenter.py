@@ -1,4 +1,4 @@
-"""A fallback as a presenter: the dialogue blocks, so it has a thread; what it says comes back on the main loop."""
+"""A presenter that runs a blocking dialogue on a thread and reports its answer on the main loop."""
 import contextlib
 import threading
 from typing import Callable, Optional
@@ -14,20 +14,20 @@ from .pinentry import Pinentry
 from .terminal import Terminal
 from .zenity import Zenity
 
-#: In the order in which they are tried.
+#: The dialogues, in the order in which they are tried.
 FALLBACKS: dict[str, Callable[[Stopper], Dialogue]] = {
     "zenity": Zenity, "pinentry": Pinentry, "askpass": Askpass, "terminal": Terminal}
 
 
 class FallbackPresenter:
-    """Asks one question at a time by one of `FALLBACKS`."""
+    """Shows one question at a time with one of `FALLBACKS`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._stopper: Optional[Stopper] = None
 
     def check(self) -> None:
-        """Raises `Unavailable` where it cannot ask now."""
+        """Raises `Unavailable` if the dialogue cannot be used now."""
         with contextlib.closing(Stopper()) as stopper, _closing(FALLBACKS[self.name](stopper)):
             pass
 
@@ -46,7 +46,7 @@ class FallbackPresenter:
             except Unavailable as problem:
                 reason = str(problem)
                 then = lambda: failed(reason)  # noqa: E731
-            except Exception as problem:  # whatever it is: the next way is tried, or the question would wait for its deadline
+            except Exception as problem:  # of any kind: unless the next presenter is tried, the question waits until its deadline
                 reason = f"{type(problem).__name__}: {problem}"
                 then = lambda: failed(reason)  # noqa: E731
             GLib.idle_add(finish, then)
@@ -61,10 +61,10 @@ class FallbackPresenter:
         threading.Thread(target=ask, name=self.name, daemon=True).start()
 
     def recount(self, waiting: int) -> None:
-        """A dialogue cannot change while it waits."""
+        """Does nothing: an open dialogue cannot be changed."""
 
     def withdraw(self) -> None:
-        """Ends the dialogue, and its program."""
+        """Stops the dialogue and its helper program."""
         if self._stopper:
             self._stopper.stop()
             self._stopper = None

@@ -1,4 +1,4 @@
-"""zenity: windows by a program. Only texts are among its arguments; what was typed comes through a pipe."""
+"""Dialogues with zenity. Its arguments contain texts only; the answer is read from a pipe."""
 import os
 import shutil
 from typing import Optional, Sequence
@@ -12,31 +12,31 @@ _COLUMNS = 80
 
 
 class Zenity:
-    """One process for each small question."""
+    """A dialogue that starts one process per prompt."""
 
     def __init__(self, stopper: Stopper) -> None:
         self._stopper = stopper
         self._program = shutil.which("zenity") or ""
         if not self._program:
-            raise Unavailable("zenity is not installed")
+            raise Unavailable("not installed")
         if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-            raise Unavailable("there is no display (DISPLAY, WAYLAND_DISPLAY)")
+            raise Unavailable("no display found; set DISPLAY or WAYLAND_DISPLAY")
 
     def has_room(self, text: str) -> bool:
-        """A window grows."""
+        """Always true: the window grows with its text."""
         return True
 
     def line(self, text: str, prompt: str, initial: str) -> Optional[str]:
-        """A field."""
+        """Asks for a visible line."""
         typed = self._run("--entry", f"--text={_beside_a_field(text, prompt)}", f"--entry-text={initial}")
         return None if typed is None else typed.text()
 
-    def secret(self, text: str, prompt: str) -> Optional[Secret]:
-        """A field that shows dots."""
+    def secret(self, text: str, prompt: str, short: str = "") -> Optional[Secret]:
+        """Asks for a hidden line."""
         return self._run("--entry", "--hide-text", f"--text={_beside_a_field(text, prompt)}")
 
     def choose(self, text: str, choices: Sequence[tuple[str, str]], refusal: str) -> Optional[str]:
-        """One choice is yes or no, of which no is the default; several are a list."""
+        """Asks yes or no for a single choice, with no as the default; shows several choices as a list."""
         if len(choices) == 1:
             value, words = choices[0]
             said = self._run(
@@ -58,19 +58,19 @@ class Zenity:
         line.wipe()
         if code == _CANCELLED:
             return None
-        raise Unavailable(f"zenity has ended with {code}")
+        raise Unavailable(f"exited with status {code}")
 
 
 def _plain(text: str) -> str:
-    """zenity undoes escapes with backslashes."""
+    """Wraps the text and escapes backslashes, which zenity interprets."""
     return wrapped(text, _COLUMNS).replace("\\", "\\\\")
 
 
 def _beside_a_field(text: str, prompt: str) -> str:
-    """What stands above a field is its label: there, and nowhere else, an underscore is the mark of a key."""
-    return _plain(f"{text}\n\n{prompt}:").replace("_", "__")
+    """Returns the label of a field. Only there does zenity treat underscores as mnemonics, so this doubles them."""
+    return _plain(f"{text}\n\n{prompt}:").replace("_", "__")  # guard: agent-zenity-mnemonic
 
 
 def _markup(text: str) -> str:
-    """For the texts that zenity reads as markup."""
+    """Escapes a text that zenity parses as markup."""
     return _plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

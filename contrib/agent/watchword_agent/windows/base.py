@@ -1,17 +1,19 @@
-"""What all questions have in common: heading, who asks, the row of buttons, Escape, and the moment of calm at the start."""
+"""The base class of the question windows: heading, requester, buttons, Escape, and the initial delay."""
 from typing import Any, Callable, Optional
 
 from gi.repository import Adw, Gdk, GLib, Gtk
 
 from .. import answers, texts
+from ..messages import _
 from ..question import Kind, Question
 from . import parts
+from .notification import Notification
 
-# A window appears while somebody types elsewhere: what was meant for another window must not say yes here.
+# The initial delay, during which no key or click gives a positive answer: a window can appear while the person types into another.
 CALM_MS = 400
 _TALLEST = 640
-# What stands above and below the contents: the title, the buttons, and the desktop's own bars.
-_AROUND = 220
+# The height of the desktop's own bars.
+_BARS = 40
 _ICONS = {
     Kind.LOGIN: "dialog-password-symbolic", Kind.TOKEN: "dialog-password-symbolic",
     Kind.CERTIFICATE: "application-certificate-symbolic", Kind.TRUST: "security-medium-symbolic",
@@ -19,20 +21,22 @@ _ICONS = {
 
 
 class QuestionWindow(Adw.Window):
-    """One question. `answered` is called once, unless `withdraw` comes first."""
+    """A window for one question. `answered` is called once, unless `withdraw` is called first."""
 
     def __init__(self, question: Question, waiting: int, answered: Callable[[answers.Answer], None]) -> None:
         super().__init__(
-            title=texts.title(question), default_width=parts.WIDTH, resizable=False,
+            title=texts.title(question), default_width=parts.width(), resizable=False,
             accessible_role=Gtk.AccessibleRole.DIALOG)
         self.question = question
         self._answered: Optional[Callable[[answers.Answer], None]] = answered
-        self._is_calm = False
+        self._is_calm = self._is_ended = False
         self._positive: list[Gtk.Button] = []
-        self._stop: Optional[Gtk.Button] = None
+        self._delayed: list[Gtk.Widget] = []
+        self._notification: Optional[Notification] = None
         self._body = Gtk.Box(
             orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_start=24, margin_end=24, margin_bottom=6)
-        self._buttons = Gtk.Box(spacing=9, margin_start=24, margin_end=24, margin_top=12, margin_bottom=24)
+        self._buttons = Gtk.Box(
+            spacing=12, homogeneous=True, margin_start=24, margin_end=24, margin_top=12, margin_bottom=24)
         self._waiting = parts.label("", "dim-label", "caption", align=Gtk.Align.CENTER)
         self._lay_out()
         self._head()
@@ -42,107 +46,136 @@ class QuestionWindow(Adw.Window):
         self.recount(waiting)
         self._escape()
         self.connect("close-request", lambda _: self._closed())
+        self.connect("notify::is-active", lambda *_: self.is_active() and self._silence())
         self.connect("map", lambda _: GLib.timeout_add(CALM_MS, self._calm))
 
-    # For each kind of question
+    # Overridden for each kind of question
 
     def build(self) -> None:
         """Fills the window."""
         raise NotImplementedError
 
     def is_complete(self) -> bool:
-        """Whether there is enough to say yes."""
+        """Whether the input suffices for a positive answer."""
         return True
 
     def forget(self) -> None:
-        """Overwrites what was typed and is not wanted any more."""
+        """Overwrites typed secrets that are no longer needed."""
 
-    # For whoever shows it
+    # For the presenter
 
     def recount(self, waiting: int) -> None:
-        """So many questions wait behind this one."""
+        """Shows the number of questions behind this one."""
         self._waiting.set_label(texts.waiting(waiting))
         self._waiting.set_visible(waiting > 0)
 
     def withdraw(self) -> None:
         """Closes without an answer."""
         self._answered = None
-        self.forget()
-        self.destroy()
+        self._end()
 
     # For the subclasses
 
     def add(self, widget: Optional[Gtk.Widget]) -> None:
-        """The next thing below."""
+        """Appends a widget below the others."""
         if widget is not None:
             self._body.append(widget)
 
     def add_notice(self, text: Optional[str], kind: str = "warning", icon: str = "dialog-warning-symbolic") -> None:
-        """A line that has to be seen, if there is anything to say."""
+        """Appends a highlighted line, if there is a text."""
         if text:
             self.add(parts.notice(text, kind, icon))
 
-    def add_facts(self, *rows: tuple[str, str]) -> None:
-        """Who asks and what for, and what else is so."""
+    def add_details(self, *rows: tuple[str, str], without: str = "", without_hint: str = "") -> None:
+        """Appends the row that expands to the given rows, the requesting program, its fetch, and the button `without`, which
+        continues without a credential."""
         requester = self.question.requester
         asked_by = f"{texts.program(requester)}\n{texts.program_place(requester)}"
-        self.add(parts.facts(("Asked by", asked_by), ("For", texts.fetch(self.question)), *rows))
+        details = parts.Details(_("_Details"), texts.asked_by(requester))
+        details.append(parts.facts(*rows, (_("Asked by"), asked_by), (_("For"), texts.fetch(self.question))))
+        if without:
+            button = parts.button(without, lambda: self.answer(answers.continue_without()))
+            button.set_tooltip_text(without_hint or None)
+            details.append(button)
+        details.expander.connect("notify::expanded", lambda *_: self._fit())
+        self.add(details)
 
     def add_refusing(self, text: str, answer: answers.Answer) -> Gtk.Button:
-        """A button that gives nothing away."""
-        button = parts.button(text, lambda: self.answer(answer), "pill")
+        """Adds the button that releases no credential."""
+        button = parts.button(text, lambda: self.answer(answer))
         self._buttons.append(button)
         return button
 
     def add_positive(
         self, text: str, make: Callable[[], Optional[answers.Answer]], style: str = "suggested-action"
     ) -> Gtk.Button:
-        """A button that says yes: it works after the moment of calm, and when the window is complete. `make` returns None when
-        it has found something wrong, and has said so."""
+        """Adds a button for a positive answer, enabled after the initial delay while the input is complete. `make` returns
+        None if it has found and displayed a problem."""
         def pressed() -> None:
             answer = make() if self._is_calm and self.is_complete() else None
             if answer is not None:
                 self.answer(answer)
 
-        button = parts.button(text, pressed, "pill", style)
-        button.set_hexpand(True)
-        button.set_halign(Gtk.Align.END)
+        button = parts.button(text, pressed, style)
         button.set_sensitive(False)
         self._buttons.append(button)
         self._positive.append(button)
         return button
 
-    def changed(self, *_: Any) -> None:
-        """What was typed has changed."""
+    def add_delayed(self, widget: Gtk.Widget) -> None:
+        """Adds a widget that answers the question when it is pressed, enabled after the initial delay."""
+        widget.set_sensitive(False)
+        self._delayed.append(widget)
+        self.add(widget)
+
+    def changed(self, *_args: Any) -> None:
+        """Enables or disables the positive buttons after a change of the input."""
         for button in self._positive:
             button.set_sensitive(self._is_calm and self.is_complete())
 
     def answer(self, answer: answers.Answer) -> None:
-        """Says it, once, and closes."""
+        """Reports the answer, once, and closes the window."""
         answered, self._answered = self._answered, None
         if answered is not None:
-            self.forget()
-            self.destroy()
+            self._end()
             answered(answer)
 
-    # Inside
+    # Private
+
+    def _end(self) -> None:
+        self._is_ended = True
+        self._silence()
+        self.forget()
+        self.destroy()
+
+    def _silence(self) -> None:
+        """Withdraws the notification."""
+        if self._notification is not None:
+            self._notification.withdraw()
+            self._notification = None
+
+    def _raise(self, token: Optional[str]) -> None:
+        """Comes to the front after a click on the notification."""
+        if token:
+            self.set_startup_id(token)
+        self.present()
 
     def _offer_stopping(self) -> None:
-        """For a program whose questions were refused before."""
+        """Adds the button that stops all prompts, if a question of this program was refused before."""
         if self.question.is_repeated:
-            self._stop = parts.button(texts.STOP_ASKING, self._stop_asking, "flat")
-            self._stop.set_tooltip_text(texts.STOP_ASKING_HINT)
-            self._stop.set_sensitive(False)
-            self.add(self._stop)
+            stop = parts.button(_(texts.STOP_ASKING), self._stop_asking, "flat")
+            stop.set_tooltip_text(_(texts.STOP_ASKING_HINT))
+            self.add_delayed(stop)
 
     def _stop_asking(self) -> None:
         if self._is_calm:
             self.answer(answers.stop_asking(self.question))
 
     def _lay_out(self) -> None:
-        header = Adw.HeaderBar(title_widget=self._waiting, decoration_layout=":close")
+        self._header = header = Adw.HeaderBar(title_widget=self._waiting, decoration_layout=":close")
         header.add_css_class("flat")
         self._scrolled = Gtk.ScrolledWindow(hscrollbar_policy=Gtk.PolicyType.NEVER, child=self._body, vexpand=True)
+        self._scrolled.add_css_class("question")
         whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
         for part in (header, self._scrolled, self._buttons):
             whole.append(part)
@@ -165,14 +198,18 @@ class QuestionWindow(Adw.Window):
         self.update_property([Gtk.AccessibleProperty.DESCRIPTION], [texts.heading(question)])
 
     def _fit(self) -> None:
-        """The contents scroll where the screen is too low for them, and the buttons stay."""
-        # By itself it would take the height that its texts had if they were as narrow as can be.
-        room = min(_TALLEST, max(120, _screen_height() - _AROUND))
-        needed = lambda: self._body.measure(Gtk.Orientation.VERTICAL, parts.WIDTH - 48)[1] + 8  # noqa: E731
-        if needed() > room:
+        """Makes the contents scroll if the screen is too low for them; the buttons stay visible."""
+        # GTK's own natural height assumes the narrowest possible labels.
+        height = lambda part: part.measure(Gtk.Orientation.VERTICAL, parts.width() - 48)[1]  # noqa: E731
+        room = min(_TALLEST, max(120, parts.screen_size()[1] - _BARS - height(self._header) - height(self._buttons)))
+        needed = lambda: height(self._body) + 8  # noqa: E731
+        if needed() > room and not self.get_mapped():
             self._icon.set_visible(False)
+            self._body.set_spacing(6)
+            self._buttons.set_margin_top(6)
+            self._buttons.set_margin_bottom(12)
         self._scrolled.set_min_content_height(min(needed(), room))
-        # Bars that come and go would not show that there is more below.
+        # An overlay scroll bar hides itself and would not show that there is more below.
         self._scrolled.set_overlay_scrolling(needed() <= room)
 
     def _escape(self) -> None:
@@ -186,26 +223,34 @@ class QuestionWindow(Adw.Window):
         self.answer(answers.refusal(self.question))
         return True
 
+    def _show_focus(self) -> None:
+        """Scrolls to the widget with the focus, which it got before the window had a size."""
+        focus = self.get_focus()
+        place = focus.compute_bounds(self._body) if focus and focus.is_ancestor(self._body) else (False, None)
+        if place[0]:
+            top = place[1].get_y()
+            self._scrolled.get_vadjustment().clamp_page(top, top + place[1].get_height() + 6)
+
     def _calm(self) -> bool:
         self._is_calm = True
-        if self._stop is not None:
-            self._stop.set_sensitive(True)
-        # So that it can be seen what Enter would do, before any key was pressed.
+        for widget in self._delayed:
+            widget.set_sensitive(True)
+        # Shows, before any key is pressed, which widget Enter would activate.
         self.set_focus_visible(True)
+        self._show_focus()
         self.changed()
+        # Another program has the focus, or the desktop opened the window behind others.
+        if not self.is_active() and not self._is_ended:
+            self._notification = Notification(self.question, self._raise)
         return GLib.SOURCE_REMOVE
 
 
-def _screen_height() -> int:
-    """Of the lowest: where the window will be is not known before it is there."""
-    monitors = Gdk.Display.get_default().get_monitors()
-    return min((monitors.get_item(index).get_geometry().height for index in range(monitors.get_n_items())), default=_TALLEST)
-
-
 def keep_choice(question: Question, title: str) -> parts.Choice:
-    """For how long; only what the broker allows."""
+    """Returns a choice of how long to store the answer, limited to what the broker allows."""
     words = {
-        answers.KEEP_NOT: "This Ti_me" if question.kind is Kind.TRUST else "N_ot at All",
-        answers.KEEP_SESSION: "Until _I Log Out",
-        answers.KEEP_KEYRING: "_Always" if question.kind is Kind.TRUST else "In the _Keyring"}
-    return parts.Choice(title, [(one, words[one]) for one in answers.kept_for(question)], answers.usual_keep(question))
+        answers.KEEP_NOT: _("This Ti_me") if question.kind is Kind.TRUST else _("Do N_ot Save"),
+        answers.KEEP_SESSION: _("For Th_is Session"),
+        answers.KEEP_KEYRING: _("_Always") if question.kind is Kind.TRUST else _("In the _Keyring")}
+    allowed = answers.allowed_persistence(question)
+    hint = texts.session_hint(question.kind) if answers.KEEP_SESSION in allowed else ""
+    return parts.Choice(title, [(one, words[one]) for one in allowed], answers.usual_keep(question), hint)

@@ -1,4 +1,4 @@
-"""Takes what was typed out of a password field without making a Python string of it, which could not be overwritten."""
+"""Takes the text out of a password field without creating a Python string, which could not be overwritten."""
 import ctypes
 
 from gi.repository import Gtk
@@ -22,9 +22,9 @@ def _pointer(buffer: Gtk.EntryBuffer) -> int:
 
 
 def take(entry: Gtk.PasswordEntry) -> Secret:
-    """The text of the field, which is then empty. GTK keeps that text in locked memory, and overwrites it."""
+    """Returns the text of the field, and clears the field. GTK stores the text in locked memory, which it overwrites."""
     buffer = entry.get_delegate().get_buffer()
-    assert isinstance(buffer, Gtk.PasswordEntryBuffer), "a password field without locked memory"
+    assert isinstance(buffer, Gtk.PasswordEntryBuffer), "the password field has no locked memory"
     library, pointer = _library(), _pointer(buffer)
     content = bytearray(library.gtk_entry_buffer_get_bytes(pointer))
     if content:

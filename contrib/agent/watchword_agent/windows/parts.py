@@ -1,35 +1,53 @@
-"""What the windows are made of. No text is read as markup, and everything that can be used has a name."""
+"""The widgets of the windows. No text is parsed as markup, and every control has an accessible name."""
 import re
 from typing import Callable, Iterable, Optional, Sequence
 
-from gi.repository import Gtk, Pango
+from gi.repository import Gdk, GObject, Gtk, Pango
 
-WIDTH = 460
-# A longer list scrolls, with room for three rows and a half: it can be seen that there are more.
+from ..messages import _
+
+_WIDTH = 460
+# The space between a window and the edges of the screen.
+_SCREEN_MARGIN = 24
+# The number of rows up to which a list does not scroll, and the height of a longer one: three and a half rows show that it scrolls.
 _PICKS_UNSCROLLED, _PICKS_HEIGHT = 4, 120
 
 
+def screen_size() -> tuple[int, int]:
+    """Returns the width and height of the smallest monitor, because a window's own monitor is unknown before it is mapped."""
+    monitors = Gdk.Display.get_default().get_monitors()
+    sizes = [monitors.get_item(index).get_geometry() for index in range(monitors.get_n_items())]
+    return min((one.width for one in sizes), default=1024), min((one.height for one in sizes), default=600)
+
+
+def width() -> int:
+    """Returns the width of a question window, for the desktop's text size."""
+    dpi = Gtk.Settings.get_default().get_property("gtk-xft-dpi")
+    scaled = _WIDTH * max(1.0, dpi / 1024 / 96) if dpi > 0 else _WIDTH
+    return min(int(scaled), screen_size()[0] - 2 * _SCREEN_MARGIN)
+
+
 def label(text: str, *classes: str, align: Gtk.Align = Gtk.Align.START, selectable: bool = False) -> Gtk.Label:
-    """A text of several lines."""
+    """Returns a wrapping label."""
     made = Gtk.Label(
         label=text, wrap=True, wrap_mode=Pango.WrapMode.WORD_CHAR, halign=align, xalign=.5 if align is Gtk.Align.CENTER else 0,
         justify=Gtk.Justification.CENTER if align is Gtk.Align.CENTER else Gtk.Justification.LEFT, selectable=selectable,
         natural_wrap_mode=Gtk.NaturalWrapMode.NONE, max_width_chars=50, use_markup=False, use_underline=False)
-    made.set_attributes(_no_hyphens())
+    made.set_attributes(_no_hyphens())  # guard: agent-hyphens
     for one in classes:
         made.add_css_class(one)
     return made
 
 
 def _no_hyphens() -> Pango.AttrList:
-    """Where a host is broken into lines, a hyphen would look like one of its own."""
+    """Returns attributes that suppress hyphens at line breaks: in a host they would look like part of the name."""
     attributes = Pango.AttrList()
     attributes.insert(Pango.attr_insert_hyphens_new(False))
     return attributes
 
 
 def break_plainly(widget: Gtk.Widget) -> None:
-    """The same for the labels in a widget that another library makes."""
+    """Suppresses hyphens in all labels of a widget made by another library."""
     if isinstance(widget, Gtk.Label):
         widget.set_attributes(_no_hyphens())
     child = widget.get_first_child()
@@ -39,23 +57,23 @@ def break_plainly(widget: Gtk.Widget) -> None:
 
 
 def name(widget: Gtk.Widget, text: str) -> None:
-    """What a screen reader says, in the place of what GTK makes up from the label, with the underscore."""
+    """Sets the accessible name. The name that GTK derives from the label contains the underscore of the mnemonic."""
     widget.reset_relation(Gtk.AccessibleRelation.LABELLED_BY)
     widget.update_property([Gtk.AccessibleProperty.LABEL], [text])
 
 
 def literal(text: str) -> str:
-    """For a title in which an underscore marks a key: those in `text` mark none."""
+    """Escapes underscores, for use in a title with a mnemonic."""
     return text.replace("_", "__")
 
 
 def plain(title: str) -> str:
-    """A title without the marks of its keys."""
+    """Returns a title without mnemonic underscores."""
     return re.sub("_(.)", r"\1", title)
 
 
 def notice(text: str, kind: str, icon: str) -> Gtk.Widget:
-    """One line that has to be seen: `warning`, `error` or `dim-label`."""
+    """Returns a highlighted line with an icon; `kind` is `warning`, `error` or `dim-label`."""
     box = Gtk.Box(spacing=9)
     box.add_css_class("notice")
     box.add_css_class(kind)
@@ -68,7 +86,7 @@ def notice(text: str, kind: str, icon: str) -> Gtk.Widget:
 
 
 def boxed(*rows: Gtk.Widget) -> Gtk.ListBox:
-    """Rows in one frame."""
+    """Returns rows in one frame."""
     frame = Gtk.ListBox(selection_mode=Gtk.SelectionMode.NONE)
     frame.add_css_class("boxed-list")
     for row in rows:
@@ -77,9 +95,9 @@ def boxed(*rows: Gtk.Widget) -> Gtk.ListBox:
 
 
 class Field(Gtk.Box):
-    """A field below its title, whose underscore marks the key that goes with Alt.
+    """An entry below its title, in which an underscore marks the mnemonic.
 
-    Not libadwaita's rows: a screen reader is not told when one of those has the focus (1.2).
+    libadwaita's entry rows are not used: version 1.2 does not report their focus to screen readers.
     """
 
     def __init__(self, title: str, text: str = "", is_secret: bool = False) -> None:
@@ -87,7 +105,7 @@ class Field(Gtk.Box):
         self.entry = Gtk.PasswordEntry(hexpand=True) if is_secret else Gtk.Entry(hexpand=True)
         self.entry.set_property("activates-default", True)
         self.entry.set_text(text)
-        # Its name for a screen reader is this label's.
+        # The label is the accessible name of the entry.
         above = Gtk.Label(label=title, use_underline=True, xalign=0, mnemonic_widget=self.entry)
         above.add_css_class("caption")
         above.add_css_class("dim-label")
@@ -100,15 +118,15 @@ class Field(Gtk.Box):
             self._add_reveal(plain(title))
 
     def add_button(self, button: Gtk.Button) -> None:
-        """Behind the field."""
+        """Appends a button to the entry."""
         self._line.append(button)
 
     def _add_reveal(self, title: str) -> None:
-        # The field's own symbol cannot be reached with the keyboard.
-        reveal = Gtk.ToggleButton(icon_name="view-reveal-symbolic", tooltip_text="Show what is typed")
-        name(reveal, f"Show: {title}")
+        # The entry's own icon cannot be reached with the keyboard.
+        reveal = Gtk.ToggleButton(icon_name="view-reveal-symbolic", tooltip_text=_("Show Text"))
+        name(reveal, _("Show: {field}").format(field=title))
 
-        def toggled(_: Gtk.ToggleButton) -> None:
+        def toggled(_button: Gtk.ToggleButton) -> None:
             self.entry.get_delegate().set_visibility(reveal.get_active())
             reveal.set_icon_name("view-conceal-symbolic" if reveal.get_active() else "view-reveal-symbolic")
 
@@ -117,7 +135,7 @@ class Field(Gtk.Box):
 
 
 def facts(*rows: tuple[str, str], classes: tuple[str, ...] = ()) -> Gtk.Widget:
-    """Titles, and beside each what is so; read out together."""
+    """Returns a table of titles and texts; a screen reader reads each pair together."""
     grid = Gtk.Grid(row_spacing=6, column_spacing=12)
     grid.add_css_class("card")
     grid.add_css_class("facts")
@@ -126,17 +144,43 @@ def facts(*rows: tuple[str, str], classes: tuple[str, ...] = ()) -> Gtk.Widget:
         left.set_valign(Gtk.Align.START)
         right = label(text, *classes)
         right.set_hexpand(True)
-        name(right, f"{title}: {text}")
+        name(right, _("{title}: {text}").format(title=title, text=text))
         grid.attach(left, 0, line, 1, 1)
         grid.attach(right, 1, line, 1, 1)
     return grid
 
 
-class Choice(Gtk.Box):
-    """One of a few, side by side."""
+class Details(Gtk.Box):
+    """A row that expands, in a frame. `summary` is shown beside its title, in which an underscore marks the mnemonic."""
 
-    def __init__(self, title: str, options: Iterable[tuple[str, str]], chosen: str) -> None:
-        """`options` are a value and its title with an underscore."""
+    def __init__(self, title: str, summary: str) -> None:
+        super().__init__(orientation=Gtk.Orientation.VERTICAL)
+        self.add_css_class("card")
+        self.add_css_class("details")
+        self.expander = Gtk.Expander()
+        titles = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
+        titles.append(Gtk.Label(label=title, use_underline=True, xalign=0, mnemonic_widget=self.expander))
+        titles.append(label(summary, "caption", "dim-label"))
+        self.expander.set_label_widget(titles)
+        name(self.expander, plain(title))
+        self.expander.update_property([Gtk.AccessibleProperty.DESCRIPTION], [summary])
+        # Not the expander's own child: screen readers would read it as a part of a button.
+        self.inside = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, spacing=6, visible=False)
+        self.expander.bind_property("expanded", self.inside, "visible", GObject.BindingFlags.DEFAULT)
+        super().append(self.expander)
+        super().append(self.inside)
+
+    def append(self, widget: Gtk.Widget) -> None:
+        """Adds a widget that is shown when the row is expanded."""
+        widget.remove_css_class("card")
+        self.inside.append(widget)
+
+
+class Choice(Gtk.Box):
+    """A row of toggle buttons, of which one is active."""
+
+    def __init__(self, title: str, options: Iterable[tuple[str, str]], chosen: str, hint: str = "") -> None:
+        """`options` are pairs of a value and its title with a mnemonic underscore; `hint` explains them."""
         super().__init__(orientation=Gtk.Orientation.VERTICAL, spacing=6, accessible_role=Gtk.AccessibleRole.GROUP)
         name(self, title)
         self.append(label(title, "caption", "dim-label"))
@@ -146,25 +190,27 @@ class Choice(Gtk.Box):
         first: Optional[Gtk.ToggleButton] = None
         for value, words in options:
             button = Gtk.ToggleButton(label=words, use_underline=True, group=first, active=value == chosen)
-            name(button, f"{title}: {plain(words)}")
+            name(button, _("{title}: {text}").format(title=title, text=plain(words)))
             first = first or button
             buttons.append(button)
             self._buttons[value] = button
         self.append(buttons)
+        if hint:
+            self.append(label(hint, "caption", "dim-label"))
         self.set_visible(len(self._buttons) > 1)
 
     @property
     def chosen(self) -> str:
-        """The value of the button that is pressed."""
+        """The value of the active button."""
         return next(value for value, button in self._buttons.items() if button.get_active())
 
 
 class Picks(Gtk.Box):
-    """A list of which one row is picked, by a click or with Enter."""
+    """A list; a click or Enter picks a row."""
 
     def __init__(self, title: str, rows: Sequence[str], picked: Callable[[int], None]) -> None:
         super().__init__(orientation=Gtk.Orientation.VERTICAL, spacing=3)
-        frame = boxed()
+        self._frame = frame = boxed()
         frame.connect("row-activated", lambda _, row: picked(row.get_index()))
         for text in rows:
             words = label(text)
@@ -176,15 +222,19 @@ class Picks(Gtk.Box):
         above.add_css_class("caption")
         above.add_css_class("dim-label")
         name(frame, plain(title))
-        # The key goes to the first row, and must not pick it.
+        # The mnemonic moves the focus to the first row without activating it.
         frame.connect("mnemonic-activate", lambda *_: frame.get_row_at_index(0).grab_focus())
         self.append(above)
         self.append(frame if len(rows) <= _PICKS_UNSCROLLED else Gtk.ScrolledWindow(
             child=frame, hscrollbar_policy=Gtk.PolicyType.NEVER, min_content_height=_PICKS_HEIGHT, overlay_scrolling=False))
 
+    def set_sensitive(self, sensitive: bool) -> None:
+        """Enables the list itself: a screen reader gets the state of a widget, not that of its parents."""
+        self._frame.set_sensitive(sensitive)
+
 
 def button(text: str, pressed: Callable[[], None], *classes: str) -> Gtk.Button:
-    """A button whose title has an underscore before the key that goes with Alt."""
+    """Returns a button; an underscore in its title marks the mnemonic."""
     made = Gtk.Button(label=text, use_underline=True)
     name(made, plain(text))
     made.connect("clicked", lambda _: pressed())

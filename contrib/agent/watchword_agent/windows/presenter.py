@@ -1,4 +1,4 @@
-"""Asks in windows."""
+"""The presenter that asks in windows."""
 from typing import Optional
 
 from .. import presenter
@@ -11,7 +11,7 @@ _WINDOWS: dict[Kind, type[base.QuestionWindow]] = {
 
 
 class WindowPresenter:
-    """One window at a time."""
+    """Shows one question window at a time."""
 
     name = "windows"
 
@@ -19,12 +19,12 @@ class WindowPresenter:
         self._window: Optional[base.QuestionWindow] = None
 
     def present(self, question: Question, waiting: int, answered: presenter.Answered, failed: presenter.Failed) -> None:
-        """Opens a window in front of the others."""
+        """Opens the window for `question`."""
         self._window = _WINDOWS[question.kind](question, waiting, answered)
         self._window.present()
 
     def recount(self, waiting: int) -> None:
-        """Shows how many wait."""
+        """Shows the number of waiting questions."""
         if self._window:
             self._window.recount(waiting)
 

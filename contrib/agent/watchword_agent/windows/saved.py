@@ -1,4 +1,4 @@
-"""What is kept, with a button to forget it, and what it was used for."""
+"""The window of saved logins and their recent use."""
 from typing import Any, Callable
 
 from gi.repository import Adw, GLib, Gtk
@@ -6,16 +6,17 @@ from gi.repository import Adw, GLib, Gtk
 from .. import VERSION, places, recent, texts
 from ..connection import BrokerConnection, Message
 from ..escaping import quoted, shown
+from ..messages import _
 from . import parts
 
 
 class SavedWindow(Adw.Window):
-    """A list of saved log-ins, and of recent use."""
+    """Lists saved logins, with a button to forget each, and recent audit records."""
 
     def __init__(self, path: str, closed: Callable[[], None]) -> None:
-        super().__init__(title="Saved Log-Ins", default_width=640, default_height=620, accessible_role=Gtk.AccessibleRole.WINDOW)
+        super().__init__(title=_("Saved Logins"), default_width=640, default_height=620, accessible_role=Gtk.AccessibleRole.WINDOW)
         self._path = path
-        self._switcher_title = Adw.ViewSwitcherTitle(title="Saved Log-Ins")
+        self._switcher_title = Adw.ViewSwitcherTitle(title=_("Saved Logins"))
         self._stack = Adw.ViewStack(vexpand=True)
         self._switcher_title.set_stack(self._stack)
         self._toasts = Adw.ToastOverlay(child=self._stack)
@@ -24,10 +25,10 @@ class SavedWindow(Adw.Window):
         whole.append(header)
         whole.append(self._toasts)
         self.set_content(whole)
-        self._saved = self._page("saved", "_Saved", "dialog-password-symbolic")
-        self._recent = self._page("recent", "_Recent Use", "document-open-recent-symbolic")
+        self._saved = self._page("saved", _("Saved"), "dialog-password-symbolic")
+        self._recent = self._page("recent", _("Recent Use"), "document-open-recent-symbolic")
         self._events: list[recent.Event] = []
-        self.connect("close-request", lambda _: closed())
+        self.connect("close-request", lambda *_args: closed())
         self._shortcuts(closed)
         self._broker = BrokerConnection(
             path, [("initialize", {"client": {"name": "watchword-agent --list", "version": VERSION}, "protocolVersion": 1,
@@ -41,25 +42,26 @@ class SavedWindow(Adw.Window):
         try:
             self._events = recent.read(places.audit_file())
         except OSError as problem:
-            self._toast(f"{problem.filename} cannot be read: {problem.strerror}")
+            self._toast(_("{path} cannot be read: {reason}").format(path=problem.filename, reason=problem.strerror))
         self._show_recent()
         self._ask_saved()
 
     def _lost(self, reason: str) -> None:
-        self._fill(self._saved, [], ("network-offline-symbolic", "No Broker", f"{shown(reason, 200)}. Trying again."))
-        self._fill(self._recent, [], ("network-offline-symbolic", "No Broker", "Recent use is shown when the broker runs."))
+        self._fill(self._saved, [], ("network-offline-symbolic", _("No Broker"), _("{reason}. Trying again.").format(
+            reason=shown(reason[:1].upper() + reason[1:], 200))))
+        self._fill(self._recent, [], ("network-offline-symbolic", _("No Broker"), _("Recent use is shown while the broker runs.")))
 
     def _take(self, message: Message) -> None:
         if message.get("method") == "credential/changed":
             self._ask_saved()
         elif message.get("method") == "event" and recent.is_of_interest(message.get("params") or {}):
-            # What happens between the subscription and the reading of the file comes twice.
+            # An event after the subscription can also be in the file that was read.
             if message["params"] not in self._events:
                 self._events = [message["params"], *self._events][:recent.EVENT_LIMIT]
                 self._show_recent()
                 self._ask_saved()
         elif isinstance(message.get("id"), int):
-            self._broker.refuse(message["id"], -32601, "This program does not answer that.")
+            self._broker.refuse(message["id"], -32601, "This program does not support that method.")
 
     def _ask_saved(self) -> None:
         self._broker.call("credential/list", {}, self._show_saved)
@@ -69,41 +71,43 @@ class SavedWindow(Adw.Window):
     def _show_saved(self, reply: Message) -> None:
         if "error" in reply:
             return self._fill(self._saved, [], (
-                "system-lock-screen-symbolic", "Nothing Is Shown", shown(reply["error"].get("message"), 200)))
+                "system-lock-screen-symbolic", _("No Access"), shown(reply["error"].get("message"), 200)))
         result = reply["result"]
         credentials = sorted(result["credentials"], key=lambda one: (recent.site(one), str(one.get("user"))))
         keyring = result.get("keyring") or {}
         note = ""
         if keyring.get("state") in ("locked", "unavailable"):
-            note = f"The keyring cannot be used: {shown(keyring.get('reason'), 200)}"
+            note = _("The keyring cannot be used: {reason}").format(reason=shown(keyring.get("reason"), 200))
         self._fill(self._saved, [self._saved_row(one) for one in credentials], (
-            "dialog-password-symbolic", "Nothing Is Kept", "Log-ins that servers have accepted are shown here."), note)
+            "dialog-password-symbolic", _("No Saved Logins"), _("Logins that servers have accepted are shown here.")), note)
 
     def _saved_row(self, one: Message) -> Adw.ActionRow:
         place, space = recent.site(one), one["protectionSpace"]
-        user = texts.kept(one)
-        said = f" · the server says {quoted(space['realm'], 40)}" if space.get("realm") else ""
-        row = _row(place, f"{user}, kept {texts.kept_place(one)}{said}")
-        button = Gtk.Button(icon_name="user-trash-symbolic", valign=Gtk.Align.CENTER, tooltip_text="Forget")
+        user = texts.saved_entry(one)
+        what = texts.saved(user, texts.entry_place(one))
+        if space.get("realm"):
+            what = _("{login} · the server says {text}").format(login=what, text=quoted(space["realm"], 40))
+        row = _row(place, what)
+        button = Gtk.Button(icon_name="user-trash-symbolic", valign=Gtk.Align.CENTER, tooltip_text=_("Forget"))
         button.add_css_class("flat")
-        parts.name(button, f"Forget {user} at {place}")
-        heading = "Forget This Certificate?" if one.get("type") in ("trust", "certificate") else "Forget This Log-In?"
-        button.connect("clicked", lambda _: self._confirm(one["id"], heading, place, user))
+        parts.name(button, _("Forget {login} at {place}").format(login=user, place=place))
+        heading = _("Forget This Certificate?") if one.get("type") in ("trust", "certificate") else _("Forget This Login?")
+        button.connect("clicked", lambda *_args: self._confirm(one["id"], heading, place, user))
         row.add_suffix(button)
         return row
 
     def _confirm(self, identifier: str, heading: str, place: str, user: str) -> None:
-        """Asked first: what the keyring has forgotten, nobody brings back."""
+        """Asks for confirmation: removal from the keyring cannot be undone."""
         dialog = Adw.MessageDialog(
             transient_for=self, modal=True, heading=heading,
-            body=f"{user} at {place}. You will be asked for it again.")
-        dialog.add_response("cancel", "_Cancel")
-        dialog.add_response("forget", "_Forget")
+            body=_("{login} at {place}. If nothing else is saved for it, you will be asked again.").format(login=user, place=place))
+        dialog.add_response("cancel", _("_Cancel"))
+        dialog.add_response("forget", _("_Forget"))
         dialog.set_response_appearance("forget", Adw.ResponseAppearance.DESTRUCTIVE)
         dialog.set_default_response("cancel")
         dialog.set_close_response("cancel")
 
-        def responded(_: Adw.MessageDialog, response: str) -> None:
+        def responded(_dialog: Adw.MessageDialog, response: str) -> None:
             if response == "forget":
                 self._broker.call("credential/forget", {"id": identifier}, self._forgotten)
 
@@ -113,7 +117,7 @@ class SavedWindow(Adw.Window):
 
     def _forgotten(self, reply: Message) -> None:
         error = reply.get("error")
-        self._toast(f"Not forgotten: {shown(error.get('message'), 200)}" if error else "Forgotten")
+        self._toast(_("Cannot forget: {reason}").format(reason=shown(error.get("message"), 200)) if error else _("Forgotten"))
         self._ask_saved()
 
     # Recent use
@@ -121,13 +125,13 @@ class SavedWindow(Adw.Window):
     def _show_recent(self) -> None:
         rows = [_row(recent.what(event), recent.who(event)) for event in self._events]
         self._fill(self._recent, rows, (
-            "document-open-recent-symbolic", "Nothing Has Happened", "What programs use your log-ins for is shown here."))
+            "document-open-recent-symbolic", _("No Recent Use"), _("Uses of your logins by programs are shown here.")))
 
     # Parts
 
     def _page(self, identifier: str, title: str, icon: str) -> Adw.Bin:
         page = Adw.Bin()
-        added = self._stack.add_titled(page, identifier, title.replace("_", ""))
+        added = self._stack.add_titled(page, identifier, title)
         added.set_icon_name(icon)
         return page
 
@@ -137,10 +141,12 @@ class SavedWindow(Adw.Window):
         if note:
             box.append(parts.notice(note, "dim-label", "dialog-information-symbolic"))
         if rows:
-            box.append(parts.boxed(*rows))
+            frame = parts.boxed(*rows)
+            parts.name(frame, _("Saved Logins") if page is self._saved else _("Recent Use"))
+            box.append(frame)
         else:
             icon, title, description = empty
-            # A status page reads its description as markup.
+            # A status page parses its description as markup.
             box.append(Adw.StatusPage(
                 icon_name=icon, title=title, description=GLib.markup_escape_text(description), vexpand=True))
         page.set_child(Gtk.ScrolledWindow(
@@ -166,7 +172,8 @@ class SavedWindow(Adw.Window):
 
 
 def _row(title: str, subtitle: str) -> Adw.ActionRow:
+    # guard: agent-saved-host
     row = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=0, subtitle_lines=0, activatable=False)
     parts.break_plainly(row)
-    parts.name(row, f"{title}: {subtitle}")
+    parts.name(row, _("{title}: {text}").format(title=title, text=subtitle))
     return row

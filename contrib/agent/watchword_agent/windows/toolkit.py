@@ -1,15 +1,15 @@
-"""Starts GTK, if there is a display and the libraries are installed."""
+"""Initialises GTK, if there is a display and the libraries are installed."""
 import gi
 
 _READY = False
 
 
 class NoWindows(Exception):
-    """There can be no windows; the text says why."""
+    """Windows are not available; the message is the reason."""
 
 
 def start() -> None:
-    """Once for the process."""
+    """Initialises GTK and libadwaita once per process; raises `NoWindows`."""
     global _READY
     if _READY:
         return
@@ -18,12 +18,12 @@ def start() -> None:
         gi.require_version("Adw", "1")
         from gi.repository import Adw, Gdk, GLib, Gtk
     except (ImportError, ValueError) as problem:
-        raise NoWindows(f"GTK 4 and libadwaita are not installed ({problem}): gir1.2-gtk-4.0, gir1.2-adw-1") from None
-    # The name that the desktop's files have: windows are shown with their icon and name.
+        raise NoWindows(f"GTK 4 or libadwaita is missing ({problem}); install gir1.2-gtk-4.0 and gir1.2-adw-1") from None
+    # The name of the desktop file, from which the desktop takes the icon and the name that it shows.
     GLib.set_prgname("watchword-agent")
     GLib.set_application_name("Watchword")
     if not Gtk.init_check() or Gdk.Display.get_default() is None:
-        raise NoWindows("there is no display (DISPLAY, WAYLAND_DISPLAY)")
+        raise NoWindows("no display found; set DISPLAY or WAYLAND_DISPLAY")
     Adw.init()
     provider = Gtk.CssProvider()
     provider.load_from_data(_STYLE.encode())
@@ -42,5 +42,10 @@ _STYLE = """
 .notice.error { background: alpha(@error_bg_color, .15); }
 .pick { padding: 6px 12px; }
 .facts { padding: 9px 12px; font-size: 92%; }
+.question > scrollbar { background: none; border: none; }
+.details expander { margin: 0 6px; }
+.details expander-widget > box > title { padding: 9px 12px; }
+.details .facts { padding-top: 0; }
+.details button { margin: 0 12px 12px 12px; }
 .fingerprint { font-family: monospace; font-size: 90%; }
 """
