@@ -1,4 +1,4 @@
-// Package watchword is a client for the Watchword broker, which fetches what needs a log-in.
+// Package watchword is a client for the Watchword credential broker.
 package watchword
 
 import (
@@ -13,19 +13,20 @@ import (
 	"sync"
 )
 
-// Options are for Dial; all may be left out.
+// Options are the options of Dial; all are optional.
 type Options struct {
-	// Answer is asked when a server is; its context ends when the question is withdrawn. An error cancels the fetch.
+	// Answer answers challenges; without it, they are sent to an agent. Its context ends when the challenge is withdrawn. An error
+	// cancels the fetch.
 	Answer func(context.Context, Challenge) (Answer, error)
-	// Resolved is told how an answer ended, before the fetch returns. It must not block.
+	// Resolved is called with the outcome of an answer before the fetch returns. It must not block.
 	Resolved func(Resolved)
-	// Path of the broker's socket, if not the usual one.
+	// Path of the broker's socket; SocketPath() if empty.
 	Path string
-	// Name under which this program is known to whoever is asked.
+	// Name of this program in prompts; "go" if empty.
 	Name string
 }
 
-// Client is one connection to the broker, for any number of goroutines at once.
+// Client is a connection to the broker. It is safe for concurrent use.
 type Client struct {
 	path     string
 	answer   func(context.Context, Challenge) (Answer, error)
@@ -41,7 +42,7 @@ type Client struct {
 	closed    chan struct{}
 }
 
-// SocketPath is $WATCHWORD_SOCKET, else below $XDG_RUNTIME_DIR, else below /run/user/UID.
+// SocketPath returns $WATCHWORD_SOCKET, or else the default path below $XDG_RUNTIME_DIR or /run/user/UID.
 func SocketPath() string {
 	if path := os.Getenv("WATCHWORD_SOCKET"); path != "" {
 		return path
@@ -73,7 +74,7 @@ func Dial(ctx context.Context, options Options) (*Client, error) {
 	if options.Answer != nil {
 		capabilities["challenge"] = map[string]string{"delivery": "request"}
 	}
-	params := map[string]any{"client": map[string]string{"name": options.Name}, "protocolVersion": 1, "capabilities": capabilities}
+	params := map[string]any{"client": map[string]string{"name": options.Name, "version": Version}, "protocolVersion": 1, "capabilities": capabilities}
 	if err := client.Call(ctx, "initialize", params, nil); err != nil {
 		client.Close()
 		return nil, err
@@ -81,10 +82,10 @@ func Dial(ctx context.Context, options Options) (*Client, error) {
 	return client, nil
 }
 
-// Close cancels whatever still runs on this connection.
+// Close closes the connection, which cancels its running fetches.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Call makes any call of the protocol. When ctx ends before the reply has come the call is cancelled.
+// Call calls any method of the protocol. If ctx ends before the reply, the call is cancelled.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
 	reply := make(chan message, 1)
 	c.lock.Lock()
@@ -96,26 +97,42 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 		params = struct{}{}
 	}
 	if err := c.send(map[string]any{"id": id, "method": method, "params": params}); err != nil {
+		c.dropReply(id)
 		return err
 	}
 	select {
 	case message := <-reply:
-		if message.Error != nil {
-			return message.Error
-		}
-		if result == nil {
-			return nil
-		}
-		return json.Unmarshal(message.Result, result)
+		return message.decode(result)
 	case <-ctx.Done():
-		c.lock.Lock()
-		delete(c.waiting, id)
-		c.lock.Unlock()
+		c.dropReply(id)
 		_ = c.send(map[string]any{"method": "$/cancelRequest", "params": map[string]int{"id": id}})
 		return ctx.Err()
 	case <-c.closed:
-		return &ClosedError{c.path}
+		// A reply that was received before the end counts: select chooses at random between the two.
+		select {
+		case message := <-reply:
+			return message.decode(result)
+		default:
+			return &ClosedError{c.path}
+		}
 	}
+}
+
+func (c *Client) dropReply(id int) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	delete(c.waiting, id)
+}
+
+// decode stores the result of a reply, or returns its error.
+func (m message) decode(result any) error {
+	if m.Error != nil {
+		return m.Error
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(m.Result, result)
 }
 
 func (c *Client) open(ctx context.Context) (net.Conn, error) {
@@ -200,7 +217,7 @@ func (c *Client) take(m message) {
 			}
 		}
 	case m.Method != "" && m.ID != nil:
-		failure := map[string]any{"code": -32601, "message": "this client does not answer that"}
+		failure := map[string]any{"code": -32601, "message": "method not supported by this client"}
 		_ = c.send(map[string]any{"id": m.ID, "error": failure})
 	case m.Method == "":
 		c.takeReply(m)
@@ -215,14 +232,14 @@ func (c *Client) takeReply(m message) {
 	reply, isWanted := c.waiting[id]
 	delete(c.waiting, id)
 	if isWanted && started.AttachToken != "" {
-		// What is told of it comes behind this, and may be read before the caller runs again.
+		// The notifications of this fetch follow, and may be read before the caller continues.
 		c.fetches[started.FetchID] = newSteps()
 	}
 	c.lock.Unlock()
 	if err == nil && isWanted {
 		reply <- m
 	} else if started.AttachToken != "" {
-		// Whoever began it has given up meanwhile, and does not know its name.
+		// The caller has cancelled meanwhile, and does not know the id with which to cancel the fetch.
 		c.cancel(started.FetchID)
 	}
 }
@@ -259,7 +276,7 @@ func (c *Client) fetch(id string) *steps {
 	return c.fetches[id]
 }
 
-// Nobody waits for the reply: that the fetch has ended is what is wanted, however it ended.
+// cancel cancels a fetch. The reply is ignored: with or without an error, the fetch has ended.
 func (c *Client) cancel(fetchID string) {
 	c.lock.Lock()
 	c.lastID++

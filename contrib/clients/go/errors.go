@@ -5,20 +5,30 @@ import (
 	"fmt"
 )
 
-// Error is what the broker says went wrong. Kind is stable; Retry is "never", "later" or "differently".
+// Error is an error reported by the broker. Kind is stable; Retry is "never", "later" or "differently". errors.As finds it, and
+// errors.Is compares its Kind.
 type Error struct {
 	Code    int
 	Message string
-	Kind    string
+	Kind    Kind
 	Retry   string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%s)", e.Message, e.Kind) }
 
-// Retriable says whether the very same may work another time.
+// Retriable reports whether the same request may succeed later.
 func (e *Error) Retriable() bool { return e.Retry == "later" }
 
-// UnmarshalJSON reads the error of a reply.
+// Timeout reports whether a time limit has passed, for url.Error and os.IsTimeout.
+func (e *Error) Timeout() bool { return e.Kind == KindTimedOut || e.Kind == KindChallengeTimedOut }
+
+// Is reports whether target is the Kind of the error.
+func (e *Error) Is(target error) bool {
+	kind, isKind := target.(Kind)
+	return isKind && kind == e.Kind
+}
+
+// UnmarshalJSON decodes the error of a reply.
 func (e *Error) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		Code    int
@@ -28,35 +38,35 @@ func (e *Error) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &wire); err != nil {
 		return err
 	}
-	*e = Error{Code: wire.Code, Message: wire.Message, Kind: wire.Data.Kind, Retry: wire.Data.Retry}
+	*e = Error{Code: wire.Code, Message: wire.Message, Kind: Kind(wire.Data.Kind), Retry: wire.Data.Retry}
 	if wire.Data.Detail != "" {
 		e.Message = wire.Data.Detail
 	}
 	return nil
 }
 
-// NotRunningError says that nobody listens at Path.
+// NotRunningError means that no process listens on Path.
 type NotRunningError struct {
 	Path string
 	Err  error
 }
 
 func (e *NotRunningError) Error() string {
-	return fmt.Sprintf("no broker listens at %s (%v): start one with `systemctl --user start watchword.socket` or `watchwordd`", e.Path, e.Err)
+	return fmt.Sprintf("no broker listens at %s (%v); start one with `systemctl --user start watchword.socket` or `watchwordd`", e.Path, e.Err)
 }
 
 func (e *NotRunningError) Unwrap() error { return e.Err }
 
-// NotTrustedError says that another user listens at Path, or could: nothing was sent.
+// NotTrustedError means that another user listens on Path, or could replace the socket. Nothing was sent.
 type NotTrustedError struct{ Path, Reason string }
 
 func (e *NotTrustedError) Error() string {
-	return fmt.Sprintf("refusing to use the socket %s: %s; it has to be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword", e.Path, e.Reason)
+	return fmt.Sprintf("refusing to use the socket %s: %s; the socket must be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword", e.Path, e.Reason)
 }
 
-// ClosedError says that the broker at Path went away in the middle of it.
+// ClosedError means that the broker at Path closed the connection during a call.
 type ClosedError struct{ Path string }
 
 func (e *ClosedError) Error() string {
-	return fmt.Sprintf("the broker at %s has closed the connection: look at its log, connect and try again", e.Path)
+	return fmt.Sprintf("the broker at %s closed the connection; see its log, then connect again", e.Path)
 }

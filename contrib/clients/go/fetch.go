@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// Request is what is to be fetched; only URL is required.
+// Request describes a fetch; only URL is required.
 type Request struct {
 	URL     string
 	Method  string
 	Headers [][2]string
-	// Body is sent as the server takes it. Size is its size, or 0 where that is not known.
+	// Body is streamed to the server. Size is its size in bytes, or 0 if unknown.
 	Body io.Reader
 	Size int64
 	// Params are further parameters of fetch/run, such as "timeoutMs" or "credential".
@@ -29,13 +29,13 @@ type Response struct {
 	Body []byte
 }
 
-// Stream is a response whose body is still to be read: io.EOF says that it was whole. Close it in any case.
+// Stream is a response whose body is still to be read. Body returns io.EOF only if the body is complete. The caller closes it.
 type Stream struct {
 	Head
 	Body io.ReadCloser
 }
 
-// Completed says how the fetch went, once Body has been read to its end: Auth is known only then.
+// Completed returns the result of the fetch after Body has been read to its end; Auth is known only then.
 func (s *Stream) Completed() Head {
 	body := s.Body.(*body)
 	body.steps.lock.Lock()
@@ -57,7 +57,7 @@ func (r Request) params() map[string]any {
 	return params
 }
 
-// Fetch makes one fetch; any status is a result and no error.
+// Fetch makes one fetch. A response is a result, whatever its status, and not an error.
 func (c *Client) Fetch(ctx context.Context, request Request) (*Response, error) {
 	if request.Body != nil {
 		stream, err := c.Open(ctx, request)
@@ -110,7 +110,7 @@ func (b bodyValue) bytes() ([]byte, error) {
 	return []byte(b.Value), nil
 }
 
-// Open makes one fetch whose body is read on its way. When ctx ends before the body, the fetch does, too.
+// Open begins a fetch whose response body is streamed. If ctx ends before the end of the body, the fetch is cancelled.
 func (c *Client) Open(ctx context.Context, request Request) (*Stream, error) {
 	params := request.params()
 	if request.Body != nil {
@@ -176,7 +176,7 @@ func (c *Client) attach(ctx context.Context, token, side string) (*net.UnixConn,
 	return conn, reader, nil
 }
 
-// What the broker thinks of the body comes with the end of the fetch; only the caller's own mistake is told here.
+// upload sends a request body. It reports only errors of source; the broker reports others at the end of the fetch.
 func (c *Client) upload(ctx context.Context, token string, source io.Reader, steps *steps) {
 	conn, _, err := c.attach(ctx, token, "request")
 	if err != nil {
@@ -191,11 +191,11 @@ func (c *Client) upload(ctx context.Context, token string, source io.Reader, ste
 		return
 	}
 	_ = conn.CloseWrite()
-	// The connection stays open: one that is closed at once may be that of a program that has died.
+	// Until the fetch ends, only the sending half is closed: a full close would look like a crash of this program.
 	_ = steps.wait(ctx, c, steps.ended)
 }
 
-// noted tells an error in reading from one in writing.
+// noted records the read errors of source, to distinguish them from the write errors of io.Copy.
 type noted struct {
 	source io.Reader
 	err    error
@@ -214,7 +214,7 @@ type completion struct {
 	Error *Error
 }
 
-// steps is what is known of a fetch that was begun with fetch/start.
+// steps is the state of a fetch begun with fetch/start.
 type steps struct {
 	lock         sync.Mutex
 	begun, ended chan struct{}
@@ -261,14 +261,23 @@ func (s *steps) settle(head *Head, err error, isEnd bool) {
 func (s *steps) wait(ctx context.Context, c *Client, what chan struct{}) error {
 	select {
 	case <-what:
-		s.lock.Lock()
-		defer s.lock.Unlock()
-		return s.err
+		return s.failure()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.closed:
-		return &ClosedError{c.path}
+		select {
+		case <-what:
+			return s.failure()
+		default:
+			return &ClosedError{c.path}
+		}
 	}
+}
+
+func (s *steps) failure() error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.err
 }
 
 type body struct {
@@ -290,14 +299,14 @@ func (b *body) Read(buffer []byte) (int, error) {
 	if b.ctx.Err() != nil {
 		return 0, b.ctx.Err()
 	}
-	// The end of the stream alone does not say that the body is whole.
+	// The end of the stream does not prove that the body is complete.
 	if err := b.steps.wait(b.ctx, b.client, b.steps.ended); err != nil {
 		return 0, err
 	}
 	return 0, io.EOF
 }
 
-// Close ends the fetch, if it has not ended.
+// Close closes the body, and cancels the fetch if it has not ended.
 func (b *body) Close() error {
 	b.once.Do(func() {
 		close(b.over)

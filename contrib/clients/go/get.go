@@ -2,7 +2,7 @@ package watchword
 
 import "context"
 
-// Get makes one fetch on a connection of its own: for programs that make one, or few.
+// Get makes one fetch on a connection of its own, for programs that make few fetches.
 func Get(ctx context.Context, url string, answer func(context.Context, Challenge) (Answer, error)) (*Response, error) {
 	client, err := Dial(ctx, Options{Answer: answer})
 	if err != nil {

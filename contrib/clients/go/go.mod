@@ -1,3 +1,3 @@
-module watchword.invalid/client
+module watchword.invalid/watchword/contrib/clients/go
 
 go 1.19

@@ -2,7 +2,7 @@ package watchword
 
 import "encoding/json"
 
-// ProtectionSpace is what a credential is for. Realm is the server's own text, and may say anything.
+// ProtectionSpace is the scope in which a credential is valid. Realm is untrusted text from the server.
 type ProtectionSpace struct {
 	Protocol                   string          `json:"protocol"`
 	Host                       string          `json:"host"`
@@ -14,7 +14,7 @@ type ProtectionSpace struct {
 	ServerTrust                json.RawMessage `json:"serverTrust"`
 }
 
-// KnownUser is a stored login that fits a challenge, to be answered with Stored. Domain is empty where it has none.
+// KnownUser is a stored login that matches a challenge; Stored answers with it. Domain can be empty.
 type KnownUser struct {
 	ID     string `json:"id"`
 	User   string `json:"user"`
@@ -22,14 +22,14 @@ type KnownUser struct {
 	Source string `json:"source"`
 }
 
-// Resolved is how an answer ended: Outcome is accepted, refused, abandoned or superseded, and User who was accepted or refused.
+// Resolved is the outcome of an answer. Outcome is accepted, refused, abandoned or superseded; User is the user of the login.
 type Resolved struct {
 	ChallengeID string `json:"challengeId"`
 	Outcome     string `json:"outcome"`
 	User        string `json:"user"`
 }
 
-// Challenge is what the broker asks; Raw has all of it.
+// Challenge is a challenge of the broker. Raw contains all of its members.
 type Challenge struct {
 	ID                   string          `json:"challengeId"`
 	FetchID              string          `json:"fetchId"`
@@ -44,7 +44,7 @@ type Challenge struct {
 	Raw                  json.RawMessage `json:"-"`
 }
 
-// Answer is what a challenge is answered with: a Credential, or one of Continue, Cancel, Default and Reject.
+// Answer is the answer to a challenge: a Credential, or one of Continue, Cancel, Default and Reject.
 type Answer struct {
 	Action     string      `json:"action"`
 	Credential *Credential `json:"credential,omitempty"`
@@ -52,17 +52,17 @@ type Answer struct {
 
 // The four answers that are not a credential.
 var (
-	// Continue means no more authentication: the response that asked becomes the result, with its body.
+	// Continue stops authenticating: the response with the challenge becomes the result, with its body.
 	Continue = Answer{Action: "continue"}
-	// Cancel ends the fetch with the kind challengeCancelled.
+	// Cancel makes the fetch fail with the kind challengeCancelled.
 	Cancel = Answer{Action: "cancel"}
-	// Default means as though nobody had been asked here: what is stored, then an agent, else Continue.
+	// Default lets the broker decide: a stored credential, then an agent, then Continue.
 	Default = Answer{Action: "default"}
-	// Reject asks again, with the next scheme that was offered.
+	// Reject skips this scheme; the broker sends a challenge for the next offered one.
 	Reject = Answer{Action: "reject"}
 )
 
-// Credential has a Type, and the members that the protocol says of it.
+// Credential has a Type, and the members that the protocol defines for it.
 type Credential struct {
 	Type        string `json:"type"`
 	ID          string `json:"id,omitempty"`
@@ -80,7 +80,7 @@ type Credential struct {
 	Persistence string `json:"persistence,omitempty"`
 }
 
-// MarshalJSON writes user and password of a password even where they are empty: both have to be there.
+// MarshalJSON includes the user and the password of a password credential even if they are empty, because both are required.
 func (c Credential) MarshalJSON() ([]byte, error) {
 	type plain Credential
 	if c.Type != "password" {
@@ -93,10 +93,10 @@ func (c Credential) MarshalJSON() ([]byte, error) {
 	}{plain(c), c.User, c.Password})
 }
 
-// String keeps secrets out of logs.
+// String omits the secret, so that it does not appear in logs.
 func (c Credential) String() string { return "credential of type " + c.Type }
 
-// GoString keeps secrets out of logs.
+// GoString omits the secret, so that it does not appear in logs.
 func (c Credential) GoString() string { return c.String() }
 
 // Password answers with user and password.
@@ -104,20 +104,20 @@ func Password(user, password string) Answer {
 	return With(Credential{Type: "password", User: user, Password: password})
 }
 
-// Stored answers with a stored login that the challenge lists: nobody has to type its password.
-func Stored(known KnownUser) Answer { return With(Credential{Type: "stored", ID: known.ID}) }
+// Stored answers with a stored login that the challenge lists, without its password.
+func Stored(known KnownUser) Answer { return With(Credential{Type: "stored", ID: known.ID}) } // guard: go-names-the-stored-login
 
-// With answers with a credential.
+// With answers with credential.
 func With(credential Credential) Answer { return Answer{Action: "credential", Credential: &credential} }
 
-// Authentication says which credential the server has accepted last.
+// Authentication describes the credential that the server accepted last.
 type Authentication struct {
 	Method string `json:"authenticationMethod"`
 	Source string `json:"source"`
 	User   string `json:"user"`
 }
 
-// Head is a response without its body. BodyBytes is nil where the server has not announced it.
+// Head is a response without its body. BodyBytes is nil if the server did not announce a length.
 type Head struct {
 	FetchID     string          `json:"fetchId"`
 	Status      int             `json:"status"`
@@ -142,7 +142,7 @@ type message struct {
 	Error  *Error
 }
 
-// UnmarshalJSON takes members by their very names: for structs, the package json takes "ID" and "\u212A" for "id" and "k", too.
+// UnmarshalJSON matches member names exactly. In structs, encoding/json also accepts "ID" for "id" and "\u212A" for "k".
 func (m *message) UnmarshalJSON(line []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil {

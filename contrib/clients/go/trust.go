@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// A socket that another user has put there would receive passwords. Before connecting: nobody else can replace it. A directory that
-// does not exist is left to connect(2).
+// checkDirectory returns an error if other users could replace the socket: their process would receive passwords. It is called
+// before connecting; a missing directory is reported by connect(2).
 func checkDirectory(path string) error {
 	directory := filepath.Dir(path)
 	info, err := os.Stat(directory)
@@ -25,7 +25,7 @@ func checkDirectory(path string) error {
 	return nil
 }
 
-// After connecting and before anything is sent: the process that listens runs as this user (SO_PEERCRED, unix(7)).
+// checkPeer returns an error unless the listening process runs as this user (SO_PEERCRED, unix(7)). It is called before sending.
 func checkPeer(conn net.Conn, path string) error {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
@@ -40,7 +40,7 @@ func checkPeer(conn net.Conn, path string) error {
 		return problem
 	case err != nil:
 		return err
-	case int(peer.Uid) != os.Geteuid():
+	case int(peer.Uid) != os.Geteuid(): // guard: client-peer-go
 		return &NotTrustedError{path, fmt.Sprintf("user %d listens there", peer.Uid)}
 	}
 	return nil

@@ -1,30 +1,21 @@
 /**
- * A client for the Watchword broker, with the standard library of Node 18 or newer.
+ * A client for the Watchword broker. It uses only the standard library of Node 18 or newer. Its types are in watchword.d.mts.
  *
  *     const broker = await Watchword.connect({ answer: challenge => ({ user: 'bob', password }) })
  *     console.log((await broker.fetch('https://intranet.example/report')).body.toString())
- *
- * @typedef {{status: number, url: string, httpVersion: string, headers: [string, string][], bodyBytes: number | null,
- *   auth?: {authenticationMethod: string, source: string, user: string | null} | null}} Head
- * @typedef {{user: string, password: string, domain?: string, persistence?: string}} Login
- * @typedef {'continue' | 'cancel' | 'default' | 'reject'} Decision
- * @typedef {{id: string, user: string, domain?: string, source: string}} KnownUser  a stored login, for `stored`
- * @typedef {{challengeId: string, action: string, by: string, outcome: 'accepted' | 'refused' | 'abandoned' | 'superseded',
- *   user?: string}} Resolved
- * @typedef {Login | {type: string} | {action: string} | Decision | null | undefined} Answer  nothing means 'continue'
- * @typedef {{challengeId: string, url: string, protectionSpace: Record<string, any>, previousFailureCount: number,
- *   accepts: string[], persistenceAllowed: string[], knownUsers?: KnownUser[]} & Record<string, any>} Challenge  as in `auth/challenge`
- * @typedef {string | Uint8Array | AsyncIterable<Uint8Array> | Iterable<Uint8Array>} Data  a Readable among them
  */
-import { realpathSync, statSync } from 'node:fs'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
+/** The version of Watchword that this client is part of. */
+export const { version } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
+
 const INLINE_BYTES = 1 << 20
 
-/** What the broker says went wrong. `kind` is stable; `retry` is `never`, `later` or `differently`. */
+/** An error reported by the broker. `kind` is stable; `retry` is `never`, `later` or `differently`. */
 export class BrokerError extends Error {
   constructor({ code, message, data = {} }) {
     super(data.detail ?? message)
@@ -34,14 +25,14 @@ export class BrokerError extends Error {
     this.retry = data.retry ?? 'never'
   }
 
-  /** Whether the very same may work another time. */
+  /** Whether the same request may succeed later. */
   get retriable() { return this.retry === 'later' }
 }
 
-/** Answers with one of the stored logins that a challenge lists in `knownUsers`, so that nobody types its password. */
+/** Returns an answer with a stored login that the challenge lists in `knownUsers`, without its password. */
 export const stored = ({ id }) => ({ type: 'stored', id })
 
-/** Nobody listens at `path`, another user does or could, or the broker has gone away. */
+/** Thrown if no process listens on `path`, if another user does or could, and if the broker closes the connection. */
 export class ConnectionError extends Error {
   constructor(message, path) {
     super(message)
@@ -50,13 +41,13 @@ export class ConnectionError extends Error {
   }
 }
 
-/** `$WATCHWORD_SOCKET`, else below `$XDG_RUNTIME_DIR`, else below /run/user/UID. */
+/** Returns `$WATCHWORD_SOCKET`, or the path below `$XDG_RUNTIME_DIR` or /run/user/UID. */
 export function socketPath(environment = process.env) {
   const runtime = environment.XDG_RUNTIME_DIR?.startsWith('/') ? environment.XDG_RUNTIME_DIR : `/run/user/${process.getuid()}`
   return environment.WATCHWORD_SOCKET || `${runtime}/watchword/broker.sock`
 }
 
-/** One connection, for any number of fetches at once. */
+/** A connection to the broker, for any number of concurrent fetches. */
 export class Watchword {
   #path; #socket; #answer; #resolved
   #nextId = 0
@@ -65,15 +56,16 @@ export class Watchword {
   #questions = new Map()
   #parts = []
   #failure = null
+  #background = false
 
   /**
-   * @param {{answer?: (challenge: Challenge, signal: AbortSignal) => Answer | Promise<Answer>, resolved?: (end: Resolved) => void,
-   *   path?: string, name?: string}} [options]
-   *   `answer` is asked when a server asks; its signal says that the question was withdrawn. `resolved` is told how an answer ended.
-   * @returns {Promise<Watchword>}
+   * Connects to the broker. `answer` answers challenges; its signal aborts when the challenge is withdrawn. Without `answer`,
+   * challenges are sent to an agent. `resolved` receives the outcome of an answer. With `background`, the connection does not keep
+   * the process running between calls.
    */
-  static async connect({ answer, resolved, path = socketPath(), name = 'node' } = {}) {
+  static async connect({ answer, resolved, path = socketPath(), name = 'node', background = false } = {}) {
     const broker = new Watchword()
+    broker.#background = background
     broker.#path = path
     broker.#answer = answer
     broker.#resolved = resolved
@@ -81,36 +73,43 @@ export class Watchword {
     broker.#socket.on('data', data => broker.#receive(data))
     broker.#socket.on('error', () => {})
     broker.#socket.on('close', () => broker.#fail(new ConnectionError(
-      `the broker at ${path} has closed the connection: look at its log, connect and try again`, path)))
+      `the broker at ${path} closed the connection; see its log, then connect again`, path)))
     const capabilities = answer ? { challenge: { delivery: 'request' } } : {}
-    await broker.call('initialize', { client: { name }, protocolVersion: 1, capabilities })
+    await broker.call('initialize', { client: { name, version }, protocolVersion: 1, capabilities })
     return broker
   }
 
-  /** Whatever still runs on this connection is cancelled. */
+  /** Whether the connection can be used for another call. */
+  get isOpen() { return this.#failure === null }
+
+  /** Closes the connection, which cancels its running fetches. */
   close() { this.#socket.destroy() }
 
-  /**
-   * The response, whatever its status, with its whole body.
-   * @param {string} url
-   * @param {{signal?: AbortSignal, data?: Data} & Record<string, any>} [options]  besides these, the parameters of `fetch/run`
-   * @returns {Promise<Head & {body: Buffer}>}
-   */
-  async fetch(url, { signal, data, ...params } = {}) {
-    const inline = inlineBody(data)
-    if (data !== undefined && !inline) {
-      const response = await this.stream(url, { signal, data, ...params })
-      return { ...response, body: Buffer.concat(await response.body.toArray()) }
-    }
-    const result = await this.call('fetch/run', { ...params, ...inline, url }, { signal })
-    return { ...result, body: result.body.type === 'handle' ? await this.#readAll(result.body.fetchId, signal) : bytes(result.body) }
+  /** Returns the response, whatever its status, with its whole body. `options` are `signal`, `data` and those of `fetch/run`. */
+  async fetch(url, options = {}) {
+    const { completed, body, ...head } = await this.open(url, { maxInlineBodyBytes: INLINE_BYTES, ...options })
+    const parts = []
+    for await (const part of body) parts.push(part)
+    return { ...head, ...await completed, body: Buffer.concat(parts) }
   }
 
   /**
-   * A response whose body is a Readable: at its end it was whole; destroying it ends the fetch.
-   * @param {string} url
-   * @param {{signal?: AbortSignal, data?: Data, size?: number} & Record<string, any>} [options]  `size` is that of `data`, if known
-   * @returns {Promise<Head & {body: Readable}>}
+   * Returns the response as soon as its head has arrived; `body` is an iterator, and ending it early cancels the fetch. `completed` is
+   * the result of the fetch; it is in the response at once unless the request body had to be sent over a connection of its own.
+   */
+  async open(url, { signal, data, size, ...params } = {}) {
+    const inline = inlineBody(data)
+    if (data !== undefined && !inline) {
+      const { maxInlineBodyBytes, ...others } = params
+      return this.stream(url, { signal, data, size, ...others })
+    }
+    const { body, ...result } = await this.call('fetch/run', { maxInlineBodyBytes: 0, ...params, ...inline, url }, { signal })
+    return { ...result, body: this.#read(body, signal), completed: Promise.resolve(result) }
+  }
+
+  /**
+   * Returns a response whose body is a Readable. It ends only if the body is complete; destroying it cancels the fetch. `size` is the
+   * size of `data` in bytes, if known.
    */
   async stream(url, { signal, data, size, ...params } = {}) {
     const inline = inlineBody(data)
@@ -121,12 +120,17 @@ export class Watchword {
     const fetch = this.#fetches.get(fetchId)
     const cancel = () => this.call('fetch/cancel', { fetchId }).catch(() => {})
     signal?.addEventListener('abort', cancel, { once: true })
-    const forget = () => { signal?.removeEventListener('abort', cancel); this.#fetches.delete(fetchId) }
+    const forget = () => {
+      signal?.removeEventListener('abort', cancel)
+      this.#fetches.delete(fetchId)
+      this.#keepAlive()
+    }
     try {
       if (isAttached) this.#upload(attachToken, data, fetch, cancel)
       const head = await fetch.head
       const socket = await this.#attach(attachToken, 'response')
-      return { ...head, body: Readable.from(whole(socket, fetch, signal, forget), { objectMode: false }) }
+      const body = Readable.from(whole(socket, fetch, signal, forget), { objectMode: false })
+      return { ...head, body, completed: fetch.end }
     } catch (error) {
       await cancel()
       forget()
@@ -134,7 +138,7 @@ export class Watchword {
     }
   }
 
-  /** Any method of the protocol. @returns {Promise<any>} */
+  /** Calls any method of the protocol. */
   call(method, params = {}, { signal } = {}) {
     if (this.#failure) return Promise.reject(this.#failure)
     if (signal?.aborted) return Promise.reject(signal.reason)
@@ -147,6 +151,7 @@ export class Watchword {
       signal?.addEventListener('abort', abort, { once: true })
       const settled = then => value => { signal?.removeEventListener('abort', abort); then(value) }
       this.#waiting.set(id, { resolve: settled(resolve), reject: settled(reject), signal })
+      this.#keepAlive()
       this.#send({ id, method, params })
     })
   }
@@ -160,7 +165,14 @@ export class Watchword {
       this.#parts.push(data.subarray(0, end))
       const line = Buffer.concat(this.#parts)
       this.#parts = []
-      this.#take(JSON.parse(line.toString()))
+      let message
+      try {
+        message = JSON.parse(line.toString())
+      } catch {
+        this.#fail(new ConnectionError('malformed message from the broker', this.#path))
+        return this.#socket.destroy()
+      }
+      this.#take(message)
     }
     if (data.length) this.#parts.push(data)
   }
@@ -171,7 +183,7 @@ export class Watchword {
     else if (method === 'auth/resolved') this.#tell(params)
     else if (method === 'fetch/headers') this.#fetches.get(params.fetchId)?.begin(params)
     else if (method === 'fetch/completed') this.#fetches.get(params.fetchId)?.complete(params)
-    else if (method && id !== undefined) this.#send({ id, error: { code: -32601, message: 'this client does not answer that' } })
+    else if (method && id !== undefined) this.#send({ id, error: { code: -32601, message: 'method not supported by this client' } })
     else if (!method && this.#waiting.has(id)) this.#settle(id, result, error)
   }
 
@@ -179,7 +191,7 @@ export class Watchword {
     try {
       this.#resolved?.(end)
     } catch (error) {
-      process.emitWarning(`the handler of an answer's end failed: ${error.message}`)
+      process.emitWarning(`the resolved handler failed: ${error.message}`)
     }
   }
 
@@ -187,12 +199,19 @@ export class Watchword {
     const { resolve, reject, signal } = this.#waiting.get(id)
     this.#waiting.delete(id)
     if (result?.attachToken) {
-      // What is told of it may be in the same bytes as this, and is taken before the caller runs again.
+      // The notifications of this fetch can be in the same data, and are handled before the caller continues.
       if (signal?.aborted) this.#send({ id: ++this.#nextId, method: 'fetch/cancel', params: { fetchId: result.fetchId } })
       else this.#fetches.set(result.fetchId, new Steps())
     }
+    this.#keepAlive()
     if (error) reject(new BrokerError(error))
     else resolve(result)
+  }
+
+  #keepAlive() {
+    if (!this.#background) return
+    if (this.#waiting.size + this.#fetches.size > 0) this.#socket.ref()
+    else this.#socket.unref()
   }
 
   async #reply(id, challenge) {
@@ -202,13 +221,14 @@ export class Watchword {
     try {
       result = this.#answer ? action(await this.#answer(challenge, withdrawn.signal)) : { action: 'default' }
     } catch (error) {
-      if (!withdrawn.signal.aborted) process.emitWarning(`the answer to a challenge failed, and the fetch is cancelled: ${error.message}`)
+      if (!withdrawn.signal.aborted) process.emitWarning(`the answer function failed; the fetch is cancelled: ${error.message}`)
     }
     this.#questions.delete(id)
     if (!withdrawn.signal.aborted) this.#send({ id, result })
   }
 
   #fail(error) {
+    if (this.#failure) return
     this.#failure = error
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
@@ -216,13 +236,18 @@ export class Watchword {
     for (const question of this.#questions.values()) question.abort()
   }
 
-  async #readAll(fetchId, signal) {
-    const parts = []
-    for (let part; !part?.eof;) {
-      part = await this.call('fetch/read', { fetchId, maxBytes: INLINE_BYTES }, { signal })
-      parts.push(bytes(part.data))
+  async * #read(body, signal) {
+    if (body.type !== 'handle') return yield bytes(body)
+    const { fetchId } = body
+    let part
+    try {
+      while (!part?.eof) {
+        part = await this.call('fetch/read', { fetchId, maxBytes: INLINE_BYTES }, { signal })
+        yield bytes(part.data)
+      }
+    } finally {
+      if (!part?.eof) this.call('fetch/cancel', { fetchId }).catch(() => {})
     }
-    return Buffer.concat(parts)
   }
 
   async #attach(token, side) {
@@ -241,11 +266,11 @@ export class Watchword {
     source.once('error', error => { mistake = error })
     try {
       socket = await this.#attach(token, 'request')
-      // The socket's own end stays open: one that is closed at once may be that of a program that has died.
+      // Until the fetch ends, only the sending half is closed: a full close would look like a crash of this program.
       await pipeline(source, socket)
       await fetch.end
     } catch {
-      // What the broker thinks of the body comes with the end of the fetch.
+      // The broker reports problems of the body at the end of the fetch.
       if (mistake) { fetch.fail(mistake); cancel() }
     } finally {
       socket?.destroy()
@@ -253,7 +278,7 @@ export class Watchword {
   }
 }
 
-/** What is known of a fetch that was begun by `fetch/start`. */
+/** The state of a fetch begun with `fetch/start`. */
 class Steps {
   constructor() {
     this.head = new Promise((resolve, reject) => { this.begin = resolve; this.failHead = reject })
@@ -274,7 +299,7 @@ class Steps {
   }
 }
 
-/** The bytes of an attached body; the end of the stream alone does not say that it is whole. */
+/** Yields the bytes of an attached body. The end of the stream does not prove that the body is complete. */
 async function * whole(socket, fetch, signal, forget) {
   try {
     yield * socket
@@ -288,12 +313,12 @@ async function * whole(socket, fetch, signal, forget) {
 }
 
 /**
- * A socket that another user has put there would receive passwords. Node has no SO_PEERCRED: what is checked before connecting is
- * that the socket's file is this user's, and that nobody but this user and root can replace it or a directory above it.
+ * Throws if another user could receive the passwords sent to the socket. Node has no SO_PEERCRED, so this function checks before
+ * connecting that this user owns the socket file, and that only this user and root can replace it or a directory above it.
  */
 function checkSocket(path) {
   const refuse = reason => {
-    throw new ConnectionError(`refusing to use the socket ${path}: ${reason}; it has to be in a directory that only you can write to, ` +
+    throw new ConnectionError(`refusing to use the socket ${path}: ${reason}; the socket must be in a directory that only you can write to, ` +
       'such as $XDG_RUNTIME_DIR/watchword', path)
   }
   const own = process.geteuid()
@@ -301,14 +326,14 @@ function checkSocket(path) {
   try {
     directory = realpathSync(dirname(path))
     socket = statSync(path)
-  } catch { /* that it does not exist is said by connect */ }
+  } catch { /* a missing socket is reported by connect */ }
   for (let isAbove = false; directory !== undefined; isAbove = true) {
     const { uid, mode } = statSync(directory)
     if (uid !== 0 && uid !== own) refuse(`the directory ${directory} belongs to user ${uid}`)
-    // In a sticky directory, such as /tmp, others cannot replace what is there.
+    // In a sticky directory, such as /tmp, others cannot replace existing files.
     const isWritable = (mode & 0o022) !== 0 && !(isAbove && (mode & 0o1000) !== 0)
     if (isWritable) refuse(`the directory ${directory} can be written by other users (mode 0${(mode & 0o7777).toString(8)})`)
-    directory = directory === '/' ? undefined : dirname(directory)
+    directory = directory === '/' ? undefined : dirname(directory)  // guard: client-ancestors-node
   }
   if (socket && socket.uid !== own) refuse(`it belongs to user ${socket.uid}`)
 }
@@ -319,11 +344,11 @@ function open(path, allowHalfOpen = true) {
     const socket = connect({ path, allowHalfOpen })
     socket.once('connect', () => { socket.removeAllListeners('error'); resolve(socket) })
     socket.once('error', error => reject(new ConnectionError(
-      `no broker listens at ${path} (${error.code}): start one with \`systemctl --user start watchword.socket\` or \`watchwordd\``, path)))
+      `no broker listens at ${path} (${error.code}); start one with \`systemctl --user start watchword.socket\` or \`watchwordd\``, path)))
   })
 }
 
-/** Up to the first line feed; what follows stays in the socket. */
+/** Reads up to the first line feed; the rest stays in the socket. */
 function firstLine(socket, path) {
   return new Promise((resolve, reject) => {
     let line = Buffer.alloc(0)
@@ -338,7 +363,7 @@ function firstLine(socket, path) {
         return resolve(line.subarray(0, end).toString())
       }
     }
-    const lost = () => reject(new ConnectionError(`the broker at ${path} has closed the connection of a body: try again`, path))
+    const lost = () => reject(new ConnectionError(`the broker at ${path} closed the connection of a body; retry the fetch`, path))
     socket.on('readable', take)
     socket.once('end', lost)
     socket.once('close', lost)
@@ -352,7 +377,7 @@ function action(answer) {
   if (typeof answer === 'object' && 'action' in answer) return answer
   if (typeof answer === 'object' && 'type' in answer) return { action: 'credential', credential: answer }
   if (typeof answer === 'object' && 'user' in answer) return { action: 'credential', credential: { type: 'password', ...answer } }
-  throw new TypeError('return a log-in, a credential, or continue, cancel, default, reject')
+  throw new TypeError('invalid answer; return a login, a credential, or continue, cancel, default, reject')
 }
 
 function inlineBody(data) {

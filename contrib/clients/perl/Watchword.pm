@@ -1,6 +1,6 @@
 package Watchword;
 
-# A client for the Watchword broker, with modules that come with Perl.
+# A client for the Watchword broker, using only modules that come with Perl.
 #
 #   my $broker = Watchword->new(answer => sub { my ($challenge) = @_; { user => 'bob', password => $password } });
 #   print $broker->fetch('https://intranet.example/report')->{content};
@@ -13,37 +13,39 @@ use JSON::PP ();
 use MIME::Base64 qw(encode_base64);
 use Socket qw(SOL_SOCKET SO_PEERCRED);
 
-our $VERSION = '0.1.0';
+# `new` sends it to the broker.
+our $VERSION = '0.4.0';
 
 my $json = JSON::PP->new->utf8->canonical;
 my %DECISIONS = map { $_ => 1 } qw(continue cancel default reject);
 
-# `answer` gets each challenge, as in auth/challenge, and returns { user, password }, another credential (with a `type`), one of
-# the words continue, cancel, default and reject, or nothing, which means continue; `stored` makes an answer of one of the stored
-# logins in $challenge->{knownUsers}. `resolved` is told how an answer ended, as in auth/resolved, before the fetch returns.
+# Connects to the broker. `answer` gets the parameters of auth/challenge and returns { user, password }, another credential (with a
+# `type`), one of the strings continue, cancel, default and reject, or undef, which means continue; `stored` makes an answer from a
+# stored login in $challenge->{knownUsers}. Without `answer`, challenges are sent to an agent. `resolved` gets the parameters of
+# auth/resolved before the fetch returns.
 sub new {
     my ($class, %options) = @_;
     my $self = bless { path => $options{path} // socket_path(), answer => $options{answer}, resolved => $options{resolved}, last => 0, begun => {}, completed => {} }, $class;
     $self->{socket} = $self->_connect;
     my $capabilities = $self->{answer} ? { challenge => { delivery => 'request' } } : {};
-    $self->call('initialize', { client => { name => $options{name} // 'perl' }, protocolVersion => 1, capabilities => $capabilities });
+    $self->call('initialize', { client => { name => $options{name} // 'perl', version => $VERSION }, protocolVersion => 1, capabilities => $capabilities });
     return $self;
 }
 
-# An answer with one of the stored logins that a challenge lists: nobody has to type its password.
+# Returns an answer with a stored login that the challenge lists, without its password.
 sub stored {
     my ($known) = @_;
     return { type => 'stored', id => $known->{id} };
 }
 
-# $WATCHWORD_SOCKET, else below $XDG_RUNTIME_DIR, else below /run/user/UID.
+# Returns $WATCHWORD_SOCKET, or the path below $XDG_RUNTIME_DIR or /run/user/UID.
 sub socket_path {
     my $runtime = ($ENV{XDG_RUNTIME_DIR} // '') =~ m{^/} ? $ENV{XDG_RUNTIME_DIR} : "/run/user/$<";
     return $ENV{WATCHWORD_SOCKET} || "$runtime/watchword/broker.sock";
 }
 
-# The response, whatever its status, as fetch/completed has it; `content` is its whole body, as bytes. `data` is the body of the
-# request, as bytes; other parameters are those of fetch/start.
+# Returns the response, whatever its status: the members of fetch/completed, and `content`, the whole body as bytes. `data` is the
+# request body as bytes; other parameters are passed to fetch/start.
 sub fetch {
     my ($self, $url, %params) = @_;
     my $content = '';
@@ -51,7 +53,8 @@ sub fetch {
     return { %$result, content => $content };
 }
 
-# Hands the body over in parts, to `take`, as it comes; returns what fetch does, less the content. Dies when it is not whole.
+# Calls `take` with each part of the body as it arrives; returns the result of `fetch` without `content`. Dies if the body is
+# incomplete.
 sub stream {
     my ($self, $url, $take, %params) = @_;
     my $data = delete $params{data};
@@ -66,7 +69,7 @@ sub stream {
     };
     if (!$went_well) {
         my $problem = $@;
-        # Closing the connection of the body has cancelled the fetch, unless it is this one's own that has ended.
+        # Closing the connection of the body may have cancelled the fetch already.
         eval { $self->call('fetch/cancel', { fetchId => $name }) };
         delete $self->{completed}{$name};
         die $problem;
@@ -76,7 +79,7 @@ sub stream {
     return $completed;
 }
 
-# Any method of the protocol. When `answer` dies the request is cancelled, and the connection is good for more.
+# Calls any method of the protocol. If `answer` dies, the request is cancelled and the connection stays usable.
 sub call {
     my ($self, $method, $params) = @_;
     my $id = ++$self->{last};
@@ -95,10 +98,10 @@ sub call {
     return $message->{result};
 }
 
-# By their JSON: in Perl the string "1" and true equal the number 1.
+# Compares the JSON forms: in Perl the string "1" and true equal the number 1.
 sub _is_reply_to {
     my ($message, $id) = @_;
-    return $json->encode([$message->{id}]) eq "[$id]";
+    return $json->encode([$message->{id}]) eq "[$id]";  # guard: perl-ids-are-numbers
 }
 
 sub close { CORE::close($_[0]{socket}) }
@@ -107,14 +110,15 @@ sub _connect {
     my ($self) = @_;
     $self->_check_directory;
     my $socket = IO::Socket::UNIX->new(Peer => $self->{path}) // die Watchword::Error->new({ code => 0, data => { kind => 'notRunning' }, message =>
-        "no broker listens at $self->{path} ($!): start one with `systemctl --user start watchword.socket` or `watchwordd`" });
-    # Before anything is sent: the process that listens runs as this user (SO_PEERCRED, unix(7)).
+        "no broker listens at $self->{path} ($!); start one with `systemctl --user start watchword.socket` or `watchwordd`" });
+    # Checks before sending that the listening process runs as this user (SO_PEERCRED, unix(7)).
     my (undef, $uid) = unpack 'iII', getsockopt($socket, SOL_SOCKET, SO_PEERCRED) // '';
+    # guard: client-peer-perl
     $self->_distrust(defined $uid ? "user $uid listens there" : 'the user who listens there is unknown') if !defined $uid || $uid != $>;
     return $socket;
 }
 
-# A socket that another user has put there would receive passwords. A directory that does not exist is left to connect.
+# Dies if other users could replace the socket: their process would receive passwords. A missing directory is reported by connect.
 sub _check_directory {
     my ($self) = @_;
     my $directory = dirname($self->{path});
@@ -126,10 +130,10 @@ sub _check_directory {
 sub _distrust {
     my ($self, $reason) = @_;
     die Watchword::Error->new({ code => 0, data => { kind => 'socketNotTrusted' }, message => "refusing to use the socket $self->{path}: $reason; "
-        . 'it has to be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword' });
+        . 'the socket must be in a directory that only you can write to, such as $XDG_RUNTIME_DIR/watchword' });
 }
 
-# A connection of its own carries the bytes; whether they are all is said by fetch/completed.
+# Reads the body from a connection of its own. Only fetch/completed tells whether the body is complete.
 sub _take_body {
     my ($self, $token, $take) = @_;
     my $second = $self->_connect;
@@ -149,10 +153,10 @@ sub _take_body {
 sub _closed {
     my ($self) = @_;
     return Watchword::Error->new({ code => 0, data => { kind => 'closed' }, message =>
-        "the broker at $self->{path} has closed the connection: look at its log, connect and try again" });
+        "the broker at $self->{path} closed the connection; see its log, then connect again" });
 }
 
-# Deals with the next message, and returns it.
+# Receives and handles the next message, and returns it.
 sub _receive {
     my ($self) = @_;
     my $line = readline $self->{socket};
@@ -164,15 +168,15 @@ sub _receive {
     elsif ($method eq 'auth/resolved') { $self->_tell($params) }
     elsif ($method eq 'fetch/headers') { $self->{begun}{ $params->{fetchId} } = $params }
     elsif ($method eq 'fetch/completed') { $self->{completed}{ $params->{fetchId} } = $params }
-    elsif (defined $message->{id}) { $self->_send({ id => $message->{id}, error => { code => -32601, message => 'this client does not answer that' } }) }
+    elsif (defined $message->{id}) { $self->_send({ id => $message->{id}, error => { code => -32601, message => 'method not supported by this client' } }) }
     return $message;
 }
 
-# What goes wrong in the handler does not end the call that runs.
+# Calls the resolved handler; its errors are warnings and do not affect the current call.
 sub _tell {
     my ($self, $end) = @_;
     local $@;
-    eval { $self->{resolved}->($end) if $self->{resolved}; 1 } or warn "the handler of an answer's end failed: $@";
+    eval { $self->{resolved}->($end) if $self->{resolved}; 1 } or warn "the resolved handler failed: $@";
 }
 
 sub _reply {
@@ -187,7 +191,7 @@ sub _action {
     my ($answer) = @_;
     return { action => 'continue' } if !defined $answer;
     return { action => $answer } if !ref $answer && $DECISIONS{$answer};
-    die "a challenge was answered with something that is no answer\n" if ref $answer ne 'HASH';
+    die "invalid answer; return a credential, or continue, cancel, default, reject\n" if ref $answer ne 'HASH';
     return $answer if exists $answer->{action};
     return { action => 'credential', credential => { type => 'password', %$answer } };
 }
@@ -199,7 +203,8 @@ sub _send {
     $self->{socket}->flush;
 }
 
-# What the broker says went wrong. `kind` is stable; `retry` is never, later or differently.
+# An error reported by the broker, or found by this client (kinds notRunning, socketNotTrusted, closed). `kind` is stable; `retry` is
+# never, later or differently.
 package Watchword::Error;
 
 use overload '""' => sub { "$_[0]{message} ($_[0]{kind})\n" }, fallback => 1;
@@ -210,7 +215,7 @@ sub new {
     return bless { code => $error->{code}, message => $data->{detail} // $error->{message}, kind => $data->{kind} // '', retry => $data->{retry} // 'never' }, $class;
 }
 
-# Whether the very same may work another time.
+# Whether the same request may succeed later.
 sub retriable { $_[0]{retry} eq 'later' }
 
 1;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Usage: download.py URL FILE. Of any size, in little memory; asks for a log-in at the terminal."""
+"""Usage: download.py URL FILE. Downloads a file of any size in little memory, and prompts for a login at the terminal."""
 import getpass
 import shutil
 import sys

@@ -6,7 +6,7 @@ import (
 	"log"
 	"os"
 
-	watchword "watchword.invalid/client"
+	watchword "watchword.invalid/watchword/contrib/clients/go"
 )
 
 func main() {

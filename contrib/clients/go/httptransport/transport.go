@@ -1,4 +1,4 @@
-// Package httptransport lets net/http make its requests through the Watchword broker.
+// Package httptransport sends the requests of net/http through the Watchword broker.
 //
 //	client := &http.Client{Transport: &httptransport.Transport{Client: broker}}
 package httptransport
@@ -12,23 +12,24 @@ import (
 	"net/http"
 	"strings"
 
-	watchword "watchword.invalid/client"
+	watchword "watchword.invalid/watchword/contrib/clients/go"
 )
 
-// Transport is an http.RoundTripper. Redirects are followed by http.Client, and each hop is decided anew.
+// Transport is an http.RoundTripper. The http.Client follows redirects; each hop is a fetch of its own.
 //
-// User and password of Request.SetBasicAuth, and of the URL, go to the broker as the fetch's credential: they are sent when
-// the server asks for them, and not before.
+// User and password from Request.SetBasicAuth or the URL become the credential of the fetch. The broker sends them only after
+// a challenge.
 type Transport struct {
 	Client *watchword.Client
-	// Params go with each fetch, such as "timeoutMs" or "auth".
+	// Params are added to each fetch, such as "timeoutMs" or "auth".
 	Params map[string]any
 }
 
-// ErrInsecureRedirect is the broker's rule, which holds where it does not follow itself: not from https to http after a log-in.
-var ErrInsecureRedirect = errors.New("a redirect from https to plain http after a log-in")
+// ErrInsecureRedirect is returned for a redirect from https to http after a login. The broker refuses such redirects, too, if it
+// follows them itself.
+var ErrInsecureRedirect = errors.New("redirect from https to plain http after a login")
 
-// Fields that the broker makes itself.
+// ofTheBroker contains the header fields that the broker sets itself.
 var ofTheBroker = map[string]bool{
 	"Authorization": true, "Connection": true, "Content-Length": true, "Expect": true, "Host": true, "Keep-Alive": true,
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true}
@@ -67,13 +68,13 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || request.URL.Scheme != "https" || response.StatusCode/100 != 3 {
 		return response, nil
 	}
-	// Whether there was a log-in is known at the end.
+	// Whether the fetch used a login is known only at its end.
 	defer stream.Body.Close()
 	rest, err := io.ReadAll(stream.Body)
 	if err != nil {
 		return nil, err
 	}
-	if stream.Completed().Auth != nil || followsLogin(request) {
+	if stream.Completed().Auth != nil || followsLogin(request) { // guard: go-redirect-behind-the-login
 		if location.Scheme != "https" {
 			return nil, ErrInsecureRedirect
 		}
@@ -83,7 +84,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// loggedIn marks the request of a redirect at or before which there was a login: the broker sees each request of a chain by itself.
+// loggedIn is the context key that marks a redirect chain in which a login was used. To the broker, each hop is a separate fetch.
 type loggedIn struct{}
 
 func followsLogin(request *http.Request) bool {
@@ -100,16 +101,16 @@ func credential(request *http.Request) (*watchword.Credential, error) {
 		return &watchword.Credential{Type: "password", User: user, Password: password}, nil
 	}
 	scheme, value, _ := strings.Cut(header, " ")
-	switch lower(scheme) {
+	switch lower(scheme) { // guard: go-schemes-are-ascii
 	case "basic":
-		return nil, errors.New("the Authorization header is Basic, and cannot be read")
+		return nil, errors.New("malformed Authorization header: Basic needs base64 with a colon")
 	case "bearer":
 		return &watchword.Credential{Type: "token", Token: strings.Trim(value, " \t")}, nil
 	}
 	return &watchword.Credential{Type: "header", Scheme: scheme, Value: value}, nil
 }
 
-// lower is for names in ASCII: strings.ToLower makes letters of other scripts ASCII as well, U+0130 an i and U+212A a k.
+// lower converts only ASCII letters to lower case: strings.ToLower maps U+0130 to i and U+212A to k.
 func lower(text string) string {
 	return strings.Map(func(letter rune) rune {
 		if 'A' <= letter && letter <= 'Z' {

@@ -1,18 +1,20 @@
-"""A client for the Watchword broker: typed, and standard library only.
+"""A typed client for the Watchword broker, with the standard library only.
 
 >>> broker = Watchword(answer=lambda challenge: ("bob", getpass.getpass()))
->>> broker.fetch("https://intranet.example/report")["body"]["value"]
+>>> broker.content(broker.fetch("https://intranet.example/report"))
 
-`watchword.aio` has the same for asyncio; `watchword.requests_adapter`, `watchword.httpx_transport` and
-`watchword.keyring_backend` need the packages that they are named after.
+`watchword.aio` is the client for asyncio; `watchword.requests_adapter`, `watchword.httpx_transport` and
+`watchword.keyring_backend` each require the package in their name.
 """
+from ._version import __version__
 from .answers import (
-    CANCEL, CONTINUE, DEFAULT, REJECT, Answer, Certificate, Credential, Decision, Header, Password, Proposed, Stored, Token, Trust)
+    CANCEL, CONTINUE, DEFAULT, REJECT, Answer, AnswerMessage, Certificate, Credential, Decision, Header, Password, Proposed,
+    Stored, Token, Trust)
 from .client import Stream, Watchword
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
-from .messages import Challenge, Fetched, KnownUser, Resolved
+from .messages import Authentication, Challenge, Fetched, Finished, Head, KnownUser, ProtectionSpace, Resolved, Started
 
 __all__ = [
-    "CANCEL", "CONTINUE", "DEFAULT", "REJECT", "Answer", "BrokerError", "BrokerNotRunning", "Certificate", "Challenge",
-    "ConnectionClosed", "Credential", "Decision", "Fetched", "Header", "KnownUser", "Password", "Proposed", "Resolved",
-    "SocketNotTrusted", "Stored", "Stream", "Token", "Trust", "Watchword", "WatchwordError"]
+    "CANCEL", "CONTINUE", "DEFAULT", "REJECT", "Answer", "AnswerMessage", "Authentication", "BrokerError",
+    "BrokerNotRunning", "Certificate", "Challenge", "ConnectionClosed", "Credential", "Decision", "Fetched", "Finished", "Head",
+    "Header", "KnownUser", "Password", "Proposed", "ProtectionSpace", "Resolved", "SocketNotTrusted", "Started", "Stored", "Stream", "Token", "Trust", "Watchword", "WatchwordError", "__version__"]

@@ -1,4 +1,4 @@
-"""What the adapters for other libraries have in common: their words for things, in the broker's."""
+"""The parts shared by the adapters for other libraries, which translate requests into parameters of the broker."""
 import base64
 import binascii
 import math
@@ -13,34 +13,34 @@ from .aio import AsyncStream
 from .answers import Answerer
 from .client import Stream, Watchword
 
-#: Fields that the broker makes itself.
+#: Header fields that the broker sets itself.
 _OF_THE_BROKER = {
     "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade"}
-#: In what a library hands from a request to the one that a redirect leads to: there was a login on the way.
+#: The key of a flag in the state that a library passes along a chain of redirects: whether the chain contains a login.
 _LOGGED_IN = "watchword.loggedIn"
 TIMEOUTS = {"timedOut", "challengeTimedOut"}
 
 
 class InsecureRedirect(Exception):
-    """A redirect from https to plain http, or to an ambiguous target, after a login: refused as the broker refuses it."""
+    """A redirect from https to plain http, or to an ambiguous target, after a login. The broker also refuses such redirects."""
 
     def __init__(self, url: str, target: str):
-        super().__init__(f"{urlsplit(url).netloc.rpartition('@')[2]} redirects to something other than https after a login: {target[:200]!r}")
+        super().__init__(f"{urlsplit(url).netloc.rpartition('@')[2]} redirects from https to another scheme after a login: {target[:200]!r}")
 
 
 def split_headers(headers: Iterable[Tuple[str, str]]) -> Tuple[List[List[str]], Optional[Dict[str, Any]]]:
-    """The fields for the broker, and the credential that stood among them: it goes with the fetch, not as a header.
+    """Returns the header fields for the broker, and the credential of `Authorization`, if any, for the parameters of the fetch.
 
-    So it is sent only after the server has asked for it, and only there.
+    The broker sends the credential only to the server of the request, and only after a challenge.
     """
-    kept, credential = [], None
+    fields, credential = [], None
     for name, value in headers:
         if _wire.ascii_lower(name) == "authorization":
             credential = _credential(value)
         elif _wire.ascii_lower(name) not in _OF_THE_BROKER:
-            kept.append([name, value])
-    return kept, credential
+            fields.append([name, value])
+    return fields, credential
 
 
 def _credential(value: str) -> Dict[str, Any]:
@@ -49,7 +49,7 @@ def _credential(value: str) -> Dict[str, Any]:
         try:
             user, colon, password = base64.b64decode(rest, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
-            raise ValueError("the Authorization header is Basic, and not base64 of UTF-8") from None
+            raise ValueError("malformed Authorization header: Basic needs base64 of UTF-8") from None
         return {"type": "password", "user": user, "password": password}
     if _wire.ascii_lower(scheme) == "bearer":
         return {"type": "token", "token": rest.strip(" \t")}
@@ -57,7 +57,7 @@ def _credential(value: str) -> Dict[str, Any]:
 
 
 def patience(seconds: Optional[float]) -> Dict[str, Any]:
-    """For a timeout that counts from one byte to the next: how long nothing may come. People who are asked take their time."""
+    """Returns the parameters for a read timeout: a limit for the time without data, which does not include time spent on prompts."""
     limits: Dict[str, Any] = {"timeoutMs": _wire.DAY_MS}
     if seconds is not None:
         limits["lowSpeed"] = {"bytesPerSecond": 1, "seconds": max(1, math.ceil(seconds))}
@@ -65,7 +65,7 @@ def patience(seconds: Optional[float]) -> Dict[str, Any]:
 
 
 def tls(cert: Any) -> Dict[str, Any]:
-    """A client certificate as these libraries name it: a file, or two."""
+    """Returns the parameters for a client certificate: one path, or a pair of certificate and key."""
     if not cert:
         return {}
     files = [os.path.abspath(file) for file in ([cert] if isinstance(cert, str) else cert)]
@@ -73,32 +73,34 @@ def tls(cert: Any) -> Dict[str, Any]:
 
 
 def insecure_target(url: str, status: int, headers: Iterable[Tuple[str, str]]) -> Optional[str]:
-    """The `Location` of a response that may lead from https to anything else. Whether that is refused depends on a login.
+    """Returns the `Location` of an https response that may lead to another scheme, which is refused after a login.
 
-    The libraries that follow it strip and decode characters before they parse it (`ht%74p:`), so only what keeps to https
-    however it is read passes: the scheme itself, or a reference without a scheme (RFC 3986 sections 4.1 and 4.2).
+    The libraries that follow a target strip and decode characters before they parse it (`ht%74p:`). So a target is accepted only
+    if it stays on https in any reading: with the scheme `https`, or without a scheme (RFC 3986 sections 4.1 and 4.2).
     """
     locations = _locations(url, status, headers)
     if not locations:
         return None
     start = re.split("[/?#]", locations[0], maxsplit=1)[0]
+    # guard: adapter-redirect-scheme, adapter-redirect-two-locations
     stays = len(locations) == 1 and (_wire.ascii_lower(start) == "https:" or ":" not in start)
     return None if stays else ", ".join(locations)
 
 
 def _locations(url: str, status: int, headers: Iterable[Tuple[str, str]]) -> List[str]:
-    """Of a redirect by https."""
+    """Returns the `Location` fields of a redirect that came over https."""
     if not 300 <= status < 400 or urlsplit(url).scheme != "https":
         return []
     return [value for name, value in headers if _wire.ascii_lower(name) == "location"]
 
 
 def _judge(opened: Any, trail: MutableMapping[str, Any]) -> None:
-    """What is known at the end of a redirect. The broker sees each request of a chain by itself: `trail` goes from one to the next."""
-    if opened.head.get("auth"):
+    """Raises `InsecureRedirect` for an insecure redirect after a login. `trail` is the state of the chain: to the broker each hop is a
+    separate fetch."""
+    if opened.auth:
         trail[_LOGGED_IN] = True
     target = insecure_target(opened.url, opened.status, opened.headers)
-    if target is not None and trail.get(_LOGGED_IN):
+    if target is not None and trail.get(_LOGGED_IN):  # guard: adapter-redirect-behind-the-login
         raise InsecureRedirect(opened.url, target)
 
 
@@ -115,7 +117,7 @@ async def check_redirect_async(opened: AsyncStream, trail: MutableMapping[str, A
 
 
 class Pool:
-    """Connections to the broker, each used by one thread at a time."""
+    """A pool of connections to the broker, each used by one thread at a time."""
 
     def __init__(self, answer: Optional[Answerer], path: Optional[str], name: str):
         self._make: Callable[[], Watchword] = lambda: Watchword(answer, path, name)

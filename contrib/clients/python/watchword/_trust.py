@@ -1,6 +1,6 @@
-"""Whether a socket is that of this user's broker. One that another user has put there would receive passwords.
+"""Checks that a socket belongs to this user's broker: a process of another user would receive passwords.
 
-Nothing of this package is imported: the desktop agent uses the same file, through a link in contrib/agent/watchword_agent.
+This file imports nothing from the package, because the desktop agent uses it too, through a link in contrib/agent/watchword_agent.
 """
 import os
 import socket
@@ -13,7 +13,7 @@ _CREDENTIALS = struct.Struct("iII")
 
 
 def directory_problem(path: str) -> Optional[str]:
-    """Before connecting: why others could replace the socket. A directory that does not exist is left to connect()."""
+    """Returns why other users could replace the socket, or `None`. A missing directory is left to connect()."""
     directory = os.path.dirname(path) or "."
     try:
         status = os.stat(directory)
@@ -27,9 +27,9 @@ def directory_problem(path: str) -> Optional[str]:
 
 
 def peer_problem(connected: Any) -> Optional[str]:
-    """After connecting and before anything is sent: whether another user's process listens (SO_PEERCRED, unix(7)).
+    """Returns a problem if a process of another user listens (SO_PEERCRED, unix(7)), or `None`. Must be called before sending.
 
-    `connected` is a socket, or what asyncio gives for one.
+    `connected` is a socket or asyncio's `TransportSocket`.
     """
     _, uid, _ = _CREDENTIALS.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    return f"user {uid} listens there" if uid != os.geteuid() else None
+    return f"user {uid} listens there" if uid != os.geteuid() else None  # guard: client-peer-python

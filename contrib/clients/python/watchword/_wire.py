@@ -1,4 +1,4 @@
-"""What the blocking client and that for asyncio have in common: no I/O but for opening the socket."""
+"""The parts shared by the blocking and the asyncio client. The only I/O is opening the socket."""
 import base64
 import io
 import json
@@ -6,56 +6,55 @@ import os
 import socket
 import stat
 import string
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
 from . import _trust
+from ._version import __version__
+from .answers import credential_json
 from .errors import BrokerError, BrokerNotRunning, SocketNotTrusted
-from .messages import Body, Message
+from .messages import Body, InlineBody, Message
 
-#: What is inline in a message; larger bodies go through a connection of their own.
+#: The size limit of an inline request body; a larger body is sent over a connection of its own.
 INLINE_BYTES = 1 << 20
 PART_BYTES = 1 << 20
-#: The longest reply holds a body of 8 MiB, escaped.
+#: The size limit of a line: the longest reply contains a body of 8 MiB, with escapes.
 LONGEST_LINE = 64 << 20
 DAY_MS = 86_400_000
-
-Data = Union[bytes, bytearray, str, BinaryIO, Iterable[bytes]]
-
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def ascii_lower(text: str) -> str:
-    """For names of schemes, hosts and header fields: `str.lower` makes other letters ASCII as well (KELVIN SIGN a `k`)."""
-    return text.translate(_LOWER)
+    """Lowers ASCII letters only, for schemes, hosts and header names: `str.lower` maps U+212A (KELVIN SIGN) to `k`."""
+    return text.translate(_LOWER)  # guard: python-names-are-lowered-as-ascii
 
 
 def number(text: Optional[str]) -> Optional[int]:
-    """What ASCII digits say, and nothing else: `int` reads those of every script, signs, blanks and underscores."""
+    """Parses ASCII digits; `int` also accepts other scripts' digits, signs, spaces and underscores."""
     return int(text) if text and text.isascii() and text.isdigit() else None
 
 
 def own_id(message: Message) -> Optional[int]:
-    """The id of a reply, as this client makes them. In Python `True` and `1.0` are the key that 1 is."""
+    """Returns the id of a reply if it is an integer. In Python `True` and `1.0` are equal to the key 1."""
     found = message.get("id")
-    return found if type(found) is int else None
+    return found if type(found) is int else None  # guard: python-ids-are-integers
 
 
 def socket_path(explicit: Optional[str] = None) -> str:
-    """`explicit`, else `$WATCHWORD_SOCKET`, else below `$XDG_RUNTIME_DIR`, else below /run/user/UID."""
+    """Returns `explicit`, `$WATCHWORD_SOCKET`, or the path below `$XDG_RUNTIME_DIR` or /run/user/UID."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     runtime = runtime if runtime.startswith("/") else f"/run/user/{os.getuid()}"
     return explicit or os.environ.get("WATCHWORD_SOCKET") or f"{runtime}/watchword/broker.sock"
 
 
 def trust(path: str, problem: Optional[str]) -> None:
-    """Raises where there is a problem."""
+    """Raises `SocketNotTrusted` unless `problem` is `None`."""
     if problem:
         raise SocketNotTrusted(path, problem)
 
 
 def connect(path: str) -> socket.socket:
-    """A connection to a broker of this user."""
+    """Connects to a broker of this user."""
     trust(path, _trust.directory_problem(path))
     opened = socket.socket(socket.AF_UNIX)
     try:
@@ -72,7 +71,7 @@ def connect(path: str) -> socket.socket:
 
 
 def line(message: Message) -> bytes:
-    return json.dumps(message).encode() + b"\n"
+    return json.dumps(message, default=credential_json).encode() + b"\n"
 
 
 def request(number: int, method: str, params: Dict[str, Any]) -> Message:
@@ -81,11 +80,11 @@ def request(number: int, method: str, params: Dict[str, Any]) -> Message:
 
 def initialize_params(name: str, answers: bool) -> Dict[str, Any]:
     capabilities = {"challenge": {"delivery": "request"}} if answers else {}
-    return {"client": {"name": name}, "protocolVersion": 1, "capabilities": capabilities}
+    return {"client": {"name": name, "version": __version__}, "protocolVersion": 1, "capabilities": capabilities}
 
 
 def unknown_method(message: Message) -> Message:
-    error = {"code": -32601, "message": "this client does not answer that"}
+    error = {"code": -32601, "message": "method not supported by this client"}
     return {"jsonrpc": "2.0", "id": message["id"], "error": error}
 
 
@@ -95,12 +94,12 @@ def result_of(message: Message) -> Any:
     return message["result"]
 
 
-def body_bytes(body: Body) -> bytes:
-    """Of a body that came inline."""
+def body_bytes(body: InlineBody) -> bytes:
+    """Returns the bytes of an inline body."""
     return base64.b64decode(body["value"]) if body["type"] == "base64" else body["value"].encode()
 
 
-def body_json(data: bytes) -> Body:
+def body_json(data: bytes) -> InlineBody:
     try:
         return {"type": "string", "value": data.decode()}
     except UnicodeDecodeError:
@@ -108,7 +107,7 @@ def body_json(data: bytes) -> Body:
 
 
 def size_of(data: Any) -> Optional[int]:
-    """How much a request's body is, where that is known before it is read."""
+    """Returns the size of a request body in bytes, or `None` if it is not known before reading."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     try:
@@ -119,7 +118,7 @@ def size_of(data: Any) -> Optional[int]:
 
 
 def prepare(data: Optional[Any], params: Dict[str, Any], size: Optional[int] = None) -> Tuple[Dict[str, Any], Optional[Any]]:
-    """The parameters with the body, and what is to go through a connection of its own."""
+    """Returns the parameters including the body, and the data to send over a connection of its own, if any."""
     if data is None:
         return params, None
     if isinstance(data, str):
@@ -127,11 +126,13 @@ def prepare(data: Optional[Any], params: Dict[str, Any], size: Optional[int] = N
     if isinstance(data, (bytes, bytearray)) and len(data) <= INLINE_BYTES:
         return {**params, "body": body_json(bytes(data))}, None
     known = size_of(data) if size is None else size
+    # `fetch/start` has no inline response bodies.
+    params = {name: value for name, value in params.items() if name != "maxInlineBodyBytes"}
     return {**params, "body": {"type": "attach"} if known is None else {"type": "attach", "sizeBytes": known}}, data
 
 
 def parts_of(data: Any) -> Iterator[bytes]:
-    """A request's body in parts that are not empty."""
+    """Returns the non-empty parts of a request body."""
     if isinstance(data, (bytes, bytearray)):
         data = io.BytesIO(data)
     parts: Iterable[Any] = data

@@ -1,4 +1,4 @@
-"""The client for asyncio: any number of fetches at once on one connection.
+"""The client for asyncio: any number of concurrent fetches on one connection.
 
 >>> async with AsyncWatchword(answer=ask) as broker:
 ...     pages = await asyncio.gather(*(broker.fetch(url) for url in urls))
@@ -8,21 +8,18 @@ import contextlib
 import inspect
 import itertools
 import json
-from typing import Any, AsyncIterable, AsyncIterator, Awaitable, Callable, Dict, List, Optional, Set, Tuple, Union, cast
+from typing import Any, AsyncIterator, Awaitable, Dict, List, Optional, Tuple, cast
 
-from . import _trust, _wire
+from . import _signatures, _trust, _wire
 from ._handlers import Handlers
-from .answers import Answer, ResolvedHandler, answer_json
+from ._signatures import AsyncAnswerer, AsyncData
+from .answers import ResolvedHandler, answer_json
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed
-from .messages import Body, Challenge, Fetched, Message, Named, Resolved, Started
-
-#: A coroutine function runs on the loop; a plain function, which may ask a person and block, in a thread of its own.
-AsyncAnswerer = Callable[[Challenge], Union[Answer, Awaitable[Answer]]]
-AsyncData = Union[_wire.Data, AsyncIterable[bytes]]
+from .messages import Authentication, Body, BodyHandle, Fetched, Finished, Head, Message, Named, Resolved, Started
 
 
 class AsyncWatchword:
-    """One connection. A task that is cancelled while it waits for a fetch cancels the fetch."""
+    """A connection for one event loop. Cancelling a task that waits for a fetch cancels the fetch."""
 
     def __init__(
             self, answer: Optional[AsyncAnswerer] = None, path: Optional[str] = None, name: str = "python",
@@ -31,7 +28,7 @@ class AsyncWatchword:
         self._handlers, self._name, self._resolved = Handlers(answer), name, resolved
         self._ids = itertools.count(1)
         self._replies: Dict[int, "asyncio.Future[Message]"] = {}
-        # Of fetches that were begun with `start`, by name: their heads and their ends.
+        # The heads and results of fetches begun with `start`, by id.
         self._begun: Dict[str, "asyncio.Future[Message]"] = {}
         self._completed: Dict[str, "asyncio.Future[Message]"] = {}
         self._uploads: Dict[str, "asyncio.Task[None]"] = {}
@@ -40,7 +37,7 @@ class AsyncWatchword:
         self._receiver: Optional["asyncio.Task[None]"] = None
 
     async def connect(self) -> "AsyncWatchword":
-        """Needed once, unless `async with` does it."""
+        """Connects to the broker; `async with` does this too."""
         reader, self._writer = await self._open()
         self._receiver = asyncio.ensure_future(self._receive_all(reader))
         try:
@@ -61,7 +58,7 @@ class AsyncWatchword:
         return self._writer is not None and not self._writer.is_closing()
 
     async def close(self) -> None:
-        """Whatever still runs on this connection is cancelled."""
+        """Closes the connection, which cancels its running fetches."""
         tasks = [task for task in (self._receiver, *self._questions.values(), *self._uploads.values()) if task]
         for task in tasks:
             task.cancel()
@@ -70,42 +67,45 @@ class AsyncWatchword:
             self._writer.close()
         self._fail_all()
 
-    # One call
+    # Whole fetches
 
-    async def fetch(self, url: str, data: Optional[AsyncData] = None, **params: Any) -> Fetched:
-        """The response, whatever its status, as `fetch/run` returns it. `data` may be an asynchronous iterable as well."""
-        params, large = _wire.prepare(data, params)
+    @_signatures.signature(_signatures.async_fetch)
+    async def fetch(self, url: str, data: Optional[AsyncData] = None, size: Optional[int] = None, inline_bytes: Optional[int] = None, **params: Any) -> Fetched:
+        """Returns the response, whatever its status, as from `fetch/run`. `data` may also be an asynchronous iterable."""
+        params, large = _wire.prepare(data, params, size)
         if large is None:
-            return cast(Fetched, await self.call("fetch/run", url=url, **params))
+            return cast(Fetched, await self.call("fetch/run", url=url, **{"maxInlineBodyBytes": inline_bytes, **params}))
         async with self.stream(url, large, **params) as response:
             body = await response.read()
         return cast(Fetched, {**response.head, "body": _wire.body_json(body), "bodyBytes": len(body)})
 
     async def content(self, fetched: Fetched) -> bytes:
-        """The whole body of what `fetch` returned, whether it came with it or is still to be read."""
+        """Returns the whole body of a response from `fetch`, and reads it from the broker if needed."""
         body = fetched["body"]
         if body["type"] != "handle":
             return _wire.body_bytes(body)
         return b"".join([part async for part in self.read(body)])
 
+    @_signatures.signature(_signatures.async_fetch)
     @contextlib.asynccontextmanager
     async def stream(
-            self, url: str, data: Optional[AsyncData] = None, size: Optional[int] = None, inline_bytes: int = 0,
+            self, url: str, data: Optional[AsyncData] = None, size: Optional[int] = None, inline_bytes: Optional[int] = 0,
             **params: Any) -> AsyncIterator["AsyncStream"]:
-        """A response whose body is taken in parts; leaving the context before its end cancels the fetch."""
+        """Opens a response whose body is read in parts. Leaving the context early cancels the fetch."""
         opened = await self.open(url, data, size, inline_bytes, **params)
         try:
             yield opened
         finally:
             await opened.close()
 
+    @_signatures.signature(_signatures.async_fetch)
     async def open(
-            self, url: str, data: Optional[AsyncData] = None, size: Optional[int] = None, inline_bytes: int = 0,
+            self, url: str, data: Optional[AsyncData] = None, size: Optional[int] = None, inline_bytes: Optional[int] = 0,
             **params: Any) -> "AsyncStream":
-        """As `stream`, but to be closed by the caller. Bodies up to `inline_bytes` come together with the head."""
+        """Like `stream`, but the caller closes the response. Bodies up to `inline_bytes` arrive with the head."""
         params, large = _wire.prepare(data, params, size)
         if large is None:
-            fetched = cast(Fetched, await self.call("fetch/run", url=url, maxInlineBodyBytes=inline_bytes, **params))
+            fetched = cast(Fetched, await self.call("fetch/run", url=url, **{"maxInlineBodyBytes": inline_bytes or 0, **params}))
             return AsyncStream(self, fetched, fetched["body"], None)
         download = await self.start(url, large, size, **params)
         try:
@@ -116,8 +116,9 @@ class AsyncWatchword:
 
     # In steps
 
+    @_signatures.signature(_signatures.async_start)
     async def start(self, url: str, data: Optional[AsyncData] = None, size: Optional[int] = None, **params: Any) -> Started:
-        """Begins a fetch whose body is taken by `attach` or `read`; then `finish` says how it went."""
+        """Begins a fetch. Read its body with `attach` or `read`, then call `finish` for its result."""
         params, large = _wire.prepare(data, params, size)
         started = cast(Started, await self.call("fetch/start", url=url, **params))
         if large is not None:
@@ -125,27 +126,30 @@ class AsyncWatchword:
             self._uploads[started["fetchId"]] = asyncio.ensure_future(self._upload(started, writer, large))
         return started
 
-    async def headers(self, download: Named) -> Fetched:
-        """`status`, `headers` and `bodyBytes`, when the response has begun."""
+    async def headers(self, download: Started) -> Head:
+        """Waits for the head of the response; returns `status`, `headers` and `bodyBytes`."""
         name = download["fetchId"]
         await asyncio.wait({self._begun[name], self._completed[name]}, return_when=asyncio.FIRST_COMPLETED)
-        return cast(Fetched, self._begun[name].result()) if self._begun[name].done() else await self.finish(download)
+        return cast(Head, self._begun[name].result()) if self._begun[name].done() else await self.finish(download)
 
     async def attach(self, download: Started) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """The body of a fetch that was begun with `start`; close the writer. The end is not yet success: that says `finish`."""
+        """Returns streams for the body of a fetch begun with `start`; the caller closes the writer.
+
+        Only `finish` tells whether the body is complete.
+        """
         await self.headers(download)
         return await self._attached(download["attachToken"], "response")
 
     async def read(self, fetch: Named, max_bytes: int = _wire.PART_BYTES) -> AsyncIterator[bytes]:
-        """The body in parts: of a fetch that was begun with `start`, or of a `body` that came as a handle."""
+        """Yields the parts of a body; `fetch` is the result of `start`, or a `body` of type `handle`."""
         is_at_end = False
         while not is_at_end:
             part = await self.call("fetch/read", fetchId=fetch["fetchId"], maxBytes=max_bytes)
             is_at_end = part["eof"]
             yield _wire.body_bytes(part["data"])
 
-    async def finish(self, download: Named) -> Fetched:
-        """What `fetch` returns, less `body`; waits until the body has been taken. Raises when it is not whole."""
+    async def finish(self, download: Started) -> Finished:
+        """Returns the result without `body`, after the body has been read. Raises if the body is incomplete."""
         name = download["fetchId"]
         completed = self._completed[name]
         try:
@@ -154,17 +158,17 @@ class AsyncWatchword:
             if completed.done():
                 self._completed.pop(name, None)
                 self._begun.pop(name).cancel()
-        return cast(Fetched, result if "error" not in result else _wire.result_of(result))
+        return cast(Finished, result if "error" not in result else _wire.result_of(result))
 
     async def cancel(self, fetch: Named) -> None:
-        """Ends a fetch that was begun with `start`, or whose body came as a handle. One that has ended is none to end."""
+        """Cancels a fetch begun with `start`, or one whose body is a handle. Does nothing if it has ended."""
         with contextlib.suppress(BrokerError, ConnectionClosed):
             await self.call("fetch/cancel", fetchId=fetch["fetchId"])
             if fetch["fetchId"] in self._completed:
-                await self.finish(fetch)
+                await self.finish(cast(Started, fetch))
 
     async def call(self, method: str, /, **params: Any) -> Any:
-        """Any method of the protocol."""
+        """Calls any method of the protocol."""
         number = next(self._ids)
         self._replies[number] = asyncio.get_running_loop().create_future()
         try:
@@ -216,7 +220,7 @@ class AsyncWatchword:
             if self._resolved:
                 self._resolved(end)
         except Exception as error:
-            context = {"message": "the handler of an answer's end failed", "exception": error}
+            context = {"message": "the resolved handler failed", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
 
     def _take_reply(self, message: Message) -> None:
@@ -225,11 +229,11 @@ class AsyncWatchword:
         self._handlers.end(number, result)
         is_wanted = waiting is not None and not waiting.done()
         if "attachToken" in result and is_wanted:
-            # What is told of it may be in the same bytes as this, and comes before the caller runs again.
+            # Notifications of this fetch can be in the same data, before the caller runs again.
             loop, name = asyncio.get_running_loop(), result["fetchId"]
             self._begun[name], self._completed[name] = loop.create_future(), loop.create_future()
         elif "attachToken" in result:
-            # Whoever began it was cancelled meanwhile, and does not know its name.
+            # The caller was cancelled meanwhile, and does not know the id with which to cancel the fetch.
             self._send(_wire.request(next(self._ids), "fetch/cancel", {"fetchId": result["fetchId"]}))
         if waiting is not None and is_wanted:
             waiting.set_result(message)
@@ -252,7 +256,7 @@ class AsyncWatchword:
                 answer = await asyncio.to_thread(handler, message["params"])
                 reply = answer_json(await answer if isinstance(answer, Awaitable) else answer)
         except Exception as error:
-            context = {"message": "the answer to a challenge failed, and the fetch is cancelled", "exception": error}
+            context = {"message": "the answer function failed; the fetch is cancelled", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
         self._questions.pop(message["id"], None)
         with contextlib.suppress(ConnectionClosed):
@@ -271,7 +275,7 @@ class AsyncWatchword:
         for question in self._questions.values():
             question.cancel()
 
-    # The other connections
+    # Connections for bodies
 
     async def _open(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         _wire.trust(self.path, _trust.directory_problem(self.path))
@@ -280,7 +284,7 @@ class AsyncWatchword:
         except OSError as error:
             raise BrokerNotRunning(self.path, error.strerror or str(error)) from None
         try:
-            _wire.trust(self.path, _trust.peer_problem(writer.get_extra_info("socket")))
+            _wire.trust(self.path, _trust.peer_problem(writer.get_extra_info("socket")))  # guard: client-peer-asyncio
         except BaseException:
             writer.close()
             raise
@@ -300,7 +304,7 @@ class AsyncWatchword:
         return reader, writer
 
     async def _upload(self, started: Started, writer: asyncio.StreamWriter, data: Any) -> None:
-        """Its outcome comes with `fetch/completed`; only the program's own mistake in making the body is told here."""
+        """Sends a request body. Reports only errors of its source; the broker reports others in `fetch/completed`."""
         try:
             if hasattr(data, "__aiter__"):
                 async for part in data:
@@ -311,7 +315,7 @@ class AsyncWatchword:
                     writer.write(part)
                     await writer.drain()
             writer.write_eof()
-            # One that is closed at once may be that of a program that has died.
+            # The connection stays open until the fetch ends: closing it now would look like a crash of this program.
             await asyncio.wait({self._completed[started["fetchId"]]})
         except (ConnectionError, KeyError):
             pass
@@ -327,14 +331,14 @@ class AsyncWatchword:
 
 
 class AsyncStream:
-    """A response whose body is still to be taken, once, by going through it or with `read`."""
+    """A response whose body is read once, by iteration or with `read`."""
 
-    def __init__(self, broker: AsyncWatchword, head: Fetched, body: Optional[Body], download: Optional[Started]):
+    def __init__(self, broker: AsyncWatchword, head: Head, body: Optional[Body], download: Optional[Started]):
         self.status, self.url, self.http_version = head["status"], head["url"], head["httpVersion"]
-        #: In the order in which they came; a name may come more than once.
+        #: The fields in the order received; names can repeat.
         self.headers: List[Tuple[str, str]] = [(name, value) for name, value in head["headers"]]
-        #: What `fetch/run` returned; of an upload, all that is known so far.
-        self.head = head
+        #: The result of `fetch/run`. For an upload, the head until the body has been read, then the result.
+        self.head: Head = head
         self._broker, self._body, self._download = broker, body, download
         self._is_over = body is not None and body["type"] != "handle"
 
@@ -353,19 +357,24 @@ class AsyncStream:
             self.head = await self._broker.finish(self._download)
 
     async def read(self) -> bytes:
-        """All that is left of it."""
+        """Returns the rest of the body."""
         return b"".join([part async for part in self])
 
     async def buffer(self) -> None:
-        """Reads the rest, and keeps it to be taken once more: how the fetch ended is known then."""
+        """Reads the rest of the body into memory, from where it can be read once more. Then `head` is the final result."""
         self._body, self._download = _wire.body_json(await self.read()), None
 
     @property
     def _source(self) -> Named:
-        return self._download or cast(Body, self._body)
+        return self._download or cast(BodyHandle, self._body)
+
+    @property
+    def auth(self) -> Optional[Authentication]:
+        """The credential that was accepted, if any. `None` for an upload until its body has been read."""
+        return cast(Finished, self.head).get("auth")
 
     async def close(self) -> None:
-        """Ends a fetch whose body is not wanted any more."""
+        """Closes the response, and cancels the fetch if its body was not read to the end."""
         if not self._is_over:
             self._is_over = True
             await asyncio.shield(self._broker.cancel(self._source))

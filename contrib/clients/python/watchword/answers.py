@@ -1,9 +1,9 @@
-"""What a challenge is answered with."""
+"""The answers to a challenge."""
 import enum
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, Optional, Tuple, TypedDict, Union
 
-from .messages import Challenge, Resolved
+from .messages import Challenge, Persistence, Resolved
 
 
 class Decision(enum.Enum):
@@ -15,27 +15,27 @@ class Decision(enum.Enum):
     REJECT = "reject"
 
 
-#: No more authentication: the response that asked becomes the result, with its body.
+#: Stop authenticating: the response with the challenge becomes the result, with its body.
 CONTINUE = Decision.CONTINUE
-#: The fetch fails with `challengeCancelled`.
+#: Let the fetch fail with `challengeCancelled`.
 CANCEL = Decision.CANCEL
-#: As though nobody had been asked here: what is stored, then an agent, else as CONTINUE.
+#: Let the broker decide: a stored credential, then an agent, then CONTINUE.
 DEFAULT = Decision.DEFAULT
-#: Not this scheme: ask with the next one that was offered.
+#: Skip this scheme: the broker sends a challenge for the next offered one.
 REJECT = Decision.REJECT
 
 
 @dataclass(frozen=True)
 class Password:
-    """`persistence`, here and below: `none`, `forSession` or `permanent`, as far as the challenge allows it.
+    """User and password. `persistence`, here and below, is `none`, `forSession` or `permanent`, if the challenge allows it.
 
-    `path` limits it to that path of the server and below. From `expiresAt` on (RFC 3339) it is sent no more.
+    `path` limits the credential to that path and below. The credential is not sent after `expiresAt` (RFC 3339).
     """
 
     user: str
     password: str = field(repr=False)
     domain: Optional[str] = None
-    persistence: Optional[str] = None
+    persistence: Optional[Persistence] = None
     path: Optional[str] = None
     expiresAt: Optional[str] = None
     refreshToken: Optional[str] = field(default=None, repr=False)
@@ -43,13 +43,20 @@ class Password:
 
 @dataclass(frozen=True)
 class Token:
+    """A token for Bearer; `expiresAt` and `refreshToken` are as in `Password`."""
+
     token: str = field(repr=False)
-    persistence: Optional[str] = None
+    persistence: Optional[Persistence] = None
+    expiresAt: Optional[str] = None
+    refreshToken: Optional[str] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
 class Header:
-    """For schemes that the broker does not know: sent as `scheme value`. `state` comes back with the next round."""
+    """A value for a scheme that the broker does not support, sent as `scheme value`.
+
+    The challenge of the next round contains `state`.
+    """
 
     scheme: str
     value: str = field(repr=False)
@@ -58,41 +65,51 @@ class Header:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Each part is an absolute path, PEM, or a `pkcs11:` URI."""
+    """A client certificate. Each part is an absolute path, PEM text, or a `pkcs11:` URI."""
 
     certificate: str = field(repr=False)
     privateKey: Optional[str] = field(default=None, repr=False)
     passphrase: Optional[str] = field(default=None, repr=False)
-    persistence: Optional[str] = None
+    persistence: Optional[Persistence] = None
 
 
 @dataclass(frozen=True)
 class Trust:
-    """The fingerprint of the key that was seen, out of `protectionSpace.serverTrust`."""
+    """Trusts the key with this fingerprint, from `protectionSpace.serverTrust`."""
 
     spkiSha256: str
-    persistence: Optional[str] = None
+    persistence: Optional[Persistence] = None
 
 
 @dataclass(frozen=True)
 class Proposed:
     """The credential that the challenge proposes."""
 
-    persistence: Optional[str] = None
+    persistence: Optional[Persistence] = None
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One of the credentials that the challenge lists in `knownUsers`, by its `id`."""
+    """A stored credential that the challenge lists in `knownUsers`, by its `id`."""
 
     id: str
 
 
+class _AnswerMessage(TypedDict, total=False):
+    credential: Mapping[str, object]
+
+
+class AnswerMessage(_AnswerMessage):
+    """An answer as in the specification."""
+
+    action: Literal["credential", "continue", "cancel", "default", "reject"]
+
+
 Credential = Union[Password, Token, Header, Certificate, Trust, Proposed, Stored]
-#: User and password stand for `Password`, `None` for `CONTINUE`; a dictionary goes to the broker as it is.
-Answer = Union[Credential, Decision, Tuple[str, str], Mapping[str, Any], None]
+#: A pair means `Password`, `None` means `CONTINUE`; a dictionary is sent unchanged.
+Answer = Union[Credential, Decision, Tuple[str, str], AnswerMessage, None]
 Answerer = Callable[[Challenge], Answer]
-#: Told how an answer ended, before the fetch returns.
+#: Called with the outcome of an answer before the fetch returns.
 ResolvedHandler = Callable[[Resolved], object]
 
 _TYPES = {
@@ -100,14 +117,16 @@ _TYPES = {
     Stored: "stored"}
 
 
-def credential_json(credential: Credential) -> Dict[str, Any]:
-    """As it goes over the wire; what is `None` is left out."""
+def credential_json(credential: object) -> Dict[str, Any]:
+    """Returns the JSON form of a credential, without members that are `None`. Raises `TypeError` for any other value."""
+    if type(credential) not in _TYPES:
+        raise TypeError(f"a value of type {type(credential).__name__} cannot be sent to the broker")
     members = {name: value for name, value in vars(credential).items() if value is not None}
     return {"type": _TYPES[type(credential)], **members}
 
 
 def answer_json(answer: Answer) -> Dict[str, Any]:
-    """The reply to a challenge. Raises `TypeError` for what is no answer; its text does not quote it."""
+    """Returns the reply to a challenge. Raises `TypeError` for an invalid answer, without quoting it."""
     if answer is None:
         return {"action": "continue"}
     if isinstance(answer, Decision):
@@ -115,8 +134,8 @@ def answer_json(answer: Answer) -> Dict[str, Any]:
     if isinstance(answer, tuple) and len(answer) == 2:
         return {"action": "credential", "credential": credential_json(Password(*answer))}
     if type(answer) in _TYPES:
-        return {"action": "credential", "credential": credential_json(answer)}  # type: ignore[arg-type]
+        return {"action": "credential", "credential": credential_json(answer)}
     if isinstance(answer, Mapping) and "action" in answer:
         return dict(answer)
     raise TypeError(
-        f"a challenge was answered with {type(answer).__name__}: return a credential, a decision, or (user, password)")
+        f"invalid answer of type {type(answer).__name__}; return a credential, a decision, or (user, password)")

@@ -7,17 +7,18 @@ import select
 import socket
 from typing import Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Optional, Set, Tuple, cast
 
-from . import _wire
+from . import _signatures, _wire
 from ._handlers import Handlers
+from ._signatures import Data
 from .answers import Answerer, ResolvedHandler, answer_json
 from .errors import BrokerError, ConnectionClosed
-from .messages import Body, Fetched, Message, Named, Resolved, Started
+from .messages import Authentication, Body, BodyHandle, Challenge, Fetched, Finished, Head, Message, Named, Resolved, Started
 
 
 class Watchword:
-    """One connection, for one thread. Calls block; challenges are answered by `answer` while a call waits.
+    """A connection for one thread. Calls block; `answer` answers challenges while a call waits.
 
-    A call that is interrupted (by Ctrl-C, or by an exception in `answer`) is cancelled, and the connection is good for more.
+    An interrupted call (Ctrl-C, or an exception in `answer`) is cancelled, and the connection stays usable.
     """
 
     def __init__(
@@ -30,8 +31,8 @@ class Watchword:
         self._handlers, self._resolved = Handlers(answer), resolved
         self._waiting: Set[int] = set()
         self._replies: Dict[int, Message] = {}
-        # Of fetches that were begun with `start`, by name.
-        self._begun: Dict[str, Fetched] = {}
+        # The heads, results and uploads of fetches begun with `start`, by id.
+        self._begun: Dict[str, Head] = {}
         self._completed: Dict[str, Message] = {}
         self._uploads: Dict[str, _Upload] = {}
         self.call("initialize", **_wire.initialize_params(name, answer is not None))
@@ -43,50 +44,54 @@ class Watchword:
         self.close()
 
     def close(self) -> None:
-        """Whatever still runs on this connection is cancelled."""
+        """Closes the connection, which cancels its running fetches."""
         for upload in self._uploads.values():
             upload.close()
         self._uploads.clear()
         self._socket.close()
 
-    # One call
+    # Whole fetches
 
-    def fetch(self, url: str, data: Optional[_wire.Data] = None, **params: Any) -> Fetched:
-        """The response, whatever its status: `status`, `headers`, `body` and more, as `fetch/run` returns them.
+    @_signatures.signature(_signatures.fetch)
+    def fetch(self, url: str, data: Optional[Data] = None, size: Optional[int] = None, inline_bytes: Optional[int] = None, **params: Any) -> Fetched:
+        """Returns the response, whatever its status, as from `fetch/run`: `status`, `headers`, `body` and more.
 
-        `data` is the request's body: bytes, text, a file, or an iterable of bytes. `params` are those of `fetch/run`, and
-        `handler`, a function that answers the challenges of this fetch: where it returns `DEFAULT`, `answer` is asked.
+        `data` is the request body: bytes, text, a file, or an iterable of bytes; `size` is its size in bytes, if known. A
+        response body of more than `inline_bytes` is not part of the result, and read with `content`. `handler` answers the
+        challenges of this fetch; if it returns `DEFAULT`, `answer` is called. The other options are those of `fetch/run`.
         """
-        params, large = _wire.prepare(data, params)
+        params, large = _wire.prepare(data, params, size)
         if large is None:
-            return cast(Fetched, self.call("fetch/run", url=url, **params))
-        download = self.start(url, data, **params)
+            return cast(Fetched, self.call("fetch/run", url=url, **{"maxInlineBodyBytes": inline_bytes, **params}))
+        download = self.start(url, large, size, **params)
         body = b"".join(self.read(download))
         return cast(Fetched, {**self.finish(download), "body": _wire.body_json(body)})
 
     def content(self, fetched: Fetched) -> bytes:
-        """The whole body of what `fetch` returned, whether it came with it or is still to be read."""
+        """Returns the whole body of a response from `fetch`, and reads it from the broker if needed."""
         body = fetched["body"]
         return b"".join(self.read(body)) if body["type"] == "handle" else _wire.body_bytes(body)
 
+    @_signatures.signature(_signatures.fetch)
     @contextlib.contextmanager
     def stream(
-            self, url: str, data: Optional[_wire.Data] = None, size: Optional[int] = None, inline_bytes: int = 0,
+            self, url: str, data: Optional[Data] = None, size: Optional[int] = None, inline_bytes: Optional[int] = 0,
             **params: Any) -> Iterator["Stream"]:
-        """A response whose body is taken in parts; leaving the context before its end cancels the fetch."""
+        """Opens a response whose body is read in parts. Leaving the context early cancels the fetch."""
         opened = self.open(url, data, size, inline_bytes, **params)
         try:
             yield opened
         finally:
             opened.close()
 
+    @_signatures.signature(_signatures.fetch)
     def open(
-            self, url: str, data: Optional[_wire.Data] = None, size: Optional[int] = None, inline_bytes: int = 0,
+            self, url: str, data: Optional[Data] = None, size: Optional[int] = None, inline_bytes: Optional[int] = 0,
             **params: Any) -> "Stream":
-        """As `stream`, but to be closed by the caller. Bodies up to `inline_bytes` come together with the head."""
+        """Like `stream`, but the caller closes the response. Bodies up to `inline_bytes` arrive with the head."""
         params, large = _wire.prepare(data, params, size)
         if large is None:
-            fetched = cast(Fetched, self.call("fetch/run", url=url, maxInlineBodyBytes=inline_bytes, **params))
+            fetched = cast(Fetched, self.call("fetch/run", url=url, **{"maxInlineBodyBytes": inline_bytes or 0, **params}))
             return Stream(self, fetched, fetched["body"], None)
         download = self.start(url, large, size, **params)
         try:
@@ -97,8 +102,9 @@ class Watchword:
 
     # In steps
 
-    def start(self, url: str, data: Optional[_wire.Data] = None, size: Optional[int] = None, **params: Any) -> Started:
-        """Begins a fetch whose body is taken by `attach` or `read`; then `finish` says how it went."""
+    @_signatures.signature(_signatures.start)
+    def start(self, url: str, data: Optional[Data] = None, size: Optional[int] = None, **params: Any) -> Started:
+        """Begins a fetch. Read its body with `attach` or `read`, then call `finish` for its result."""
         params, large = _wire.prepare(data, params, size)
         started = cast(Started, self.call("fetch/start", url=url, **params))
         if large is not None:
@@ -106,8 +112,8 @@ class Watchword:
             self._uploads[started["fetchId"]] = _Upload(second, _wire.parts_of(large), "sizeBytes" in params["body"])
         return started
 
-    def headers(self, download: Named) -> Fetched:
-        """`status`, `headers` and `bodyBytes`; waits until the response has begun, and answers challenges meanwhile."""
+    def headers(self, download: Started) -> Head:
+        """Waits for the head of the response, and answers challenges meanwhile; returns `status`, `headers` and `bodyBytes`."""
         name = download["fetchId"]
         while name not in self._begun:
             if name in self._completed:
@@ -116,22 +122,22 @@ class Watchword:
         return self._begun[name]
 
     def attach(self, download: Started) -> BinaryIO:
-        """The body of a fetch that was begun with `start`, as a file. Its end is not yet success: that says `finish`."""
+        """Returns the body of a fetch begun with `start`, as a file. Only `finish` tells whether the body is complete."""
         self.headers(download)
         second, body = self._attached(download["attachToken"], "response")
         second.close()
         return body
 
     def read(self, fetch: Named, max_bytes: int = _wire.PART_BYTES) -> Iterator[bytes]:
-        """The body in parts: of a fetch that was begun with `start`, or of a `body` that came as a handle."""
+        """Yields the parts of a body; `fetch` is the result of `start`, or a `body` of type `handle`."""
         is_at_end = False
         while not is_at_end:
             part = self.call("fetch/read", fetchId=fetch["fetchId"], maxBytes=max_bytes)
             is_at_end = part["eof"]
             yield _wire.body_bytes(part["data"])
 
-    def finish(self, download: Named) -> Fetched:
-        """What `fetch` returns, less `body`; waits until the body has been taken. Raises when it is not whole."""
+    def finish(self, download: Started) -> Finished:
+        """Returns the result without `body`, after the body has been read. Raises if the body is incomplete."""
         name = download["fetchId"]
         while name not in self._completed:
             self._receive()
@@ -139,18 +145,18 @@ class Watchword:
         result = self._completed.pop(name)
         if "error" in result:
             raise BrokerError(result["error"])
-        return cast(Fetched, result)
+        return cast(Finished, result)
 
     def cancel(self, fetch: Named) -> None:
-        """Ends a fetch that was begun with `start`, or whose body came as a handle. One that has ended is none to end."""
+        """Cancels a fetch begun with `start`, or one whose body is a handle. Does nothing if it has ended."""
         with contextlib.suppress(BrokerError):
             self.call("fetch/cancel", fetchId=fetch["fetchId"])
         if "attachToken" in fetch:
             with contextlib.suppress(BrokerError):
-                self.finish(fetch)
+                self.finish(cast(Started, fetch))
 
     def call(self, method: str, /, **params: Any) -> Any:
-        """Any method of the protocol."""
+        """Calls any method of the protocol."""
         number = next(self._ids)
         self._waiting.add(number)
         try:
@@ -170,7 +176,7 @@ class Watchword:
     # Messages
 
     def _receive(self) -> None:
-        """Deals with the next message."""
+        """Receives and handles the next message."""
         message = json.loads(self._next_line())
         method, params = message.get("method"), message.get("params")
         if method == "auth/challenge":
@@ -190,12 +196,12 @@ class Watchword:
             self._replies[number] = message
 
     def _tell(self, end: Resolved) -> None:
-        """What goes wrong in the handler does not end the call that runs."""
+        """Calls the `resolved` handler; its errors are logged and do not affect the current call."""
         try:
             if self._resolved:
                 self._resolved(end)
         except Exception:
-            logging.getLogger(__name__).warning("the handler of an answer's end failed", exc_info=True)
+            logging.getLogger(__name__).warning("the resolved handler failed", exc_info=True)
 
     def _reply(self, message: Message) -> None:
         reply = {"action": "cancel"}
@@ -235,7 +241,7 @@ class Watchword:
             self.close()
             raise ConnectionClosed(self.path) from None
 
-    # The other connections
+    # Connections for bodies
 
     def _attached(self, token: str, side: str) -> Tuple[socket.socket, BinaryIO]:
         second = _wire.connect(self.path)
@@ -254,7 +260,7 @@ class Watchword:
         raise ConnectionClosed(self.path)
 
     def _upload_meanwhile(self) -> None:
-        """Returns when the broker has said something; until then bodies go out as fast as they are taken."""
+        """Sends parts of request bodies until a message of the broker can be received."""
         while going := {name: upload for name, upload in self._uploads.items() if not upload.is_sent}:
             poll = select.poll()
             poll.register(self._socket, select.POLLIN)
@@ -271,7 +277,7 @@ class Watchword:
         try:
             upload.send_some()
         except BaseException:
-            # The program's own mistake in making the body: nothing half is to be taken for the whole.
+            # The source of the body failed: the server must not take a part for the whole body.
             self._end_upload(name)
             self._send(_wire.request(next(self._ids), "fetch/cancel", {"fetchId": name}))
             raise
@@ -283,7 +289,7 @@ class Watchword:
 
 
 class _Upload:
-    """A request's body on its way. What the broker thinks of it comes with `fetch/completed`."""
+    """A request body that is being sent. The broker reports its outcome in `fetch/completed`."""
 
     def __init__(self, second: socket.socket, parts: Iterator[bytes], is_counted: bool):
         self.socket, self.is_sent = second, False
@@ -298,7 +304,7 @@ class _Upload:
             self._rest = memoryview(part or b"")
         try:
             if self.is_sent:
-                # The connection stays open: one that is closed at once may be that of a program that has died.
+                # Closes only the sending half: a full close would look like a crash of this program.
                 self.socket.shutdown(socket.SHUT_WR)
             else:
                 self._rest = self._rest[self.socket.send(self._rest):]
@@ -313,29 +319,29 @@ class _Upload:
 
 
 class Stream:
-    """A response whose body is still to be taken, once, by going through it or with `read`."""
+    """A response whose body is read once, by iteration or with `read`."""
 
-    def __init__(self, broker: Watchword, head: Fetched, body: Optional[Body], download: Optional[Started]):
+    def __init__(self, broker: Watchword, head: Head, body: Optional[Body], download: Optional[Started]):
         self.status, self.url, self.http_version = head["status"], head["url"], head["httpVersion"]
-        #: In the order in which they came; a name may come more than once.
+        #: The fields in the order received; names can repeat.
         self.headers: List[Tuple[str, str]] = [(name, value) for name, value in head["headers"]]
-        #: What `fetch/run` returned; of an upload, what is known so far: `auth` only at the end.
-        self.head = head
+        #: The result of `fetch/run`. For an upload, the head until the body has been read, then the result.
+        self.head: Head = head
         self._broker, self._body, self._download = broker, body, download
         self._is_over = body is not None and body["type"] != "handle"
         self._parts = self._all_parts()
-        #: Called once, when nothing more comes.
+        #: Called once, after the last part or by `close`.
         self.on_close: Callable[[], None] = lambda: None
 
     def __iter__(self) -> Iterator[bytes]:
         return self._parts
 
     def read(self) -> bytes:
-        """All that is left of it."""
+        """Returns the rest of the body."""
         return b"".join(self._parts)
 
     def buffer(self) -> None:
-        """Reads the rest, and keeps it to be taken once more: how the fetch ended is known then."""
+        """Reads the rest of the body into memory, from where it can be read once more. Then `head` is the final result."""
         whole, then = self.read(), self.on_close
         self._body, self._download, self.on_close = _wire.body_json(whole), None, then
         self._parts = self._all_parts()
@@ -356,10 +362,15 @@ class Stream:
 
     @property
     def _source(self) -> Named:
-        return self._download or cast(Body, self._body)
+        return self._download or cast(BodyHandle, self._body)
+
+    @property
+    def auth(self) -> Optional[Authentication]:
+        """The credential that was accepted, if any. `None` for an upload until its body has been read."""
+        return cast(Finished, self.head).get("auth")
 
     def close(self) -> None:
-        """Ends a fetch whose body is not wanted any more."""
+        """Closes the response, and cancels the fetch if its body was not read to the end."""
         self._parts.close()
         if not self._is_over:
             self._end()

@@ -1,43 +1,43 @@
-"""What can go wrong between this program and the broker."""
+"""The errors of this package."""
 from typing import Any, Dict, Optional
 
 
 class WatchwordError(Exception):
-    """All errors of this package."""
+    """The base class of all errors."""
 
 
 class BrokerNotRunning(WatchwordError, ConnectionError):
-    """Nobody listens at the socket."""
+    """No process listens on the socket."""
 
     def __init__(self, path: str, reason: str):
         super().__init__(
-            f"no broker listens at {path} ({reason}): start one with `systemctl --user start watchword.socket` or `watchwordd`")
+            f"no broker listens at {path} ({reason}); start one with `systemctl --user start watchword.socket` or `watchwordd`")
         self.path = path
 
 
 class SocketNotTrusted(WatchwordError, ConnectionError):
-    """Another user listens at the socket, or could: nothing was sent."""
+    """Another user listens on the socket, or could replace it. Nothing was sent."""
 
     def __init__(self, path: str, reason: str):
         super().__init__(
-            f"refusing to use the socket {path}: {reason}; it has to be in a directory that only you can write to, "
+            f"refusing to use the socket {path}: {reason}; the socket must be in a directory that only you can write to, "
             "such as $XDG_RUNTIME_DIR/watchword")
         self.path = path
 
 
 class ConnectionClosed(WatchwordError, ConnectionError):
-    """The broker went away in the middle of it."""
+    """The broker closed the connection during a call."""
 
     def __init__(self, path: str):
-        super().__init__(f"the broker at {path} has closed the connection: look at its log, connect and try again")
+        super().__init__(f"the broker at {path} closed the connection; see its log, then connect again")
         self.path = path
 
 
 class BrokerError(WatchwordError):
-    """What the broker says went wrong.
+    """An error reported by the broker.
 
-    `kind` is stable and listed in Protocol/SPECIFICATION.md, `message` is for people. `retry` is `never`, `later` (the same
-    may work another time) or `differently`.
+    `kind` is stable and listed in Protocol/SPECIFICATION.md; `message` is for people. `retry` is `never`, `later` (the same
+    request may succeed later) or `differently`.
     """
 
     def __init__(self, error: Dict[str, Any]):
@@ -50,5 +50,5 @@ class BrokerError(WatchwordError):
 
     @property
     def retriable(self) -> bool:
-        """Whether the very same may work another time."""
+        """Whether the same request may succeed later."""
         return self.retry == "later"

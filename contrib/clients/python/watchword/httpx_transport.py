@@ -1,4 +1,4 @@
-"""`httpx` through the broker.
+"""Transports that send the requests of `httpx` through the broker.
 
 >>> client = httpx.Client(transport=WatchwordTransport(answer=ask))
 >>> client = httpx.AsyncClient(transport=AsyncWatchwordTransport(answer=ask))
@@ -9,8 +9,9 @@ from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional,
 
 import httpx
 
-from . import _adapting, _wire
-from .aio import AsyncAnswerer, AsyncStream, AsyncWatchword
+from . import _adapting, _signatures, _wire
+from ._signatures import AsyncAnswerer
+from .aio import AsyncStream, AsyncWatchword
 from .answers import Answerer
 from .client import Stream
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
@@ -20,23 +21,24 @@ _EXCEPTIONS: Dict[str, Type[httpx.TransportError]] = {
     "tlsFailed": httpx.ConnectError, "serverNotTrusted": httpx.ConnectError, "clientCertificateRejected": httpx.ConnectError,
     "cannotConnect": httpx.ConnectError, "nameNotResolved": httpx.ConnectError, "malformedResponse": httpx.RemoteProtocolError,
     "bodyIncomplete": httpx.WriteError, **{kind: httpx.ReadTimeout for kind in _adapting.TIMEOUTS}}
-#: Of the 64 bodies on their way that the broker lets one connection have.
+#: The limit of concurrent requests; the broker allows 64 unread bodies per connection.
 _AT_ONCE = 60
 
 
 class InsecureRedirect(httpx.RemoteProtocolError):
-    """From https to http after a log-in."""
+    """A redirect from https to another scheme after a login."""
 
 
 class WatchwordTransport(httpx.BaseTransport):
-    """Makes the requests of an `httpx.Client` through the broker. `answer` is asked as by `Watchword`.
+    """Sends the requests of an `httpx.Client` through the broker. `answer` is as for `Watchword`. Thread-safe.
 
-    `httpx` follows the redirects, where it is told to, and decides each hop anew. Good for any number of threads.
+    `httpx` follows redirects if configured to; each hop is a fetch of its own.
     """
 
-    def __init__(self, answer: Optional[Answerer] = None, path: Optional[str] = None, name: str = "httpx", **params: Any):
-        """`params` go with each `fetch/run`: `auth={"useStorage": False}`, `tls={"pin": …}`."""
-        self._pool, self._params = _adapting.Pool(answer, path, name), params
+    @_signatures.signature(_signatures.adapter)
+    def __init__(self, answer: Optional[Answerer] = None, path: Optional[str] = None, name: Optional[str] = None, **params: Any):
+        """`params` are options of each fetch: `auth={"useStorage": False}`, `tls={"pin": Trust(…)}`."""
+        self._pool, self._params = _adapting.Pool(answer, path, name or "httpx"), params
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         with _translating(request):
@@ -60,10 +62,11 @@ class WatchwordTransport(httpx.BaseTransport):
 
 
 class AsyncWatchwordTransport(httpx.AsyncBaseTransport):
-    """Makes the requests of an `httpx.AsyncClient`, on one event loop, through one connection to the broker."""
+    """Sends the requests of an `httpx.AsyncClient` through one connection to the broker, on one event loop."""
 
-    def __init__(self, answer: Optional[AsyncAnswerer] = None, path: Optional[str] = None, name: str = "httpx", **params: Any):
-        self._make: Callable[[], AsyncWatchword] = lambda: AsyncWatchword(answer, path, name)
+    @_signatures.signature(_signatures.async_adapter)
+    def __init__(self, answer: Optional[AsyncAnswerer] = None, path: Optional[str] = None, name: Optional[str] = None, **params: Any):
+        self._make: Callable[[], AsyncWatchword] = lambda: AsyncWatchword(answer, path, name or "httpx")
         self._params = params
         self._broker: Optional[AsyncWatchword] = None
         self._room = asyncio.Semaphore(_AT_ONCE)
@@ -107,7 +110,7 @@ def _params_of(request: httpx.Request) -> Dict[str, Any]:
 
 
 def _data_of(request: httpx.Request) -> Tuple[Any, Optional[int]]:
-    """The request's body, and its size where httpx knows it."""
+    """Returns the request body, and its size if httpx knows it."""
     length = request.headers.get("Content-Length")
     if length is None and "Transfer-Encoding" not in request.headers:
         return None, None
@@ -120,7 +123,7 @@ def _data_of(request: httpx.Request) -> Tuple[Any, Optional[int]]:
 def _response(
         status: int, headers: List[Tuple[str, str]], stream: Any, version: str, head: Any) -> httpx.Response:
     fields = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in headers]
-    #: `watchword` is what `fetch/run` said, how it was authenticated among it.
+    #: `watchword` is the result of `fetch/run`, including how it was authenticated.
     extensions = {"http_version": f"HTTP/{version}".encode(), "watchword": head}
     return httpx.Response(status, headers=fields, stream=stream, extensions=extensions)
 

@@ -1,7 +1,8 @@
-"""Python's `keyring` with the broker behind it: what programs store there is used by every fetch, and handed to those programs
-that the configuration names.
+"""A backend for Python's `keyring`.
 
-Switched on by `PYTHON_KEYRING_BACKEND=watchword.keyring_backend.WatchwordKeyring`, or `default-keyring` in keyringrc.cfg.
+Every fetch can use the logins that it stores. The broker releases their passwords only to programs that the configuration names.
+
+Select it with `PYTHON_KEYRING_BACKEND=watchword.keyring_backend.WatchwordKeyring`, or `default-keyring` in keyringrc.cfg.
 """
 from typing import Any, Dict, List, Optional
 from urllib.parse import urlsplit
@@ -16,32 +17,32 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class PasswordNotHandedOut(errors.KeyringError):
-    """The broker keeps the password, and its configuration does not give it to this program."""
+    """The password is stored, but the broker's configuration does not release it to this program."""
 
 
 class WatchwordKeyring(backend.KeyringBackend):
-    """`service` is a URL, as pip and twine have it, or a host, which is then one of https."""
+    """A keyring whose `service` is a URL, as used by pip and twine, or an https host."""
 
-    #: Below those that hold passwords, and below "fail": used by who asks for it, and not in a chain.
+    #: Lower than that of all real backends and of "fail": this backend is used only if selected explicitly, and never chained.
     priority = -1
 
     def __init__(self, path: Optional[str] = None, persistence: str = "permanent") -> None:
-        """`persistence` is `permanent`, in the desktop's keyring, or `forSession`, in the broker's memory."""
+        """`persistence` is `permanent` (the desktop's keyring) or `forSession` (the broker's memory)."""
         super().__init__()
         self._path, self._persistence = path, persistence
 
     def get_password(self, service: str, username: str) -> Optional[str]:
-        """`None` where nothing is stored for the user; an error that says what to do where this program may not have it."""
+        """Returns the password, or `None` if none is stored. Raises `PasswordNotHandedOut` if it is not released to this program."""
         found = self._handed_out(service, username)
         return None if found is None else str(found["password"])
 
     def get_credential(self, service: str, username: Optional[str]) -> Optional[credentials.Credential]:
-        """As `get_password`, for any user."""
+        """Like `get_password`, for any user."""
         found = self._handed_out(service, username)
         return None if found is None else credentials.SimpleCredential(found["user"], found["password"])
 
     def _handed_out(self, service: str, username: Optional[str]) -> Optional[Dict[str, Any]]:
-        # Whether there is one is told to everybody: nobody is sent to the configuration for nothing.
+        # Listing needs no permission, so that without a stored login the result is `None`, not an error about the configuration.
         if not self._stored(service, username):
             return None
         user = {} if username is None else {"user": username}
@@ -52,7 +53,7 @@ class WatchwordKeyring(backend.KeyringBackend):
                 return None
             if error.kind == "denied":
                 raise PasswordNotHandedOut(
-                    f"{error.message} Or make the request through the broker: watchword.requests_adapter,"
+                    f"{error.message}; or send the request through the broker: watchword.requests_adapter,"
                     " watchword.httpx_transport, `watchword fetch`.") from error
             raise errors.KeyringLocked(str(error)) from error
         except WatchwordError as error:
@@ -69,14 +70,14 @@ class WatchwordKeyring(backend.KeyringBackend):
         try:
             found = self._stored(service, username)
             if not found:
-                raise errors.PasswordDeleteError(f"no password of {username!r} for {service!r} is stored")
+                raise errors.PasswordDeleteError(f"no password of {username!r} is stored for {service!r}")
             for credential in found:
                 self._call("credential/forget", id=credential["id"])
         except WatchwordError as error:
             raise errors.PasswordDeleteError(str(error)) from error
 
     def _stored(self, service: str, username: Optional[str]) -> List[Dict[str, Any]]:
-        """Descriptions, without any secret."""
+        """Returns the descriptions of the matching stored logins, without secrets."""
         try:
             listed = self._call("credential/list", protectionSpace=_space(service))["credentials"]
         except BrokerError as error:
@@ -98,9 +99,9 @@ def _space(service: str) -> Dict[str, Any]:
         port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         port = None
-    # `parts.hostname` makes letters of other scripts ASCII.
+    # `parts.hostname` maps some non-ASCII letters to ASCII.
     authority = parts.netloc.rpartition("@")[2]
     host = authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
     if parts.scheme not in _PORTS or not host or not port:
-        raise errors.KeyringError(f"{service!r} is no URL of http or https, and no host")
+        raise errors.KeyringError(f"{service!r} is neither an http(s) URL nor a host")
     return {"protocol": parts.scheme, "host": _wire.ascii_lower(host), "port": port}

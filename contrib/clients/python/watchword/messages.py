@@ -1,94 +1,214 @@
-"""The shapes of what the broker sends, as far as a client looks into them; all are plain dictionaries."""
-from typing import Any, Dict, List, Optional, TypedDict, Union
+"""The types of the broker's messages. All values are plain dictionaries; the specification explains their members.
+
+A base class whose name begins with an underscore has the optional members.
+"""
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
+
+AuthenticationMethod = Literal[
+    "httpBasic", "httpDigest", "ntlm", "negotiate", "bearer", "other", "clientCertificate", "serverTrust"]
+Persistence = Literal["none", "forSession", "permanent"]
+CredentialSource = Literal["explicit", "url", "session", "keyring", "client", "agent", "ambient", "netrc", "command"]
+NoRespondent = Literal["interaction", "canAuthenticate", "unsubscribed", "noAgent", "stopped"]
 
 
-class ProtectionSpace(TypedDict, total=False):
-    """What a credential is for. `realm` is the server's own text: it may say anything."""
+class CertificateFacts(TypedDict):
+    pem: str
+    subject: str
+    issuer: str
+    notBefore: str
+    notAfter: str
+    spkiSha256: str
+    sha256: str
+    subjectAltNames: List[str]
 
-    protocol: str
-    host: str
-    port: int
-    realm: Optional[str]
-    authenticationMethod: str
-    isProxy: bool
-    proxyType: str
-    receivesCredentialSecurely: bool
-    serverTrust: Dict[str, Any]
+
+class ServerTrust(TypedDict):
+    """The certificate chain of a server, the leaf first, and its problems."""
+
+    chain: List[CertificateFacts]
+    problems: List[Literal[
+        "selfSigned", "untrustedIssuer", "expired", "notYetValid", "hostMismatch", "revoked", "weakKey", "changed"]]
+
+
+class _ProtectionSpace(TypedDict, total=False):
+    proxyType: Literal["http", "https", "socks"]
+    serverTrust: ServerTrust
     distinguishedNames: List[str]
 
 
-class Offer(TypedDict, total=False):
+class ProtectionSpace(_ProtectionSpace):
+    """The scope in which a credential is valid. `realm` is untrusted text from the server."""
+
+    protocol: Literal["http", "https", "socks"]
+    host: str
+    port: int
+    realm: Optional[str]
+    authenticationMethod: AuthenticationMethod
+    isProxy: bool
+    receivesCredentialSecurely: bool
+
+
+class _Offer(TypedDict, total=False):
+    weak: List[Literal["noRealm", "noQop", "unquotedRealm"]]
+
+
+class Offer(_Offer):
     scheme: str
-    authenticationMethod: str
+    authenticationMethod: AuthenticationMethod
     realm: Optional[str]
     params: Dict[str, str]
     raw: str
     supported: bool
 
 
-class KnownUser(TypedDict, total=False):
-    """A stored credential that fits a challenge, without its secret."""
+class _KnownUser(TypedDict, total=False):
+    domain: str
+
+
+class KnownUser(_KnownUser):
+    """A stored credential that matches a challenge, without its secret."""
 
     id: str
     user: str
-    domain: str
-    source: str
+    source: Literal["session", "keyring"]
 
 
-class Challenge(TypedDict, total=False):
+class ProposedCredential(TypedDict):
+    user: Optional[str]
+    hasPassword: bool
+    source: CredentialSource
+
+
+class FailureResponse(TypedDict):
+    status: int
+    headers: List[List[str]]
+
+
+class ChallengeError(TypedDict):
+    kind: str
+    message: str
+
+
+class _Requester(TypedDict, total=False):
+    restricted: bool
+
+
+class Requester(_Requester):
+    name: Optional[str]
+    pid: int
+    subject: str
+
+
+class _Challenge(TypedDict, total=False):
+    knownUsers: List[KnownUser]
+    state: str
+    downgrade: Literal[True]
+    handler: Literal["fetch"]
+    requestId: Union[int, str, None]
+
+
+class Challenge(_Challenge):
     """The parameters of `auth/challenge`."""
 
     challengeId: str
     fetchId: str
     protectionSpace: ProtectionSpace
     offers: List[Offer]
-    proposedCredential: Optional[Dict[str, Any]]
-    knownUsers: List[KnownUser]
+    proposedCredential: Optional[ProposedCredential]
     previousFailureCount: int
-    failureResponse: Optional[Dict[str, Any]]
-    error: Optional[Dict[str, Any]]
-    accepts: List[str]
-    persistenceAllowed: List[str]
+    failureResponse: Optional[FailureResponse]
+    error: Optional[ChallengeError]
+    accepts: List[Literal["password", "token", "header", "certificate", "trust"]]
+    persistenceAllowed: List[Persistence]
     url: str
     method: str
-    requester: Dict[str, Any]
+    requester: Requester
     deadlineMs: int
-    state: str
-    downgrade: bool
 
 
-class Resolved(TypedDict, total=False):
-    """The parameters of `auth/resolved`: how an answer ended. `outcome` is accepted, refused, abandoned or superseded."""
-
-    challengeId: str
-    action: str
-    by: str
-    outcome: str
+class _Resolved(TypedDict, total=False):
+    outcome: Literal["accepted", "refused", "abandoned", "superseded"]
     user: str
 
 
-class Body(TypedDict, total=False):
-    """`string` and `base64` have a `value`; a `handle` has the `fetchId` to read from."""
+class Resolved(_Resolved):
+    """The parameters of `auth/resolved`."""
 
-    type: str
+    challengeId: str
+    action: Literal["credential", "continue", "cancel", "default", "reject", "none"]
+    by: Literal["agent", "client", "deadline"]
+
+
+class InlineBody(TypedDict):
+    """A body as UTF-8 text or as base64; `Watchword.content` returns its bytes."""
+
+    type: Literal["string", "base64"]
     value: str
+
+
+class BodyHandle(TypedDict):
+    """A body that is still to be read, with `Watchword.content` or `Watchword.read`."""
+
+    type: Literal["handle"]
     fetchId: str
 
 
-class Fetched(TypedDict, total=False):
-    """The result of `fetch/run`; that of a fetch in steps has no `body`."""
+Body = Union[InlineBody, BodyHandle]
+
+
+class Authentication(TypedDict):
+    """The credential that was accepted. `user` is `None` for a credential without a user."""
+
+    authenticationMethod: AuthenticationMethod
+    source: CredentialSource
+    user: Optional[str]
+
+
+class UnansweredScheme(TypedDict):
+    scheme: str
+    reason: Literal["noRealm", "noQop", "malformed", "notListed", "excluded", "needsTLS", "noTicket", "noRespondent"]
+
+
+class Timings(TypedDict):
+    total: float
+    challenge: float
+
+
+class _Head(TypedDict, total=False):
+    reason: str
+
+
+class Head(_Head):
+    """The head of a response. `bodyBytes` is the size that the server announced, until the body has been read."""
 
     fetchId: str
     status: int
     url: str
-    httpVersion: str
+    httpVersion: Literal["1.0", "1.1", "2"]
     headers: List[List[str]]
-    body: Body
     bodyBytes: Optional[int]
-    auth: Optional[Dict[str, Any]]
-    proxyAuth: Dict[str, Any]
+
+
+class _Finished(TypedDict, total=False):
+    proxyAuth: Authentication
+    unanswered: List[UnansweredScheme]
+    noRespondent: NoRespondent
+    proxyUnanswered: List[UnansweredScheme]
+    proxyNoRespondent: NoRespondent
+
+
+class Finished(Head, _Finished):
+    """The result of a fetch in steps."""
+
+    auth: Optional[Authentication]
     exchanges: int
-    timingsMs: Dict[str, float]
+    timingsMs: Timings
+
+
+class Fetched(Finished):
+    """The result of `fetch/run`."""
+
+    body: Body
 
 
 class Started(TypedDict):
@@ -99,4 +219,5 @@ class Started(TypedDict):
 
 
 Message = Dict[str, Any]
-Named = Union[Started, Fetched, Body]
+#: A fetch whose body can be read.
+Named = Union[Started, BodyHandle]

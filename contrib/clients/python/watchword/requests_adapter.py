@@ -1,4 +1,4 @@
-"""`requests` through the broker.
+"""An adapter that sends the requests of `requests` through the broker.
 
 >>> session = requests.Session()
 >>> session.mount("https://", WatchwordAdapter(answer=ask))
@@ -15,7 +15,7 @@ from requests.utils import select_proxy
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from urllib3.response import HTTPResponse
 
-from . import _adapting, _wire
+from . import _adapting, _signatures, _wire
 from .answers import Answerer
 from .client import Stream
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
@@ -28,19 +28,20 @@ _EXCEPTIONS = {
 
 
 class InsecureRedirect(exceptions.ConnectionError):
-    """From https to http after a log-in."""
+    """A redirect from https to another scheme after a login."""
 
 
 class WatchwordAdapter(HTTPAdapter):
-    """Mounted on a session, it makes its requests through the broker. `answer` is asked as by `Watchword`.
+    """Sends the requests of a session through the broker. `answer` is as for `Watchword`. Thread-safe.
 
-    `requests` follows the redirects, and decides each hop anew. Good for any number of threads.
+    `requests` follows redirects; each hop is a fetch of its own.
     """
 
-    def __init__(self, answer: Optional[Answerer] = None, path: Optional[str] = None, name: str = "requests", **params: Any):
-        """`params` go with each `fetch/run`: `auth={"useStorage": False}`, `tls={"pin": …}`."""
+    @_signatures.signature(_signatures.adapter)
+    def __init__(self, answer: Optional[Answerer] = None, path: Optional[str] = None, name: Optional[str] = None, **params: Any):
+        """`params` are options of each fetch: `auth={"useStorage": False}`, `tls={"pin": Trust(…)}`."""
         super().__init__()
-        self._pool, self._params = _adapting.Pool(answer, path, name), params
+        self._pool, self._params = _adapting.Pool(answer, path, name or "requests"), params
 
     def send(
             self, request: requests.PreparedRequest, stream: bool = False,
@@ -48,7 +49,7 @@ class WatchwordAdapter(HTTPAdapter):
             cert: Any = None, proxies: Optional[Mapping[str, str]] = None) -> requests.Response:
         if verify is False:
             raise exceptions.SSLError(
-                "verify=False: the broker checks every certificate; pin the server's key with WatchwordAdapter(tls={'pin': …})",
+                "verify=False is not supported: the broker verifies every certificate; pin the server's key with WatchwordAdapter(tls={'pin': Trust(…)})",
                 request=request)
         inline: Dict[str, Any] = {"inline_bytes": 0 if stream else 1 << 20}
         try:
@@ -60,7 +61,7 @@ class WatchwordAdapter(HTTPAdapter):
             opened = None
             try:
                 opened = broker.open(request.url or "", request.body, _length(request), **inline, **params)
-                # The hooks are what a request shares with those that its redirects lead to.
+                # `requests` copies the hooks of a request to its redirects.
                 _adapting.check_redirect(opened, request.hooks)
             except BaseException as error:
                 if opened:
@@ -97,13 +98,13 @@ class WatchwordAdapter(HTTPAdapter):
             version={"1.0": 10, "2": 20}.get(opened.http_version, 11), reason=http.client.responses.get(opened.status, ""),
             decode_content=False, original_response=_Original(opened.headers), request_method=request.method)
         response: requests.Response = self.build_response(request, raw)
-        #: What `fetch/run` said, how it was authenticated among it.
+        #: The result of `fetch/run`, including how it was authenticated.
         response.watchword = opened.head
         return response
 
 
 def _length(request: requests.PreparedRequest) -> Optional[int]:
-    """What `requests` has found out about the size of a body that is no bytes."""
+    """Returns the size that `requests` has determined for the body."""
     return _wire.number(request.headers.get("Content-Length"))
 
 
@@ -125,7 +126,7 @@ def _translated(error: WatchwordError, request: requests.PreparedRequest) -> exc
 
 
 class _Body(io.RawIOBase):
-    """The rest of a response as a file, whose errors are those that `requests` expects of urllib3."""
+    """The body of a response as a file, which raises the urllib3 errors that `requests` expects."""
 
     def __init__(self, opened: Stream):
         self._opened, self._rest = opened, memoryview(b"")
@@ -157,7 +158,7 @@ class _Body(io.RawIOBase):
 
 
 class _File(io.BufferedReader):
-    """Reads as much as it is asked for, as files do, unless its parts are wanted as they come."""
+    """A file whose `read` waits for all bytes requested or, if `is_piecewise` is set, returns parts as they arrive."""
 
     is_piecewise = False
 
@@ -172,7 +173,7 @@ class _Raw(HTTPResponse):
 
 
 class _Original:
-    """What `requests` looks into for cookies."""
+    """The object from which `requests` reads cookies: a substitute for `http.client.HTTPResponse`."""
 
     def __init__(self, headers: List[Tuple[str, str]]):
         self.msg = email.message.Message()

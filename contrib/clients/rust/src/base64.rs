@@ -1,4 +1,4 @@
-/// RFC 4648 section 4, with padding. `None` for anything else.
+/// Decodes padded base64 (RFC 4648 section 4); `None` for anything else.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     if text.len() % 4 != 0 {
         return None;

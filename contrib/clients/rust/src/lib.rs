@@ -1,4 +1,4 @@
-//! A client for the Watchword broker, which fetches what needs a log-in. Standard library only.
+//! A client for the Watchword credential broker.
 //!
 //! ```no_run
 //! let mut broker = watchword::Watchword::connect(|_| watchword::Answer::password("bob", "…"))?;
@@ -7,12 +7,21 @@
 //! ```
 
 mod base64;
+mod challenge;
+mod credential;
 mod error;
-pub mod json;
+mod messages;
 mod trust;
 
+pub use challenge::*;
+pub use credential::{Answer, Credential, Secret};
 pub use error::Error;
-use json::Json;
+use credential::Wire;
+use messages::{Body, Message, Part, Started};
+pub use messages::{Authentication, Request, Response, UnansweredScheme};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use serde_json::{json, Value};
 use std::collections::HashMap;
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,108 +30,40 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a challenge is answered with.
-#[derive(Clone)]
-pub enum Answer {
-    /// One attempt with it: an object with a `type`, as the protocol describes credentials.
-    Credential(Json),
-    /// No more authentication: the response that asked becomes the result, with its body.
-    Continue,
-    /// The fetch fails with `challengeCancelled`.
-    Cancel,
-    /// As though nobody had been asked here: what is stored, then an agent, else as `Continue`.
-    Default,
-    /// Not this scheme: ask with the next one that was offered.
-    Reject,
-}
+/// The version of this crate, which `initialize` sends.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A stored login that fits a challenge, to be answered with `Answer::stored`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KnownUser {
-    pub id: String,
-    pub user: String,
-    /// The Windows domain, where the login has one apart from the user.
-    pub domain: Option<String>,
-    pub source: String,
-}
-
-impl KnownUser {
-    /// Those that the parameters of `auth/challenge` list.
-    pub fn all(challenge: &Json) -> Vec<KnownUser> {
-        let text = |json: &Json, name| json.get(name).text().map(str::to_owned);
-        let known = |one: &Json| {
-            Some(KnownUser { id: text(one, "id")?, user: text(one, "user")?, domain: text(one, "domain"), source: text(one, "source")? })
-        };
-        challenge.get("knownUsers").list().iter().filter_map(known).collect()
-    }
-}
-
-impl Answer {
-    /// A stored login that the challenge lists: nobody has to type its password.
-    pub fn stored(known: &KnownUser) -> Answer {
-        Answer::Credential(Json::object([("type", "stored".into()), ("id", known.id.as_str().into())]))
-    }
-
-    pub fn password(user: &str, password: &str) -> Answer {
-        Answer::Credential(Json::object([("type", "password".into()), ("user", user.into()), ("password", password.into())]))
-    }
-
-    fn json(self) -> Json {
-        let action = match self {
-            Answer::Credential(credential) => {
-                return Json::object([("action", "credential".into()), ("credential", credential)]);
-            }
-            Answer::Continue => "continue",
-            Answer::Cancel => "cancel",
-            Answer::Default => "default",
-            Answer::Reject => "reject",
-        };
-        Json::object([("action", action.into())])
-    }
-}
-
-/// A response, whatever its status. `details` is all that the broker said of it.
-#[derive(Debug)]
-pub struct Response {
-    pub status: i64,
-    /// In the order in which they came; a name may come more than once.
-    pub headers: Vec<(String, String)>,
-    /// Empty where it was handed over in parts.
-    pub body: Vec<u8>,
-    pub details: Json,
-}
-
-/// Ends what the connection is waiting for, from another thread.
+/// Cancels the current call of a connection from another thread.
 #[derive(Clone)]
 pub struct Canceller {
     writer: Arc<Mutex<UnixStream>>,
-    current: Arc<Mutex<Option<Json>>>,
+    current: Arc<Mutex<Option<Value>>>,
 }
 
 impl Canceller {
-    /// The call then returns the error `cancelled`. Without a call nothing happens.
+    /// Makes the current call return the error `cancelled`. Does nothing if no call is active.
     pub fn cancel(&self) {
         if let Some(message) = self.current.lock().unwrap_or_else(|e| e.into_inner()).clone() {
-            let _ = send(&self.writer, message);
+            let _ = send(&self.writer, &message);
         }
     }
 }
 
-/// One connection, which does one thing at a time.
+/// A connection that makes one call at a time.
 pub struct Watchword<A> {
     path: String,
     reader: BufReader<UnixStream>,
     writer: Arc<Mutex<UnixStream>>,
-    /// How what is being waited for is cancelled.
-    current: Arc<Mutex<Option<Json>>>,
+    /// The message that cancels the current call.
+    current: Arc<Mutex<Option<Value>>>,
     answer: A,
-    resolved: Option<Box<dyn FnMut(&Json)>>,
-    last: i64,
-    begun: HashMap<String, Json>,
-    completed: HashMap<String, Json>,
+    resolved: Option<Box<dyn FnMut(&Resolved)>>,
+    last: u64,
+    begun: HashMap<String, Value>,
+    completed: HashMap<String, Value>,
 }
 
-/// `$WATCHWORD_SOCKET`, else below `$XDG_RUNTIME_DIR`, else below /run/user/UID.
+/// Returns `$WATCHWORD_SOCKET`, or the path below `$XDG_RUNTIME_DIR` or /run/user/UID.
 pub fn socket_path() -> String {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     variable("WATCHWORD_SOCKET").unwrap_or_else(|| {
@@ -131,10 +72,11 @@ pub fn socket_path() -> String {
     })
 }
 
-impl<A: FnMut(&Json) -> Answer> Watchword<A> {
-    /// `answer` is asked when a server is; it gets the parameters of `auth/challenge`.
+impl<A: FnMut(&Challenge) -> Answer> Watchword<A> {
+    /// Connects to the broker. `answer` answers the challenges of this connection's fetches.
     pub fn connect(answer: A) -> Result<Watchword<A>, Error> { Watchword::connect_to(&socket_path(), "rust", answer) }
 
+    /// Like `connect`, with the path of the socket, and the name of this program in prompts.
     pub fn connect_to(path: &str, name: &str, answer: A) -> Result<Watchword<A>, Error> {
         let stream = open(path)?;
         let writer = Arc::new(Mutex::new(stream.try_clone().map_err(Error::Io)?));
@@ -142,50 +84,45 @@ impl<A: FnMut(&Json) -> Answer> Watchword<A> {
             path: path.to_owned(), reader: BufReader::with_capacity(1 << 16, stream), writer, current: Arc::default(), answer,
             resolved: None, last: 0, begun: HashMap::new(), completed: HashMap::new(),
         };
-        let client = Json::object([("name", name.into())]);
-        let challenge = Json::object([("delivery", "request".into())]);
-        let capabilities = Json::object([("challenge", challenge)]);
-        broker.call("initialize", Json::object([("client", client), ("protocolVersion", 1.into()), ("capabilities", capabilities)]))?;
+        let capabilities = json!({"challenge": {"delivery": "request"}});
+        let client = json!({"name": name, "version": VERSION});
+        broker.call::<Value>("initialize", &json!({"client": client, "protocolVersion": 1, "capabilities": capabilities}))?;
         Ok(broker)
     }
 
-    /// `resolved` is told how an answer ended, with the parameters of `auth/resolved`, before the fetch returns.
-    pub fn on_resolved(&mut self, resolved: impl FnMut(&Json) + 'static) { self.resolved = Some(Box::new(resolved)); }
+    /// Sets a handler that gets the outcome of each answer before the fetch returns.
+    pub fn on_resolved(&mut self, resolved: impl FnMut(&Resolved) + 'static) { self.resolved = Some(Box::new(resolved)); }
 
-    /// For ending a call from another thread.
+    /// Returns a `Canceller` for this connection.
     pub fn canceller(&self) -> Canceller { Canceller { writer: self.writer.clone(), current: self.current.clone() } }
 
-    /// One fetch, with its whole body.
-    pub fn fetch(&mut self, url: &str) -> Result<Response, Error> { self.run(Json::object([("url", url.into())])) }
+    /// Makes a fetch and returns its whole body.
+    pub fn fetch(&mut self, url: &str) -> Result<Response, Error> { self.run(&url.into()) }
 
-    /// As `fetch`, with all the parameters of `fetch/run`.
-    pub fn run(&mut self, params: Json) -> Result<Response, Error> {
-        let details = self.call("fetch/run", params)?;
-        let body = details.get("body").clone();
-        let mut whole = Vec::new();
-        match body.get("fetchId").text() {
-            Some(name) => self.read_all(name, &mut whole)?,
-            None => whole = bytes(&body)?,
+    /// Like `fetch`, with a method, header fields, or other parameters.
+    pub fn run(&mut self, request: &Request) -> Result<Response, Error> {
+        let mut result: Value = self.call("fetch/run", &Wire(request))?;
+        let body = decode(result["body"].take())?;
+        let mut response: Response = decode(result)?;
+        match body {
+            Body::Handle { fetch_id } => self.read_all(&fetch_id, &mut response.body)?,
+            inline => response.body = inline.bytes()?,
         }
-        Ok(response(details, whole))
+        Ok(response)
     }
 
-    /// One fetch whose body goes into `sink`, in parts, as it comes. It was whole if there is no error.
-    pub fn stream(&mut self, params: Json, sink: &mut dyn Write) -> Result<Response, Error> {
-        let started = self.call("fetch/start", params)?;
+    /// Makes a fetch and writes its body to `sink` as it arrives. Returns an error if the body is incomplete.
+    pub fn stream(&mut self, request: &Request, sink: &mut dyn Write) -> Result<Response, Error> {
+        let started: Started = self.call("fetch/start", &Wire(request))?;
         self.finish(&started, sink)
     }
 
-    /// As `stream`; `body` is sent as the server takes it, on a thread of its own.
-    pub fn upload(&mut self, params: Json, body: &mut (dyn Read + Send), sink: &mut dyn Write) -> Result<Response, Error> {
-        let mut params = params;
-        if let Json::Object(members) = &mut params {
-            members.insert("body".to_owned(), Json::object([("type", "attach".into())]));
-        }
-        let path = self.path.clone();
-        let started = self.call("fetch/start", params)?;
-        let token = started.get("attachToken").text().unwrap_or("").to_owned();
-        let stream = attach(&path, &token, "request")?.into_inner();
+    /// Like `stream`, and sends `body` as the request body, on a thread of its own.
+    pub fn upload(&mut self, request: &Request, body: &mut (dyn Read + Send), sink: &mut dyn Write) -> Result<Response, Error> {
+        let mut request = request.clone();
+        request.params.insert("body".to_owned(), json!({"type": "attach"}));
+        let started: Started = self.call("fetch/start", &Wire(&request))?;
+        let stream = attach(&self.path, &started.attach_token, "request")?.into_inner();
         let sending = stream.try_clone().map_err(Error::Io)?;
         let canceller = Canceller { writer: self.writer.clone(), current: Arc::new(Mutex::new(Some(cancel_fetch(&started)))) };
         thread::scope(|scope| {
@@ -199,108 +136,124 @@ impl<A: FnMut(&Json) -> Answer> Watchword<A> {
         })
     }
 
-    /// Hands over the body of what was begun, and waits for its end.
-    fn finish(&mut self, started: &Json, sink: &mut dyn Write) -> Result<Response, Error> {
-        let name = started.get("fetchId").text().unwrap_or("").to_owned();
-        *self.current.lock().unwrap_or_else(|e| e.into_inner()) = Some(cancel_fetch(started));
-        while !self.begun.contains_key(&name) && !self.completed.contains_key(&name) {
+    /// Writes the body of a fetch to `sink` and waits for its result.
+    fn finish(&mut self, started: &Started, sink: &mut dyn Write) -> Result<Response, Error> {
+        let name = &started.fetch_id;
+        self.set_current(Some(cancel_fetch(started)));
+        while !self.begun.contains_key(name) && !self.completed.contains_key(name) {
             self.receive()?;
         }
-        if self.begun.remove(&name).is_some() {
-            if let Err(error) = self.read_all(&name, sink) {
+        if self.begun.remove(name).is_some() {
+            if let Err(error) = self.read_all(name, sink) {
                 if matches!(error, Error::Io(_)) {
-                    let _ = self.call("fetch/cancel", Json::object([("fetchId", name.as_str().into())]));
+                    let _ = self.call::<Value>("fetch/cancel", &json!({"fetchId": name}));
                 }
                 if !matches!(error, Error::Broker { .. }) {
                     return Err(error);
                 }
             }
         }
-        while !self.completed.contains_key(&name) {
+        while !self.completed.contains_key(name) {
             self.receive()?;
         }
-        *self.current.lock().unwrap_or_else(|e| e.into_inner()) = None;
-        let details = self.completed.remove(&name).unwrap_or(Json::Null);
-        match details.get("error") {
-            Json::Null => Ok(response(details, Vec::new())),
-            error => Err(Error::of(error)),
+        self.set_current(None);
+        let mut completed = self.completed.remove(name).unwrap_or_default();
+        match completed.get_mut("error") {
+            Some(error) => Err(Error::of(decode(error.take())?)),
+            None => decode(completed),
         }
     }
 
     fn read_all(&mut self, name: &str, sink: &mut dyn Write) -> Result<(), Error> {
         loop {
-            let part = self.call("fetch/read", Json::object([("fetchId", name.into()), ("maxBytes", (1 << 20).into())]))?;
-            sink.write_all(&bytes(part.get("data"))?).map_err(Error::Io)?;
-            if *part.get("eof") == Json::Bool(true) {
+            let part: Part = self.call("fetch/read", &json!({"fetchId": name, "maxBytes": 1 << 20}))?;
+            sink.write_all(&part.data.bytes()?).map_err(Error::Io)?;
+            if part.eof {
                 return Ok(());
             }
         }
     }
 
-    /// Any method of the protocol.
-    pub fn call(&mut self, method: &str, params: Json) -> Result<Json, Error> {
+    /// Calls any method of the protocol. Parameters and results can be types of the caller, or `serde_json::Value`.
+    pub fn call<T: DeserializeOwned>(&mut self, method: &str, params: &impl Serialize) -> Result<T, Error> {
+        #[derive(Serialize)]
+        struct Call<'a, P> {
+            id: u64,
+            method: &'a str,
+            params: &'a P,
+        }
         self.last += 1;
         let id = self.last;
         if method == "fetch/run" {
-            let params = Json::object([("id", id.into())]);
-            *self.current.lock().unwrap_or_else(|e| e.into_inner()) =
-                Some(Json::object([("method", "$/cancelRequest".into()), ("params", params)]));
+            self.set_current(Some(json!({"method": "$/cancelRequest", "params": {"id": id}})));
         }
-        self.send(Json::object([("id", id.into()), ("method", method.into()), ("params", params)]))?;
+        self.send(&Call { id, method, params })?;
         loop {
             let message = self.receive()?;
-            if *message.get("method") == Json::Null && message.get("id").integer() == Some(id) {
+            if message.method.is_none() && message.id == id {
                 if method == "fetch/run" {
-                    *self.current.lock().unwrap_or_else(|e| e.into_inner()) = None;
+                    self.set_current(None);
                 }
-                return match message.get("error") {
-                    Json::Null => Ok(message.get("result").clone()),
-                    error => Err(Error::of(error)),
+                return match message.error {
+                    None => decode(message.result),
+                    Some(error) => Err(Error::of(error)),
                 };
             }
         }
     }
 
-    fn send(&self, message: Json) -> Result<(), Error> {
+    fn set_current(&self, message: Option<Value>) { *self.current.lock().unwrap_or_else(|e| e.into_inner()) = message; }
+
+    fn send(&self, message: &impl Serialize) -> Result<(), Error> {
         send(&self.writer, message).map_err(|_| Error::Closed { path: self.path.clone() })
     }
 
-    /// Deals with the next message, and returns it.
-    fn receive(&mut self) -> Result<Json, Error> {
+    /// Receives and handles the next message. Returns it without its parameters.
+    fn receive(&mut self) -> Result<Message, Error> {
         let mut line = String::new();
         match self.reader.read_line(&mut line) {
             Ok(count) if count > 0 => {}
             _ => return Err(Error::Closed { path: self.path.clone() }),
         }
-        let message = Json::parse(&line).map_err(Error::Protocol)?;
-        let params = message.get("params");
-        let name = || params.get("fetchId").text().unwrap_or("").to_owned();
-        match message.get("method").text() {
+        let mut message: Message = serde_json::from_str(&line).map_err(Error::malformed)?;
+        let params = message.params.take();
+        match message.method.as_deref() {
             Some("auth/challenge") => {
-                let answer = (self.answer)(params).json();
-                self.send(Json::object([("id", message.get("id").clone()), ("result", answer)]))?;
+                let answer = decode(params).map_or(Answer::Cancel, |challenge| (self.answer)(&challenge));
+                self.reply(&message.id, &answer)?;
             }
             Some("auth/resolved") => {
-                if let Some(resolved) = &mut self.resolved {
-                    resolved(params);
+                if let (Some(resolved), Ok(end)) = (&mut self.resolved, decode(params)) {
+                    resolved(&end);
                 }
             }
-            Some("fetch/headers") => drop(self.begun.insert(name(), params.clone())),
-            Some("fetch/completed") => drop(self.completed.insert(name(), params.clone())),
-            Some(_) if *message.get("id") != Json::Null => {
-                let error = Json::object([("code", (-32601).into()), ("message", "this client does not answer that".into())]);
-                self.send(Json::object([("id", message.get("id").clone()), ("error", error)]))?;
+            Some("fetch/headers") => drop(self.begun.insert(fetch_id(&params), params)),
+            Some("fetch/completed") => drop(self.completed.insert(fetch_id(&params), params)),
+            Some(_) if !message.id.is_null() => {
+                self.send(&json!({"id": message.id, "error": {"code": -32601, "message": "method not supported by this client"}}))?;
             }
             _ => {}
         }
         Ok(message)
     }
+
+    fn reply(&self, id: &Value, answer: &Answer) -> Result<(), Error> {
+        #[derive(Serialize)]
+        struct Reply<'a> {
+            id: &'a Value,
+            result: Wire<'a, Answer>,
+        }
+        self.send(&Reply { id, result: Wire(answer) })
+    }
 }
 
-fn cancel_fetch(started: &Json) -> Json {
-    let params = Json::object([("fetchId", started.get("fetchId").clone())]);
-    // Its reply belongs to no call, and is passed over.
-    Json::object([("id", "cancel".into()), ("method", "fetch/cancel".into()), ("params", params)])
+fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Error> { serde_json::from_value(value).map_err(Error::malformed) }
+
+fn fetch_id(params: &Value) -> String { params["fetchId"].as_str().unwrap_or_default().to_owned() }
+
+fn cancel_fetch(started: &Started) -> Value {
+    // The reply matches no call and is ignored.
+    json!({"id": "cancel", "method": "fetch/cancel", "params": {"fetchId": started.fetch_id}})
 }
 
 fn open(path: &str) -> Result<UnixStream, Error> {
@@ -310,33 +263,25 @@ fn open(path: &str) -> Result<UnixStream, Error> {
     Ok(stream)
 }
 
-fn send(writer: &Mutex<UnixStream>, mut message: Json) -> std::io::Result<()> {
-    if let Json::Object(members) = &mut message {
-        members.insert("jsonrpc".to_owned(), "2.0".into());
-    }
-    let mut line = String::new();
-    message.write(&mut line);
-    line.push('\n');
-    writer.lock().unwrap_or_else(|e| e.into_inner()).write_all(line.as_bytes())
+fn send(writer: &Mutex<UnixStream>, message: &impl Serialize) -> std::io::Result<()> {
+    writer.lock().unwrap_or_else(|e| e.into_inner()).write_all(&messages::line(message)?)
 }
 
 fn attach(path: &str, token: &str, side: &str) -> Result<BufReader<UnixStream>, Error> {
     let stream = open(path)?;
     let writer = Mutex::new(stream.try_clone().map_err(Error::Io)?);
-    let params = Json::object([("token", token.into()), ("side", side.into())]);
     let closed = |_| Error::Closed { path: path.to_owned() };
-    send(&writer, Json::object([("id", 1.into()), ("method", "fetch/attach".into()), ("params", params)])).map_err(closed)?;
+    send(&writer, &json!({"id": 1, "method": "fetch/attach", "params": {"token": token, "side": side}})).map_err(closed)?;
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).map_err(closed)?;
-    let reply = Json::parse(&line).map_err(Error::Protocol)?;
-    match reply.get("error") {
-        Json::Null => Ok(reader),
-        error => Err(Error::of(error)),
+    match serde_json::from_str::<Message>(&line).map_err(Error::malformed)?.error {
+        None => Ok(reader),
+        Some(error) => Err(Error::of(error)),
     }
 }
 
-/// Only an error of `body` is one here: what the broker thinks of it comes with the end of the fetch.
+/// Sends a request body. Returns only errors of `body`; the broker reports others at the end of the fetch.
 fn send_body(body: &mut (dyn Read + Send), mut stream: UnixStream, canceller: &Canceller) -> std::io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -353,21 +298,7 @@ fn send_body(body: &mut (dyn Read + Send), mut stream: UnixStream, canceller: &C
             }
         }
     }
-    // The reading side stays open: a connection that is closed at once may be that of a program that has died.
+    // Only the sending half is closed: a full close would look like a crash of this program.
     let _ = stream.shutdown(Shutdown::Write);
     Ok(())
-}
-
-fn bytes(body: &Json) -> Result<Vec<u8>, Error> {
-    let value = body.get("value").text().unwrap_or("");
-    if body.get("type").text() != Some("base64") {
-        return Ok(value.as_bytes().to_vec());
-    }
-    base64::decode(value).ok_or_else(|| Error::Protocol("a body that is no base64".to_owned()))
-}
-
-fn response(details: Json, body: Vec<u8>) -> Response {
-    let pair = |pair: &Json| Some((pair.list().first()?.text()?.to_owned(), pair.list().get(1)?.text()?.to_owned()));
-    let headers = details.get("headers").list().iter().filter_map(pair).collect();
-    Response { status: details.get("status").integer().unwrap_or(0), headers, body, details }
 }

@@ -1,4 +1,4 @@
-//! Whether a socket is that of this user's broker. One that another user has put there would receive passwords.
+//! Checks that a socket belongs to this user's broker: a process of another user would receive passwords.
 
 use crate::Error;
 use std::fs;
@@ -9,7 +9,7 @@ use std::os::unix::io::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// As in unix(7).
+/// `struct ucred` of unix(7).
 #[repr(C)]
 struct Credentials {
     pid: c_int,
@@ -20,19 +20,19 @@ struct Credentials {
 const SOL_SOCKET: c_int = 1;
 const SO_PEERCRED: c_int = 17;
 
-// Of the C library, which the standard library uses; it has no stable names of its own for them.
+// Functions of the C library, which std links. std has no stable API for them.
 extern "C" {
     fn geteuid() -> u32;
     fn getsockopt(socket: c_int, level: c_int, name: c_int, value: *mut c_void, length: *mut u32) -> c_int;
 }
 
-/// The effective user of this process.
+/// Returns the effective user id of this process.
 pub fn own_user() -> u32 {
-    // It cannot fail, and touches no memory.
+    // Safe: geteuid cannot fail, and accesses no memory of this process.
     unsafe { geteuid() }
 }
 
-/// Before connecting: nobody else can replace the socket. A directory that does not exist is left to connect(2).
+/// Returns an error if other users could replace the socket. Called before connecting; a missing directory is reported by connect(2).
 pub fn check_directory(path: &str) -> Result<(), Error> {
     let directory = match Path::new(path).parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -52,16 +52,16 @@ pub fn check_directory(path: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// After connecting and before anything is sent: the process that listens runs as this user (SO_PEERCRED, unix(7)).
+/// Returns an error unless the listening process runs as this user (SO_PEERCRED, unix(7)). Called before sending.
 pub fn check_peer(stream: &UnixStream, path: &str) -> Result<(), Error> {
     let mut peer = Credentials { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = size_of::<Credentials>() as u32;
-    // The kernel writes at most `length` bytes to `peer`, which has as many.
+    // Safe: the kernel writes at most `length` bytes, the size of `peer`.
     let status = unsafe { getsockopt(stream.as_raw_fd(), SOL_SOCKET, SO_PEERCRED, (&mut peer as *mut Credentials).cast(), &mut length) };
     if status != 0 || length as usize != size_of::<Credentials>() {
         return Err(not_trusted(path, "the user who listens there is unknown".to_owned()));
     }
-    if peer.uid != own_user() {
+    if peer.uid != own_user() { // guard: client-peer-rust
         return Err(not_trusted(path, format!("user {} listens there", peer.uid)));
     }
     Ok(())
