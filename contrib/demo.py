@@ -12,7 +12,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-WATCHWORD = str(ROOT / ".build" / "debug" / "watchword")
+WATCHWORD = str(pathlib.Path(os.environ.get("WATCHWORD_BIN_DIR", ROOT / ".build" / "debug")) / "watchword")
 
 
 def start_nginx(folder, user, password):
@@ -20,7 +20,7 @@ def start_nginx(folder, user, password):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     (folder / "www").mkdir()
-    (folder / "www" / "report.txt").write_text("The report that only those who know the watchword can read.\n")
+    (folder / "www" / "report.txt").write_text("A report for staff who know the watchword.\n")
     line = subprocess.run(["openssl", "passwd", "-apr1", "-stdin"], input=password, text=True, capture_output=True, check=True)
     (folder / "users").write_text(f"{user}:{line.stdout.strip()}\n")
     spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
@@ -41,7 +41,7 @@ def start_nginx(folder, user, password):
 
 
 def answer_in_a_terminal(command, answers):
-    """Runs `command` in a terminal of its own and types `answers`, each after its prompt. Everything shown is printed."""
+    """Runs `command` in a pseudo-terminal, types each of `answers` after its prompt, and prints the output."""
     child, terminal = pty.fork()
     if child == 0:
         os.execvp(command[0], command)
@@ -75,17 +75,17 @@ def main():
         nginx, url = start_nginx(folder, user, password)
         fetch = [WATCHWORD, "fetch", url]
         try:
-            print(f"\nA web server wants a log-in at {url}\n    user:     {user}\n    password: {password}\n")
+            print(f"\nA web server requires a login at {url}\n    user:     {user}\n    password: {password}\n")
             print("$ watchword fetch " + url, flush=True)
             if "--answer" in sys.argv:
                 code = answer_in_a_terminal(fetch, [(b"User", user), (b"Password", password)])
             elif not os.isatty(0):
-                sys.exit("demo: there is no terminal to ask at. Run it at one, or with --answer.")
+                sys.exit("demo: no terminal to prompt at; run it at a terminal, or with --answer")
             else:
                 code = subprocess.run(fetch).returncode
             if code != 0:
                 return code
-            print("\nThe broker remembers it for the session. Once more, without a question:\n\n$ watchword fetch " + url, flush=True)
+            print("\nThe broker has stored the login for the session. Once more, without a prompt:\n\n$ watchword fetch " + url, flush=True)
             again = subprocess.run(fetch, stdin=subprocess.DEVNULL).returncode
             print("\n$ watchword status", flush=True)
             subprocess.run([WATCHWORD, "status"])

@@ -15,7 +15,7 @@ static int dial(const char *path) {
     return fd;
 }
 
-/* One line, byte by byte: what follows it on the second connection is the body. */
+/* Reads a line byte by byte, because the body follows it on the second connection. */
 static void read_line(int fd, char *line, size_t size) {
     size_t count = 0;
     while (count + 1 < size && read(fd, line + count, 1) == 1 && line[count] != '\n') count++;

@@ -1,7 +1,7 @@
-// Start: how long a command takes until it is ready, COUNT times one after the other; prints the median in microseconds.
+// Measures the time until a command is ready, COUNT times in sequence, and prints the median in microseconds.
 // Build: cc -O2 start_time.c -o start_time
 // Run: start_time COUNT exit|ready COMMAND [ARGUMENT]...
-// `ready`: until the command has written to descriptor 3; it is then ended by SIGTERM, which is not counted.
+// `ready` means until the command has written to descriptor 3; it is then terminated, which is not counted.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

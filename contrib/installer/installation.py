@@ -1,6 +1,6 @@
-"""Puts files into a system and takes them out again, by a list of what was put there.
+"""Installs files and removes them again, using a list of installed files.
 
-The list is a file of lines: `file SHA256 PATH`, `link TARGET PATH`, `folder - PATH`; a path never holds a line break.
+The list has lines of the form `file SHA256 PATH`, `link TARGET PATH` and `folder - PATH`; paths contain no line breaks.
 """
 import hashlib
 import os
@@ -12,8 +12,8 @@ _KINDS = ("file", "link", "folder")
 
 class Installation:
     def __init__(self, destination, list_path, roots):
-        """`destination` is put before every path: an empty text for the running system. Nothing is written or removed that is
-        not in one of the folders `roots`, the first of which the list is in."""
+        """`destination` is prepended to every path; it is empty for the running system. Only files in the folders `roots` are
+        written or removed. The list is in the first of these folders."""
         self.list_path, self.roots = list_path, [root.rstrip("/") + "/" for root in roots]
         self.tree = Tree(str(destination), roots)
         self.known = self._read()
@@ -21,7 +21,7 @@ class Installation:
     def place(self, path):
         return self.tree.full(path)
 
-    # What is there
+    # Existing files
 
     def _read(self):
         text = self.tree.read_own(self.list_path)
@@ -31,14 +31,16 @@ class Installation:
         kind, _, rest = line.partition(" ")
         value, _, path = rest.partition(" ")
         if kind not in _KINDS or not self._is_within(path, is_folder=kind == "folder"):
-            raise Refused(f"{self.place(self.list_path)}, line {number}: {line!r} is not what an installation writes. "
-                          "Nothing is changed. Look who has written that, and remove the file.")
+            raise Refused(f"{self.place(self.list_path)}, line {number}: malformed line {line!r}; "
+                          "nothing was changed. Check who wrote the file, and remove it")
         return path, (kind, value)
 
     def _is_within(self, path, is_folder):
-        """A folder may be one above, which is removed when it is empty."""
+        """Whether a path is in one of the roots. A folder may also be an ancestor, which is removed when empty."""
+        # guard: install-list-paths
         if os.path.normpath(path) != path or not path.startswith("/") or path.startswith("//"):
             return False
+        # guard: install-list-roots
         return any(path.startswith(root) or is_folder and root.startswith(path + "/") for root in self.roots)
 
     @staticmethod
@@ -46,20 +48,20 @@ class Installation:
         return ("link", entry.link) if entry.link else ("file", hashlib.sha256(entry.content).hexdigest())
 
     def in_the_way(self, entries):
-        """What would be overwritten, and was not put there as it is by an installation."""
+        """Returns the paths of existing files that would be overwritten, although no installation has written their contents."""
         return [one.path for one in entries
                 if self.tree.state(one.path) not in (None, self.wanted(one), self.known.get(one.path, ("", "")))]
 
-    # Putting
+    # Installing
 
     def install(self, entries, set_aside=False):
-        """Writes everything, or changes nothing and says why; returns what was set aside."""
+        """Writes all entries, or raises `Refused` without changing anything. Returns the new paths of files set aside."""
         strays = [one.path for one in entries if not self._is_within(one.path, is_folder=False)]
         assert not strays, strays
         obstacles = self.in_the_way(entries)
         if obstacles and not set_aside:
-            raise Refused("These files are not as an installation has left them, and are not overwritten:\n  "
-                          + "\n  ".join(obstacles) + "\nMove them away, or say --set-aside: they then get the ending .set-aside.")
+            raise Refused("These files were not installed by Watchword, or were changed since, and are not overwritten:\n  "
+                          + "\n  ".join(obstacles) + "\nMove them away, or use --set-aside to rename them to NAME.set-aside.")
         aside = [self.tree.set_aside(path) for path in obstacles]
         if self.tree.destination:
             Tree("", []).make_folder(self.tree.destination)
@@ -71,7 +73,7 @@ class Installation:
             else:
                 self.tree.write(entry.path, entry.content, entry.mode)
             self.known[entry.path] = self.wanted(entry)
-            # After each: what ends in the middle can be uninstalled, or installed again.
+            # Saved after each file, so that an interrupted installation can be uninstalled or repeated.
             self._keep()
         for path in set(self.known) - {one.path for one in entries}:
             if self.known[path][0] != "folder":
@@ -86,15 +88,15 @@ class Installation:
 
     def _keep(self):
         text = "".join(f"{kind} {value} {path}\n" for path, (kind, value) in sorted(self.known.items()))
-        self.tree.write(self.list_path, text.encode("utf-8", "surrogateescape"), 0o644)
+        self.tree.write(self.list_path, text.encode("utf-8", "surrogateescape"), 0o644)  # guard: install-mode
 
-    # Taking out
+    # Removing
 
     def uninstall(self):
-        """Returns what is left because it was changed."""
+        """Removes the installed files. Returns the paths of changed files, which stay."""
         if not self.known:
-            raise Refused(f"There is no list of installed files at {self.place(self.list_path)}. "
-                          "Say the --prefix, --user or --destdir that it was installed with.")
+            raise Refused(f"no list of installed files at {self.place(self.list_path)}; "
+                          "use the --prefix, --user or --destdir of the installation")
         left = []
         for path, one in self.known.items():
             state = self.tree.state(path)

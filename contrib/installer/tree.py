@@ -1,8 +1,7 @@
-"""A folder in which files are put and taken out, as root perhaps: whatever another user could change on the way to a file is
-refused, not trusted.
+"""File operations that are safe to run as root: a path that another user could change is refused.
 
-Every path is walked from the root of the system, one name after the other, by descriptors (openat(2)), so that nobody can put a
-link where a folder was looked at a moment before.
+Every path is walked from the root directory by descriptors (openat(2)), so that a folder cannot be replaced by a link after it was
+checked.
 """
 import contextlib
 import errno
@@ -13,22 +12,22 @@ import secrets
 import stat
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# It may be closed to whoever wants to list it.
+# The flags for folders along a path, which need not be readable.
 _PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40
-# Debian's group for /usr/local: whoever is in it may install there anyway.
+# Debian's group for /usr/local, whose members may install there anyway.
 _STAFF = 50
 
 
 class Refused(Exception):
-    """Nothing more is changed; the text says what is wrong with which file, and what to do."""
+    """A path is refused and nothing more is changed. The message names the file and says what to do."""
 
 
 class Tree:
-    """`destination` stands for the root of the system that is installed into; paths begin with / and have no `.` and `..`.
+    """A directory tree below `destination`, the root of the target system. Paths begin with / and contain no `.` or `..`.
 
-    Below `destination`, or where there is none below one of the `roots`, root follows no links at all. On the way to it, and for
-    any other user everywhere, a link is followed that belongs to root or to that user.
+    Inside `destination` (or, if it is empty, inside one of `roots`) no links are followed when running as root. Outside of it, and
+    for other users everywhere, links that belong to root or the current user are followed.
     """
 
     def __init__(self, destination, roots):
@@ -39,10 +38,10 @@ class Tree:
     def full(self, path):
         return self.destination + path
 
-    # Looking
+    # Reading
 
     def state(self, path):
-        """What lies there: `(kind, value)` in the words of the list of installed files; None for nothing."""
+        """Returns `(kind, value)` of a path, as in the list of installed files; None if it does not exist."""
         with self._folder_of(path) as (folder, name):
             if folder is None:
                 return None
@@ -57,7 +56,7 @@ class Tree:
                 return None
 
     def read_own(self, path):
-        """The text of a file that decides what is done: only this user, and root, can have written it. None where it is not."""
+        """Returns the text of a file, or None if it is missing. Raises `Refused` if another user could have written the file."""
         with self._folder_of(path) as (folder, name):
             if folder is None:
                 return None
@@ -66,16 +65,16 @@ class Tree:
             except FileNotFoundError:
                 return None
             except OSError as problem:
-                raise Refused(f"{self.full(path)} is not read: {problem.strerror}; look at it, and remove it") from None
-            self._check_owner(facts, self.full(path))
-            if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:
-                raise Refused(f"{self.full(path)} is not read: it is no regular file with one name; look at it, and remove it")
+                raise Refused(f"{self.full(path)} is not read: {problem.strerror}; check it, and remove it") from None
+            self._check_owner(facts, self.full(path))  # guard: install-list-owner
+            if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:  # guard: install-list-names
+                raise Refused(f"{self.full(path)} is not read: it is not a regular file with a single link; check it, and remove it")
             return content.decode("utf-8", "surrogateescape")
 
-    # Changing
+    # Writing
 
     def make_folder(self, path):
-        """With those above it, mode 0755 whatever the umask; returns the paths of those that were not there."""
+        """Creates a folder and its missing ancestors with mode 0755 under any umask. Returns the paths of the created folders."""
         missing = []
         while path != "/" and self.state(path) is None:
             missing.append(path)
@@ -88,7 +87,7 @@ class Tree:
         return missing[::-1]
 
     def write(self, path, content, mode):
-        """Takes the place of what is there; a program that runs goes on with its old file."""
+        """Replaces a file atomically. A running program continues to use its old file."""
         with self._folder_of(path, must_be=True) as (folder, name):
             temporary = _temporary(name)
             with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, folder) as file:
@@ -109,9 +108,10 @@ class Tree:
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def set_aside(self, path):
-        """Under the first name that is free; returns its path."""
+        """Renames a file to its first free `.set-aside` name; returns the new path."""
         with self._folder_of(path, must_be=True) as (folder, name):
             endings = itertools.chain([".set-aside"], (f".set-aside.{number}" for number in itertools.count(1)))
+            # guard: install-set-aside
             ending = next(ending for ending in endings if not _is_there(name + ending, folder))
             os.rename(name, name + ending, src_dir_fd=folder, dst_dir_fd=folder)
             return path + ending
@@ -123,14 +123,14 @@ class Tree:
                 self._remove_compiled(folder, name.removesuffix(".py"))
 
     def remove_folder(self, path):
-        """If nothing of anybody's is in it."""
+        """Removes a folder if it is empty."""
         with self._folder_of(path) as (folder, name), contextlib.suppress(OSError):
             if folder is not None:
                 os.rmdir(name, dir_fd=folder)
 
     @staticmethod
     def _remove_compiled(folder, stem):
-        """What Python has written beside a module, where it could."""
+        """Removes the bytecode that Python may have written for a module."""
         with contextlib.suppress(OSError):
             with _opened("__pycache__", _FOLDER, folder) as cache:
                 for name in os.listdir(cache):
@@ -138,11 +138,11 @@ class Tree:
                         os.unlink(name, dir_fd=cache)
             os.rmdir("__pycache__", dir_fd=folder)
 
-    # The way
+    # Walking
 
     @contextlib.contextmanager
     def _folder_of(self, path, must_be=False):
-        """A descriptor of the folder that `path` is in, None where that is not there, and the last name."""
+        """Yields a descriptor of the parent folder (None if it is missing) and the last component of `path`."""
         folder, name = os.path.split(path)
         try:
             descriptor = self._walk(folder)
@@ -159,7 +159,7 @@ class Tree:
             os.close(descriptor)
 
     def _walk(self, path):
-        # Names that are still to be gone; the folders on the way, for the `..` of a link; where we are, in words.
+        # The remaining components; the opened folders, for `..` in link targets; the current path, for messages.
         names, gone, here = _names(self.full(path)), [os.open("/", _PASSED)], "/"
         links = 0
         try:
@@ -180,7 +180,7 @@ class Tree:
                         raise
                     links += 1
                     if links > _MOST_LINKS:
-                        raise Refused(f"{there} is a link without an end") from None
+                        raise Refused(f"{there}: too many levels of symbolic links") from None
                     target = self._link(gone[-1], name, there)
                     if target.startswith("/"):
                         while len(gone) > 1:
@@ -196,38 +196,38 @@ class Tree:
                 os.close(descriptor)
 
     def _link(self, folder, name, there):
-        """Where a link leads that may be followed."""
+        """Returns the target of a link, or raises `Refused` if it must not be followed."""
         facts = os.lstat(name, dir_fd=folder)
         if not stat.S_ISLNK(facts.st_mode):
             raise Refused(f"{there} is not a folder; move it away")
         is_inside = any(there.startswith(inside) for inside in self._insides)
-        if facts.st_uid not in (0, self.user) or self.user == 0 and is_inside:
-            raise Refused(f"{there} is a symbolic link, which is not followed; remove it, or install somewhere else (--prefix)")
+        if facts.st_uid not in (0, self.user) or self.user == 0 and is_inside:  # guard: install-folder-link
+            raise Refused(f"{there} is a symbolic link, which is not followed; remove it, or choose another --prefix")
         return os.readlink(name, dir_fd=folder)
 
     def _check_folder(self, descriptor, path):
-        """Nobody else can put anything in the place of what is in it. In a folder like /tmp everybody has their own."""
+        """Raises `Refused` if other users could replace files in a folder. They cannot in a sticky folder, such as /tmp."""
         facts = os.fstat(descriptor)
         if not facts.st_mode & stat.S_ISVTX:
-            self._check_owner(facts, path)
+            self._check_owner(facts, path)  # guard: install-folder-owner
         elif facts.st_uid not in (0, self.user):
             self._check_owner(facts, path)
 
     def _check_owner(self, facts, path):
         if facts.st_uid not in (0, self.user):
-            raise Refused(f"{path} belongs to user {facts.st_uid}, who could change what is done; give it to root (chown), or "
-                          "install somewhere else (--prefix)")
+            raise Refused(f"{path} belongs to user {facts.st_uid}, who could change it; give it to root (chown), or "
+                          "choose another --prefix")
         others = stat.S_IWOTH
-        # A user's own group is often nobody else's; root's files are for everybody.
+        # A user's own group usually has no other members; root's files are checked more strictly.
         if self.user == 0 and facts.st_gid not in (0, _STAFF):
             others |= stat.S_IWGRP
         if facts.st_mode & others:
-            raise Refused(f"{path} can be changed by other users (mode {stat.S_IMODE(facts.st_mode):04o}); look whether one "
-                          f"has, and run: chmod go-w '{path}'")
+            raise Refused(f"{path} can be changed by other users (mode {stat.S_IMODE(facts.st_mode):04o}); check "
+                          f"its contents, and run: chmod go-w '{path}'")
 
     @staticmethod
     def _content(folder, name):
-        """Without following a link or waiting for a pipe."""
+        """Returns the contents and status of a regular file. Never follows a link or blocks on a pipe."""
         with _opened(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, folder) as file:
             facts, pieces = os.fstat(file), []
             while stat.S_ISREG(facts.st_mode) and (piece := os.read(file, 1 << 20)):
@@ -248,7 +248,7 @@ def _is_there(name, folder):
 
 
 def _temporary(name):
-    """That nobody can guess; shorter than NAME_MAX."""
+    """Returns an unpredictable name, shorter than NAME_MAX."""
     return f".{name[:200]}.{secrets.token_hex(8)}"
 
 

@@ -1,4 +1,4 @@
-"""The servers and the proxy: each looks at every log-in that it hears, and can be killed and started again on its port."""
+"""The servers and the proxy: each checks every login it receives, and can be killed and restarted on its port."""
 import hashlib
 import os
 import socket
@@ -16,14 +16,14 @@ RESET = struct.pack("ii", 1, 0)
 
 
 class Nothing:
-    """A list that keeps nothing: a long run has too many requests."""
+    """A list that stores nothing, because a long run has too many requests."""
 
     def append(self, item):
         pass
 
 
 class Mortal:
-    """A ScriptedServer that can die, with all its connections, and come back on the same port."""
+    """A mixin for ScriptedServer: `die` stops it and resets its connections, and `rise` starts it again on the same port."""
 
     port = 0
 
@@ -33,7 +33,7 @@ class Mortal:
         self.requests = Nothing()
         self.lock = threading.Lock()
 
-    # Nothing that was said is kept.
+    # The traffic is not recorded.
     wire = tunnelled = property(lambda self: b"", lambda self, value: None)
 
     def _open(self, connection, number):
@@ -79,10 +79,10 @@ class MortalProxy(Mortal, ForwardProxy):
 
 
 class Site:
-    """One origin with a place for each scheme of `schemes`, at /0/, /1/ and so on; at /open/ nobody logs in.
+    """An origin with a place for each scheme of `schemes`, at /0/, /1/ and so on; /open/ requires no login.
 
-    Below a place: `page` says whose it is, `big/N` sends N blocks, `put` tells the SHA-256 of what it got, and `away/URL`
-    leads elsewhere.
+    Below a place, `page` names the account, `big/N` sends N blocks, `put` returns the SHA-256 of the request body, and `away/URL`
+    redirects to URL.
     """
 
     def __init__(self, name, schemes, chance, verdict, folder, certificates=None):
@@ -104,21 +104,21 @@ class Site:
         return self.places[int(word)] if word.isdigit() and int(word) < len(self.places) else None
 
     def look(self, request):
-        """Every log-in is one of this very place, or something is wrong. Gives the account."""
+        """Checks that the login of a request belongs to the place of its target; returns the account."""
         place, said = self.place_of(request.target), request.authorization
         if request.header("Proxy-Authorization"):
-            self.verdict.wrong(f"{self.name} heard a log-in for a proxy: {request.raw!r}")
+            self.verdict.wrong(f"{self.name} received a proxy login: {request.raw!r}")
         if not said:
             return None
-        self.verdict.count("log-ins heard")
+        self.verdict.count("logins received")
         if place and place.scheme == "ntlm" and said.startswith("NTLM "):
             user = ntlm_user(said.partition(" ")[2])
             if user not in [None, *(account.user for account in place.right)]:
-                self.verdict.wrong(f"{self.name} heard NTLM of {user}")
+                self.verdict.wrong(f"{self.name} received NTLM of {user}")
             return None
         account = place.owner(said, request.method, request.target) if place else None
         if not account:
-            self.verdict.wrong(f"{self.name} heard at {request.target}: {said!r}")
+            self.verdict.wrong(f"{self.name} received at {request.target}: {said!r}")
         return account
 
     def handle(self, request):
@@ -152,7 +152,7 @@ class Site:
 
 
 class Gate:
-    """A proxy that asks for a password, and looks at what it hears and at what passes through it."""
+    """A proxy that requires a login. It checks the logins that it receives and forwards."""
 
     def __init__(self, name, chance, verdict, sites):
         self.name, self.verdict, self.place = name, verdict, Place(name, "basic", chance)
@@ -164,11 +164,11 @@ class Gate:
         said = request.header("Proxy-Authorization")
         account = self.place.owner(said, request.method, request.target) if said else None
         if said:
-            self.verdict.count("log-ins heard")
+            self.verdict.count("logins received")
             if not account:
-                self.verdict.wrong(f"the proxy heard {said!r}")
+                self.verdict.wrong(f"the proxy received {said!r}")
         if request.authorization and request.method == "CONNECT":
-            self.verdict.wrong(f"the proxy heard with CONNECT: {request.authorization!r}")
+            self.verdict.wrong(f"the proxy received with CONNECT: {request.authorization!r}")
         if account in self.place.right:
             return None
         return response(407, b"who are you?", f'Proxy-Authenticate: Basic realm="{self.place.realm}"')

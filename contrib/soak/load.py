@@ -1,4 +1,4 @@
-"""Clients of every kind. Each does one thing after the other, chosen at random, and checks what came of it."""
+"""Clients that perform random actions one after the other and check their results."""
 import hashlib
 import socket
 import threading
@@ -9,7 +9,7 @@ from rig.client import Client
 from rig.ntlm import DOMAIN
 
 WITHIN = 90
-# What may become of a fetch whose server, proxy or client is killed, and of one that meets a lock.
+# The errors that are expected because a server, a proxy, a client or the keyring is killed, or the broker locked.
 UNDERSTOOD = {
     "cancelled", "cannotConnect", "connectionLost", "malformedResponse", "proxyFailed", "tlsFailed", "timedOut", "challengeCancelled",
     "challengeTimedOut", "bodyIncomplete", "bodyNotReplayable", "locked", "busy", "unknownFetch", "unknownCredential", "unknownResume",
@@ -18,11 +18,11 @@ UNDERSTOOD = {
 
 
 class Gone(Exception):
-    """The connection ended, as it was to."""
+    """The connection ended as intended."""
 
 
 class Actor(threading.Thread):
-    """`world` has `sites`, `gate`, `socket`, `verdict`, and `gate_to_work`, which is shut while things are counted."""
+    """A client. `world` has `sites`, `gate`, `socket`, `verdict`, and the event `is_open`, which is cleared while resources are counted."""
 
     def __init__(self, world, chance):
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Actor(threading.Thread):
             self.verdict.wrong("a request was answered twice")
         self.client = None
 
-    # Talking
+    # Messages
 
     def connected(self):
         if self.client and (self.client.next_id > 40 or self.client.closed.is_set()):
@@ -66,7 +66,7 @@ class Actor(threading.Thread):
         return self.client
 
     def wait(self, client, call):
-        """The reply, which has to come, unless this client has gone itself."""
+        """Returns the reply, which must arrive unless this client has disconnected."""
         with client.arrived:
             came = client.arrived.wait_for(lambda: call in client.replies or client.closed.is_set(), WITHIN)
         if call in client.replies:
@@ -83,34 +83,34 @@ class Actor(threading.Thread):
         if "error" in reply:
             kind = reply["error"]["data"].get("kind")
             self.verdict.count(f"ended with {kind}")
-            # NTLM logs a connection in by two exchanges; a server that is killed between them does not go on.
+            # NTLM logs in with two exchanges; a server that is killed between them does not continue the login.
             is_cut_login = kind == "notSupported" and "does not continue the login" in reply["error"]["message"]
             if kind not in UNDERSTOOD and not is_cut_login:
-                self.verdict.wrong(f"an error that nothing explains: {reply['error']}")
+                self.verdict.wrong(f"unexpected error: {reply['error']}")
         return reply
 
     def account(self, challenge):
-        """Of the place that is asked about."""
+        """Returns the place of a challenge and an account of it."""
         space = challenge["protectionSpace"]
         gate = self.world.gate
         places = [gate.place] if space["isProxy"] else [
             place for site in self.world.sites if site.server.port == space["port"] for place in site.places]
         place = next((one for one in places if one.realm == space["realm"] or one.scheme == "ntlm"), None)
         if not place:
-            self.verdict.wrong(f"a question about what is not there: {space}")
+            self.verdict.wrong(f"a challenge for an unknown space: {space}")
             return None, None
         return place, self.chance.choice(place.right if self.manner == "right" else place.wrong)
 
     def answer(self, challenge):
-        self.verdict.count("questions")
+        self.verdict.count("challenges")
         place, account = self.account(challenge)
-        manner, self.manner = self.manner, "right"  # the second time everybody knows it
+        manner, self.manner = self.manner, "right"  # only the first answer can be wrong
         if self.dying:
             self.client.socket.shutdown(socket.SHUT_RDWR)
         if manner in ("continue", "cancel", "default", "reject") or not account:
             return {"action": manner if account else "cancel"}
-        kept = self.chance.choice([kind for kind in challenge["persistenceAllowed"]])
-        return {"action": "credential", "credential": {**self.credential(place, account), "persistence": kept}}
+        persistence = self.chance.choice([kind for kind in challenge["persistenceAllowed"]])
+        return {"action": "credential", "credential": {**self.credential(place, account), "persistence": persistence}}
 
     @staticmethod
     def credential(place, account):
@@ -119,7 +119,7 @@ class Actor(threading.Thread):
         domain = {"domain": DOMAIN} if place.scheme == "ntlm" else {}
         return {"type": "password", "user": account.user, "password": account.secret, **domain}
 
-    # Doing
+    # Actions
 
     def one_thing(self):
         self.dying = False
@@ -142,18 +142,18 @@ class Actor(threading.Thread):
         if not result or result.get("state") or result["status"] not in (200, 401, 407):
             return
         if result["status"] == 200:
-            self.verdict.count("pages got")
+            self.verdict.count("pages received")
             text, place = result["body"]["value"], site.places[number]
             named = f" of {result['auth']['user']}" if place.scheme in ("basic", "digest") else ""
             if not text.startswith(f"{site.name} {place.name}{named}"):
-                self.verdict.wrong(f"a page of somebody else: {text!r} for {place.name} as {result['auth']}")
+                self.verdict.wrong(f"a page of another account: {text!r} for {place.name} as {result['auth']}")
 
     def fetch(self, **params):
         site, number, url = self.somewhere()
         self.check_page(self.call("fetch/run", {"url": url + "/page", **params}), site, number)
 
     def bring(self):
-        """A log-in that comes with the fetch, right or wrong."""
+        """Fetches with a right or wrong credential of its own."""
         site, number, url = self.somewhere("basic", "digest", "bearer")
         place = site.places[number]
         credential = self.credential(place, self.chance.choice([*place.right, *place.wrong]))
@@ -166,7 +166,7 @@ class Actor(threading.Thread):
         self.check_page(self.call("fetch/run", {"url": url + "/page", "proxy": {"url": self.world.gate.url}}), site, number)
 
     def elsewhere(self):
-        """A redirect to another server, to which nothing may follow."""
+        """Follows a redirect to another server, which must receive no credential of the first."""
         _, _, first = self.somewhere("basic", "digest", "bearer")
         site, number, second = self.somewhere()
         if first.startswith("https:") and second.startswith("http:"):
@@ -174,7 +174,7 @@ class Actor(threading.Thread):
         self.check_page(self.call("fetch/run", {"url": f"{first}/away/{second}/page"}), site, number)
 
     def crowd(self):
-        """Ten fetches of one page at once."""
+        """Makes ten concurrent fetches of one page."""
         client = self.connected()
         site, number, url = self.somewhere()
         for call in [client.start("fetch/run", {"url": url + "/page"}) for _ in range(10)]:
@@ -186,13 +186,13 @@ class Actor(threading.Thread):
                          one.get("method") == "fetch/completed" and one["params"]["fetchId"] == fetch), None)
         with client.arrived:
             if not client.arrived.wait_for(lambda: found() or client.closed.is_set(), WITHIN):
-                self.verdict.wrong("a fetch in steps has no end")
+                self.verdict.wrong("a fetch in steps does not complete")
         if not found():
             raise Gone
         return self.understood(found()) if "error" in found() else found()
 
     def download(self):
-        """As it comes, slowly, or broken off."""
+        """Downloads a body at full speed, slowly, or in part."""
         client = self.connected()
         site, number, url = self.somewhere("basic", "digest", "bearer")
         blocks = self.chance.choice([1, 8, 64])
@@ -235,7 +235,7 @@ class Actor(threading.Thread):
             self.verdict.count("uploads")
             value = reply["result"]["data"]["value"]
             if value != hashlib.sha256(body).hexdigest():
-                self.verdict.wrong("another body has arrived")
+                self.verdict.wrong("the server received a different body")
 
     def break_off(self):
         client = self.connected()
@@ -246,7 +246,7 @@ class Actor(threading.Thread):
         self.check_page(self.wait(client, call), site, number)
 
     def die(self):
-        """At any moment, or with the question in its hands."""
+        """Disconnects at a random moment, or with an unanswered challenge."""
         client = self.connected()
         _, _, url = self.somewhere()
         self.dying = self.chance.random() < 0.5
@@ -265,7 +265,7 @@ class Actor(threading.Thread):
             self.call("credential/forget", {"id": self.chance.choice(listed)["id"]})
 
     def two_halves(self):
-        """The delivery `result`: the fetch ends with a question, and goes on with the answer, maybe from elsewhere."""
+        """Uses the delivery `result`: a challenge ends the fetch, and the answer resumes it, possibly on another connection."""
         site, number, url = self.somewhere()
         client = Client(self.world.socket, delivery="result")
         try:
@@ -288,7 +288,7 @@ class Actor(threading.Thread):
     def lock(self):
         if self.chance.random() > 0.2:
             return self.fetch()
-        # One for all, so that whoever dies with it leaves nobody locked out.
+        # One passphrase for all clients, so that a client that disconnects locks out no other.
         word = self.chance.choice(["pass.phrase", None])
         if "result" in self.call("broker/lock", {"passphrase": word} if word else {}):
             self.fetch()

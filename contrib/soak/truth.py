@@ -1,6 +1,6 @@
-"""Which log-in belongs where: every place (a server's realm, or a proxy's) has users and passwords that no other place has.
+"""The expected destinations of logins: every place (a realm of a server or proxy) has users and passwords of its own.
 
-A place is found again in each of its secrets, the wrong ones too: whatever a server hears says by itself where it belongs.
+Each secret, even a wrong one, contains the name of its place, so a server can tell where a received login belongs.
 """
 import base64
 import collections
@@ -13,13 +13,13 @@ Account = collections.namedtuple("Account", "user secret")
 
 
 class Place:
-    """`name` is unique, such as "s2r1"; `scheme` is basic, digest, bearer or ntlm."""
+    """A realm with its accounts. `name` is unique, such as "s2r1"; `scheme` is basic, digest, bearer or ntlm."""
 
     def __init__(self, name, scheme, chance):
         self.name, self.scheme, self.realm, self.url = name, scheme, f"realm-{name}", None
         word = lambda kind: f"{kind}.{name}.{chance.getrandbits(64):016x}"  # noqa: E731
         self.right = [Account(f"user{number}-{name}", word("pw")) for number in range(2)]
-        # From a small store, so that a Digest's password can be told.
+        # Only a few, because `_digest` tries all of them to find the password of a response.
         self.wrong = [Account(f"user{number % 2}-{name}", word("wrong")) for number in range(3)]
 
     @property
@@ -27,7 +27,7 @@ class Place:
         return [account.secret for account in [*self.right, *self.wrong]]
 
     def owner(self, header, method, target):
-        """The account that a log-in here is of; `None` for one that is not of this place at all."""
+        """Returns the account of a login received here, or `None` if it does not belong to this place."""
         scheme, _, text = header.partition(" ")
         if scheme.lower() != self.scheme:
             return None
@@ -42,11 +42,11 @@ class Place:
         return next((account for account in [*self.right, *self.wrong] if account.secret == text), None)
 
     def _digest(self, text, method, target):
-        """RFC 7616, computed with hashlib."""
+        """Finds the account of a Digest response (RFC 7616), computed with hashlib."""
         pairs = re.findall(r'(\w+)=(?:"([^"]*)"|([^\s,]*))', text)
         said = {key: quoted or bare for key, quoted, bare in pairs}
         digest = lambda value: hashlib.sha256(value.encode()).hexdigest()  # noqa: E731
-        # A proxy that forwards a request gets the whole URL, and the server behind it the rest.
+        # A forwarding proxy receives the whole URL, the server behind it only the path.
         if said["realm"] != self.realm or said["uri"] not in (target, self.url + target):
             return None
         for account in [*self.right, *self.wrong]:
@@ -58,7 +58,7 @@ class Place:
 
 
 def ntlm_user(text):
-    """Whom the third message of NTLM names, `None` for the first ([MS-NLMP] section 2.2.1.3)."""
+    """Returns the user in an NTLM type 3 message ([MS-NLMP] section 2.2.1.3), or `None` for a type 1 message."""
     message = base64.b64decode(text)
     if struct.unpack_from("<I", message, 8)[0] != 3:
         return None
@@ -68,7 +68,7 @@ def ntlm_user(text):
 
 
 class Verdict:
-    """What was found wrong, and how much was looked at."""
+    """The problems found, and counts of events. Thread-safe."""
 
     def __init__(self):
         self.lock, self.problems, self.counts = threading.Lock(), [], collections.Counter()

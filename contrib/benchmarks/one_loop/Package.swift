@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// A measuring stick and no model of style: what a broker in Swift costs when client sockets and libcurl share one epoll loop.
+// Measures the cost of a broker in Swift with client sockets and libcurl on one epoll loop. Not an example of style.
 //   swift build -c release --static-swift-stdlib && .build/release/one_loop SOCKET
 let package = Package(
     name: "one_loop",

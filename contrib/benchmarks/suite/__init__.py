@@ -1,1 +1,1 @@
-"""The benchmark suite: what it measures is in `groups`, what has to hold in `targets`."""
+"""The benchmark suite. `groups` contains the measurements, `targets` the required figures."""

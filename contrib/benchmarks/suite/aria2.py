@@ -1,4 +1,4 @@
-"""aria2 as a daemon with JSON-RPC, which writes what it downloads into files."""
+"""aria2 as a daemon with JSON-RPC, which writes each download to a file."""
 import http.client
 import json
 import os
@@ -55,7 +55,7 @@ class Daemon:
         return reply["result"]
 
     def rate(self, url, count, parallel):
-        """Downloads `url` so many times, queued at once, and waits for the last one; downloads per second."""
+        """Queues `count` downloads of `url` at once and waits for the last; returns downloads per second."""
         self.call("aria2.purgeDownloadResult")
         self.call("aria2.changeGlobalOption", {"max-concurrent-downloads": str(parallel)})
         names = range(self.next, self.next + count)
@@ -65,7 +65,7 @@ class Daemon:
         self.call("system.multicall", calls)
         while int(self.call("aria2.getGlobalStat")["numStopped"]) < count:
             if time.monotonic() > begin + SECONDS:
-                raise RuntimeError("aria2 does not come to an end")
+                raise RuntimeError("aria2 did not finish in time")
             time.sleep(0.01)
         seconds = time.monotonic() - begin
         wrong = [found for found in self.call("aria2.tellStopped", 0, count, ["status"]) if found["status"] != "complete"]

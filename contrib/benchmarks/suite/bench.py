@@ -1,4 +1,4 @@
-"""What all groups share: the programs, the servers, and how a rate is taken."""
+"""The environment of all groups: the programs, the servers, and the measurement of rates."""
 import os
 import pathlib
 import re
@@ -13,7 +13,7 @@ from .sites import USER
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
 ROOT = HERE.parents[1]
-STATIC = ["-c", "release", "--static-swift-stdlib"]
+STATIC = ["-c", "release", "--static-swift-stdlib", "--disable-local-rpath"]
 LIBRARIES = {"floor_broker": ["-lcurl", "-ljansson"], "libcurl_direct": ["-lcurl"]}
 LIMIT = 900
 
@@ -24,10 +24,10 @@ NAMES = {
 
 
 def output(command, seconds=LIMIT, **more):
-    """What `command` prints; its failure is an error that shows what it complained about."""
+    """Returns the output of `command`; raises an error with its messages if it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=seconds, **more)
     if done.returncode:
-        raise RuntimeError(f"{pathlib.Path(str(command[0])).name} ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-2000:]}")
+        raise RuntimeError(f"{pathlib.Path(str(command[0])).name} exited with {done.returncode}: {done.stdout[-500:]}{done.stderr[-2000:]}")
     return done.stdout
 
 
@@ -47,18 +47,18 @@ class Bench:
         return ROOT / ".build" / "release"
 
     def count(self, number, least=50):
-        """`number`, or a tenth of it where the suite itself is tried."""
+        """Returns `number`, or a tenth of it with --quick."""
         return max(number // 10, least) if self.is_quick else number
 
     def program(self, name):
-        """The program of NAME.c beside the suite."""
+        """Compiles NAME.c beside the suite once; returns the program."""
         if name not in self.programs:
             self.programs[name] = self.folder / name
             output(["cc", "-O2", "-w", HERE / f"{name}.c", "-o", self.folder / name, *LIBRARIES.get(name, [])])
         return self.programs[name]
 
     def swift_program(self, name):
-        """The product of the package NAME beside the suite; what was built stays for the next run."""
+        """Builds the Swift package NAME beside the suite; returns its program. The build directory stays for the next run."""
         if name not in self.programs:
             scratch = ROOT / ".build" / "benchmarks" / name
             output(["swift", "build", *STATIC, "--package-path", HERE / name, "--scratch-path", scratch], seconds=3600)
@@ -70,7 +70,7 @@ class Bench:
         return Broker(self.binaries, self.folder / f"broker-{self.brokers}", *options, configuration=configuration)
 
     def peer(self, program):
-        """A peer that speaks the same lines of JSON as the broker."""
+        """Starts a peer with the same line-framed JSON protocol as the broker."""
         path = self.folder / f"{program.name}.sock"
         process = Process([program, path], path)
         try:
@@ -81,7 +81,7 @@ class Bench:
         return process
 
     def log_in(self, broker, url, **more):
-        """Puts the login for `url` into the broker's session cache; `more` are further members of the credential."""
+        """Stores the login for `url` in the broker's session cache; `more` are further members of the credential."""
         client = Client(broker.path, answer=lambda challenge: password_answer(USER, self.sites.password, **more))
         try:
             reply = client.fetch(url)
@@ -91,7 +91,7 @@ class Bench:
             client.close()
 
     def load(self, process, shape, count, params, method="fetch/run", answer="", first=0):
-        """One run of the load generator, with the processor time that `process` has used for each fetch."""
+        """Runs the load generator once; the sample includes the CPU time of `process` per fetch."""
         connections, depth = SHAPES.get(shape, shape)
         before = process.cpu_seconds
         text = output([self.program("load"), process.path, connections, depth, count, params, method, answer, first])
@@ -99,7 +99,7 @@ class Bench:
         return Sample(rate_in(text), float(re.search(r"p50 (\d+)", text)[1]), used / count * 1e6)
 
     def direct(self, url, count, parallel, login="", bits=0):
-        """In-process libcurl. `login` and the bits of CURLAUTH_* as libcurl_direct.c takes them."""
+        """Runs in-process libcurl; `login` and the CURLAUTH_* bits are as in libcurl_direct.c."""
         authority = [self.sites.tls / "ca.pem"] if url.startswith("https") else []
         text = output([self.program("libcurl_direct"), url, count, parallel, login, bits, *authority])
         return Sample(rate_in(text), float(re.search(r"ends ([\d.]+)", text)[1]))

@@ -1,4 +1,4 @@
-"""Clients that are connected and do nothing, and clients whose fetches wait for the answers to their challenges."""
+"""Idle clients, and clients whose fetches wait for answers to their challenges."""
 import json
 import socket
 import time
@@ -15,7 +15,7 @@ def line(number, method, params):
 
 
 class Crowd:
-    """`count` connections, each accepted by the broker."""
+    """`count` idle connections that the broker has accepted."""
 
     def __init__(self, path, count):
         self.path, self.connections = path, []
@@ -26,10 +26,10 @@ class Crowd:
         for _ in range(count):
             self.connections.append(socket.socket(socket.AF_UNIX))
             self.connections[-1].connect(self.path)
-        # Connections are accepted in their order.
+        # Connections are accepted in order, so the last reply suffices.
         self.connections[-1].sendall(line(1, "ping", {}))
         if not is_ready(self.connections[-1], SECONDS) or not self.connections[-1].recv(1 << 16):
-            raise RuntimeError("the broker does not accept so many connections")
+            raise RuntimeError("the broker did not accept all connections")
 
     def __enter__(self):
         return self
@@ -40,7 +40,7 @@ class Crowd:
 
 
 class Waiting:
-    """Fetches from realms `first`, `first` + 1 and so on, each of which waits for the answer to its challenge."""
+    """`count` fetches from the realms `first`, `first` + 1 and so on, each of which waits for the answer to its challenge."""
 
     PER_CONNECTION = 125
 
@@ -62,7 +62,7 @@ class Waiting:
         while received.count(b'"auth/challenge"') < count:
             part = connection.recv(1 << 18) if is_ready(connection, max(0, end - time.monotonic())) else b""
             if not part:
-                raise RuntimeError(f"{count} challenges were expected: {received[-500:]}")
+                raise RuntimeError(f"expected {count} challenges: {received[-500:]}")
             received += part
 
     def __enter__(self):

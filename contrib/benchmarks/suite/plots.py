@@ -1,4 +1,4 @@
-"""Plots of a report: what must hold, ratios with their spread for each group, and curves for what grows."""
+"""Plots of a report: targets, ratios with their spread for each group, and curves for scaling."""
 from . import svg
 from .targets import TARGETS
 
@@ -6,7 +6,7 @@ WIDTH, LABELS, RIGHT = 1000, 480, 30
 LINES = {"cpu": "CPU per fetch", "rate": "fetches/s"}
 PANEL = 250
 SPREAD = ["min", "q1", "median", "q3", "max"]
-# Nothing is drawn as more than so many times better than its limit.
+# The largest factor by which a figure is drawn better than its limit.
 FARTHEST = 4
 
 
@@ -18,14 +18,14 @@ def write(report, folder):
         if found["unit"] == "ratio":
             groups.setdefault(found["key"].partition(".")[0], []).append(found)
     if shares := shares_of_limits(report):
-        (folder / "targets.svg").write_text(boxes("what must hold", shares, "what was measured by the limit; reached from 1 on"))
+        (folder / "targets.svg").write_text(boxes("targets", shares, "measured figure / limit; reached from 1"))
     for name, measurements in groups.items():
         draw = curves if "x" in measurements[0] else boxes
         (folder / f"{name}.svg").write_text(draw(name, measurements))
 
 
 def shares_of_limits(report):
-    """The measurements of all targets, so that 1 is the limit of each and more is better."""
+    """Returns the measurements of all targets, scaled so that the limit is 1 and more is better."""
     latest = {found["key"]: found for found in report["measurements"]}
     shares = []
     for target in (target for target in TARGETS if target.key in latest):
@@ -38,7 +38,7 @@ def shares_of_limits(report):
 
 
 def boxes(name, measurements, what="ratios, with quartiles and extremes"):
-    """A row for each ratio: lowest and highest value, quartiles, median; what has to hold as a dashed line."""
+    """Draws a row for each ratio: extremes, quartiles, median, and the target as a dashed line."""
     targets = {target.key: target for target in TARGETS}
     limits = [targets[found["key"]].limit for found in measurements if found["key"] in targets]
     high = max([found["max"] for found in measurements] + limits + [1.0])
@@ -63,12 +63,12 @@ def boxes(name, measurements, what="ratios, with quartiles and extremes"):
             arrow = svg.text(at + 4, middle - 1, "→", size=11, colour=svg.TARGET) if target.is_minimum else svg.text(
                 at - 4, middle - 1, "←", "end", 11, svg.TARGET)
             marks += [svg.line(at, middle - 10, at, middle + 10, svg.TARGET, 2, "3,2"), arrow]
-    title = f"{name}: {what}" + ("; dashed: what must hold" if limits else "")
+    title = f"{name}: {what}" + ("; dashed: target" if limits else "")
     return svg.picture(WIDTH, bottom + 28, title, marks)
 
 
 def curves(name, measurements):
-    """A panel for each thing that grows: the ratios over its number, with the quartiles as a band."""
+    """Draws a panel for each scaled quantity: the ratios over its number, with the quartiles as a band."""
     panels = {}
     for found in measurements:
         _, what, line = found["key"].split(".")
@@ -78,7 +78,7 @@ def curves(name, measurements):
         left, top = 60 + number % 2 * (WIDTH // 2), 60 + number // 2 * (PANEL + 60)
         marks += panel(lines, left, top, WIDTH // 2 - 90)
     height = 60 + (len(panels) + 1) // 2 * (PANEL + 60)
-    return svg.picture(WIDTH, height, f"{name}: ratios as something grows, with quartiles", marks)
+    return svg.picture(WIDTH, height, f"{name}: ratios with quartiles", marks)
 
 
 def panel(lines, left, top, width):
@@ -86,7 +86,7 @@ def panel(lines, left, top, width):
     first = next(iter(lines.values()))
     across = svg.Axis(min(found["x"] for found in every), max(found["x"] for found in every), left, left + width, is_log=True)
     up = svg.Axis(0, max([found["q3"] for found in every] + [1.2]) * 1.1, top + PANEL - 40, top + 10)
-    # The title without the number: "idle connections, CPU per fetch / with none".
+    # The title without the leading number, such as "idle connections, CPU per fetch / with none".
     title = first[0]["title"].partition(" ")[2]
     marks = [svg.text(left, top, title.partition(",")[0] + " /" + title.partition(" /")[2], size=12)]
     for tick in up.ticks:

@@ -1,4 +1,4 @@
-"""Processes of the measurement, each started here and ended by its process id."""
+"""The processes of a measurement."""
 import os
 import pathlib
 import select
@@ -10,7 +10,7 @@ SECONDS = 20
 
 
 class Process:
-    """A server that listens on the Unix socket `path` when the constructor returns."""
+    """A server on the Unix socket `path`; call `wait_for_socket` before using it. Leaving the context terminates it."""
 
     def __init__(self, command, path, environment=None, pass_fds=(), log=None):
         self.path = str(path)
@@ -44,7 +44,7 @@ class Process:
 
     @property
     def cpu_seconds(self):
-        """Processor time of all its threads, from the clock of the process (clock_getcpuclockid(3))."""
+        """The CPU time of all threads, from the clock of the process (clock_getcpuclockid(3))."""
         return time.clock_gettime(~self.pid << 3 | 2)
 
     def kibibytes(self, name="VmRSS"):
@@ -53,7 +53,7 @@ class Process:
 
 
 class Broker(Process):
-    """`watchwordd` with a home of its own below `folder`, and with the text of a configuration."""
+    """A ready `watchwordd` with a home directory below `folder` and a configuration text."""
 
     def __init__(self, binaries, folder, *options, configuration=""):
         self.folder = pathlib.Path(folder)

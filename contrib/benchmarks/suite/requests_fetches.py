@@ -1,4 +1,7 @@
-"""N GETs of one URL by Python's requests, PARALLEL at a time, each thread with a session: URL N PARALLEL USER PASSWORD."""
+"""Makes N GETs of one URL with Python's requests, PARALLEL at a time, with a session per thread.
+
+Arguments: URL N PARALLEL USER PASSWORD.
+"""
 import sys
 import threading
 import time

@@ -19,7 +19,7 @@ def spread(values):
 
 @dataclasses.dataclass
 class Measurement:
-    """The values of one figure, one for each round; `parts` are the figures it is made of, by peer."""
+    """The values of a figure, one per round; `parts` are the figures of each peer from which they were computed."""
 
     key: str
     title: str
@@ -41,8 +41,8 @@ class Measurement:
 
     @property
     def json(self):
-        kept = {"key": self.key, "title": self.title, "unit": self.unit.strip() or "ratio", **spread(self.values), "values": self.values}
-        return {**kept, **({"x": self.x} if self.x is not None else {}), **({"parts": self.parts} if self.parts else {})}
+        result = {"key": self.key, "title": self.title, "unit": self.unit.strip() or "ratio", **spread(self.values), "values": self.values}
+        return {**result, **({"x": self.x} if self.x is not None else {}), **({"parts": self.parts} if self.parts else {})}
 
 
 class Report:
@@ -54,7 +54,7 @@ class Report:
         print("  " + self.measurements[-1].line, flush=True)
 
     def compare(self, key, title, rounds, ours, theirs, figure="rate", x=None):
-        """Adds the ratio of `figure` in each round, ours by theirs."""
+        """Adds the ratio ours / theirs of `figure` for each round."""
         pair = [[getattr(sample, figure) for sample in rounds[name]] for name in [ours, theirs]]
         self.add(key, title, [mine / other for mine, other in zip(*pair)], parts=dict(zip([ours, theirs], pair)), x=x)
 
@@ -63,11 +63,11 @@ class Report:
         print("  " + text, flush=True)
 
     def median(self, key):
-        """Of the latest measurement of that key."""
+        """Returns the median of the latest measurement of `key`."""
         return next(found.median for found in reversed(self.measurements) if found.key == key)
 
     def verdicts(self):
-        """Each target that was measured, with the median and whether it is reached."""
+        """Returns each measured target with its median and whether it is reached."""
         measured = {found.key for found in self.measurements}
         medians = [(target, self.median(target.key)) for target in TARGETS if target.key in measured]
         return [(target, median, target.is_reached_by(median)) for target, median in medians]
@@ -84,13 +84,13 @@ class Report:
             "measurements": [measurement.json for measurement in self.measurements]}
 
 
-# Rounds of parts of a second, in place of one: what else the machine does then hits all peers alike. Not for peers that are
-# programs of their own, whose first connections would count for more then.
+# The factor for many short rounds (fractions of a second), which distribute other load on the machine over all peers. It is not used
+# for in-process peers, which each round starts again: in short rounds their first connections would weigh more.
 FINE = 4
 
 
 def alternate(count, actions):
-    """`count` rounds, each with every one of `actions` (name → function that returns a Sample), the first one another each time."""
+    """Runs `count` rounds of all `actions` (name → function that returns a Sample), starting with another one in each round."""
     names, rounds = list(actions), {name: [] for name in actions}
     for number in range(count):
         for name in names[number % len(names):] + names[:number % len(names)]:

@@ -1,4 +1,4 @@
-"""The servers: those of the end-to-end tests, without access logs and with more pages."""
+"""The servers of the end-to-end tests, without access logs and with more pages."""
 import contextlib
 import secrets
 import signal
@@ -15,7 +15,7 @@ PAGES = ["1k", "staff/1k"]
 
 
 class Sites:
-    """Servers that are started when they are first asked for, and ended with the context."""
+    """Servers that are started on first use and stopped with the context."""
 
     def __init__(self, folder):
         self.folder, self.password = folder, secrets.token_hex(8)
@@ -45,7 +45,7 @@ class Sites:
         return self._one("tls", servers.certificates)
 
     def nginx(self, is_secure=False):
-        """Returns the URL. `1k` is open, `staff/1k` wants Basic, `realm/NUMBER/1k` too, each in a realm of its own; PUT in `up/`."""
+        """Returns the URL. `1k` is open; `staff/1k` and `realm/NUMBER/1k`, each in its own realm, require Basic; `up/` accepts PUT."""
         return self._one("nginx-tls" if is_secure else "nginx", lambda folder: self._nginx(folder, is_secure))
 
     def _nginx(self, folder, is_secure):
@@ -55,7 +55,7 @@ class Sites:
             (folder / "www" / page).write_bytes(PAGE)
         (folder / "www" / "up").mkdir()
         (folder / "www" / "up").chmod(0o777)
-        # Not with a slow hash: how nginx checks a password is not what is measured.
+        # Without a slow hash, because the password check of nginx is not to be measured.
         users = folder / "users"
         users.write_text(f"{USER}:{{PLAIN}}{self.password}\n")
         path = folder / "nginx.conf"
@@ -75,7 +75,7 @@ class Sites:
         return url
 
     def _wait_for_reload(self, port, is_secure):
-        """Until the workers with the new configuration answer, five times in a row: the old ones stop when these have started."""
+        """Waits until workers with the new configuration have answered five times in a row."""
         context = ssl._create_unverified_context() if is_secure else None
         end, answers = time.monotonic() + 20, 0
         while answers < 5:
@@ -85,11 +85,11 @@ class Sites:
             except OSError:
                 answers = 0
                 if time.monotonic() > end:
-                    raise RuntimeError("nginx does not use its new configuration") from None
+                    raise RuntimeError("nginx did not load its new configuration") from None
                 time.sleep(0.05)
 
     def apache(self):
-        """Returns the URL of a page that wants Digest."""
+        """Returns the URL of a page that requires Digest."""
         return self._one("apache", self._apache)
 
     def _apache(self, folder):
@@ -101,12 +101,12 @@ class Sites:
         return f"http://127.0.0.1:{server.port}/private/1k"
 
     def ntlm(self):
-        """Returns the URL of a page that wants NTLM, or None without pyspnego. The server is in Python, which bounds its rate."""
+        """Returns the URL of a page that requires NTLM, or None without pyspnego. The Python server limits the rate."""
         return self._one("ntlm", self._ntlm) if ntlm.spnego else None
 
     def _ntlm(self, folder):
         def page(request):
-            # What the tests look at would fill the memory.
+            # The records that the server makes for tests would fill the memory.
             server.wire = b""
             server.requests.clear()
             server.handler.served.clear()

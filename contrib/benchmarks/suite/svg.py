@@ -1,4 +1,4 @@
-"""Axes and marks of a plot, as SVG."""
+"""SVG elements of plots: axes and marks."""
 import math
 from xml.sax.saxutils import escape
 

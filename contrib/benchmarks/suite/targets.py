@@ -1,10 +1,10 @@
-"""What must hold."""
+"""The required figures."""
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """The limit for the median of the measurement `key`, and the value to aim for beyond it, if there is one."""
+    """The limit for the median of the measurement `key`, and optionally a better value to aim for."""
 
     key: str
     name: str

@@ -1,4 +1,4 @@
-"""The groups of measurements by name, in the order in which they run; each is a function of the bench and the report."""
+"""The groups of measurements by name, in order of execution; each is a function of the bench and the report."""
 from . import bulk, challenge, clients, commands, floor, memory, scaling, schemes, start
 
 GROUPS = {

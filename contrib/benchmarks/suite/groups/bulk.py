@@ -1,4 +1,4 @@
-"""1 GiB: `watchword fetch -o` and a minimal client in C against `curl -o`, and uploads against `curl -T`, by http and https."""
+"""1 GiB: `watchword fetch -o` and a minimal client in C against `curl -o`, and uploads against `curl -T`, over http and https."""
 import os
 import time
 
@@ -40,14 +40,14 @@ def run(bench, report):
                 rounds = measured(bench, uploads, broker.environment, uploaded, megabytes, large)
                 report.compare(f"bulk.upload.{name}", f"upload, {name}, speed / `curl -T`", rounds, "watchword fetch -T", "curl -T")
             growth = (broker.kibibytes("VmHWM") - before) / 1024
-            report.add("bulk.memory", "growth of the broker's memory by all that", [growth], " MiB")
+            report.add("bulk.memory", "growth of the broker's memory by these transfers", [growth], " MiB")
         finally:
             for path in [out, *bench.folder.glob("nginx*/www/1g"), *bench.folder.glob("nginx*/www/up/file")]:
                 path.unlink(missing_ok=True)
 
 
 def measured(bench, commands, environment, written, megabytes, original):
-    """MiB/s of each command, which writes `written`. Each begins without it: memory that nobody has used for long is slow to get."""
+    """Returns MiB/s of each command. Removes `written` before each run, so that all runs use recently freed memory, which is faster."""
     def rate(command):
         written.unlink(missing_ok=True)
         begin = time.monotonic()

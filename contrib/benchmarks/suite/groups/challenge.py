@@ -1,7 +1,7 @@
-"""A first challenge: forwarded to the client, answered by it, and the page fetched.
+"""A challenge that is forwarded to the client and answered, and the fetch of the page.
 
-It makes two exchanges with the server and two with the client, as two fetches with a known login do. What it takes beyond the time
-of two such fetches by the C broker is what has to hold; beyond two fetches of our own is the cost of the challenge by itself.
+It needs two exchanges with the server and two with the client, like two fetches with a known login. The target limits the time beyond
+two such fetches by the C broker; the time beyond two fetches by our broker is the cost of the challenge itself.
 """
 import json
 
@@ -13,7 +13,7 @@ from ..sites import USER
 def run(bench, report):
     url, password = bench.sites.nginx(), bench.sites.password
     answer = json.dumps({"action": "credential", "credential": {"type": "password", "user": USER, "password": password}})
-    # Nothing is read from the session cache, so that each fetch is challenged; at 16 parallel each in a realm of its own.
+    # The session cache is not used, so that each fetch is challenged; with 16 in parallel, each in its own realm.
     params = {shape: json.dumps({"url": url + path, "auth": {"useStorage": False}})
               for shape, path in [("sequential", "staff/1k"), ("1x16", "realm/#/1k")]}
     given = json.dumps({"url": url + "staff/1k", "userpwd": bench.sites.login})
@@ -37,5 +37,5 @@ def run(bench, report):
                            rounds, "challenged", "C broker")
             report.compare(f"challenge.{shape}.cached", f"{NAMES[shape]}, challenged, fetches/s / from the cache",
                            rounds, "challenged", "from the cache")
-            report.add(f"challenge.{shape}.cpu", f"{NAMES[shape]}, broker's CPU for each challenged fetch",
+            report.add(f"challenge.{shape}.cpu", f"{NAMES[shape]}, broker's CPU per challenged fetch",
                        [sample.cpu_us for sample in rounds["challenged"]], " µs")

@@ -1,4 +1,4 @@
-"""1 kB with Basic, against programs that fetch in their own process, and against aria2, a daemon with JSON-RPC."""
+"""1 kB with Basic, compared with libraries in the process, and with aria2, a daemon with JSON-RPC."""
 import json
 import pathlib
 import sys
@@ -13,7 +13,7 @@ INSTALL = "contrib/install-dependencies --benchmarks"
 
 
 def compare(bench, report, key, peer, fetch, share):
-    """`fetch(url, count, parallel)` is the peer's output or rate; `share` is how many fetches it makes of those that the broker makes."""
+    """Compares with a peer: `fetch(url, count, parallel)` returns its rate; `share` is its number of fetches relative to the broker's."""
     url = bench.sites.nginx() + "staff/1k"
     params = json.dumps({"url": url})
     with bench.broker() as broker:

@@ -1,4 +1,4 @@
-"""Whole commands for a page with Basic: `watchword fetch`, its login in the broker's session cache, against `curl -u`."""
+"""Whole commands for a page with Basic: `watchword fetch`, with the login in the session cache, compared with `curl -u`."""
 from ..bench import output
 from ..results import FINE, Sample, alternate
 

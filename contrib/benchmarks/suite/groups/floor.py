@@ -1,4 +1,4 @@
-"""1 kB with Basic from the session cache, against the C broker and against one_loop, which are given the login."""
+"""1 kB with Basic from the session cache, compared with the C broker and one_loop, which get the login with the request."""
 import json
 
 from ..bench import NAMES, SHAPES

@@ -1,4 +1,4 @@
-"""Memory of the idle broker and of each idle connection, and what a crowd of them costs a fetch."""
+"""Memory of the idle broker and per idle connection, and the cost of a fetch with many idle connections."""
 import json
 import time
 
@@ -17,7 +17,7 @@ def run(bench, report):
         with bench.broker() as broker:
             time.sleep(0.3)
             idle.append(broker.kibibytes() / 1024)
-            # The first connections bring in code and buffers that all of them use.
+            # The first connections load code and buffers that all connections share.
             with Crowd(broker.path, FIRST):
                 before = broker.kibibytes()
                 with Crowd(broker.path, count):
@@ -26,7 +26,7 @@ def run(bench, report):
             used.append(broker.kibibytes() / 1024)
     report.add("memory.idle", "resident memory, idle", idle, " MiB")
     report.add("memory.connection", f"resident memory per idle connection ({count:,} of them)", each, " KiB")
-    report.add("memory.used", "resident memory after that, and some thousand fetches", used, " MiB")
+    report.add("memory.used", "resident memory after these connections and some thousand fetches", used, " MiB")
     with bench.broker() as broker:
         bench.load(broker, "sequential", bench.count(2000), params)
 
@@ -35,7 +35,7 @@ def run(bench, report):
                 return bench.load(broker, "sequential", bench.count(2000), params)
 
         def alone():
-            # The broker has dealt with the ends of the crowd.
+            # Lets the broker close the connections of the crowd.
             time.sleep(0.3)
             return bench.load(broker, "sequential", bench.count(2000), params)
 

@@ -1,4 +1,4 @@
-"""How the cost of a fetch grows: with idle connections, fetches in flight, cached logins, and challenges that wait."""
+"""The growth of the cost of a fetch with idle connections, fetches in flight, cached logins, and pending challenges."""
 import contextlib
 import json
 
@@ -6,12 +6,12 @@ from ..crowd import Crowd, Waiting
 from ..results import alternate
 from ..sites import USER
 
-# One program may have 3,584 connections; the session cache holds 65,536 entries at most.
+# The limits are 3,584 connections per program and 65,536 entries in the session cache.
 CONNECTIONS = [1, 30, 300, 1000, 3500]
 TRANSFERS = {1: (1, 1), 4: (1, 4), 16: (1, 16), 64: (1, 64), 256: (4, 64), 1000: (8, 125), 2000: (8, 250)}
 ENTRIES = [1, 256, 4096, 16_384, 65_000]
 CHALLENGES = [1, 125, 500, 1000]
-# Where a fetch costs so many times as much, larger steps would take too long.
+# The growth factor at which a curve ends, because larger steps would take too long.
 STEEPEST = 3
 
 
@@ -21,7 +21,7 @@ def run(bench, report):
 
 
 def reference(bench, report, key, what, steps, broker, grow):
-    """The cost of a fetch through `broker` by that of another one, once `grow(stack, previous, step)` has brought it to each of `steps`."""
+    """Reports the cost of a fetch through `broker`, relative to another broker, after `grow(stack, previous, step)` for each of `steps`."""
     url = bench.sites.nginx() + "staff/1k"
     params, count = json.dumps({"url": url}), bench.count(1500)
     steps = [step for step in steps if step <= 1000] if bench.is_quick else steps
@@ -66,7 +66,7 @@ def transfers(bench, report):
 
 def entries(bench, report):
     answer = json.dumps({"action": "credential", "credential": {"type": "password", "user": USER, "password": bench.sites.password}})
-    # A server may have an eighth of the entries: they are spread over all addresses.
+    # One server can have an eighth of the entries, so they are spread over all addresses.
     params = json.dumps({"url": bench.sites.nginx().replace("127.0.0.1", "127.0.0.@") + "realm/#/1k"})
     with bench.broker(configuration="[limits]\nsession-entries = 65536\n") as broker:
         def grow(stack, previous, step):
@@ -80,4 +80,4 @@ def challenges(bench, report):
         def grow(stack, previous, step):
             stack.enter_context(Waiting(broker.path, bench.sites.nginx(), previous, step - previous))
 
-        reference(bench, report, "scaling.challenges", "challenges that wait", CHALLENGES, broker, grow)
+        reference(bench, report, "scaling.challenges", "pending challenges", CHALLENGES, broker, grow)

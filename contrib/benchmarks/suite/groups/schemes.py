@@ -1,4 +1,4 @@
-"""1 kB with each scheme, its login in the session cache, against libcurl in the process that wants the pages."""
+"""1 kB with each scheme, with the login in the session cache, compared with in-process libcurl."""
 import json
 
 from rig import ntlm as rig_ntlm
@@ -14,7 +14,7 @@ BASIC, DIGEST, NTLM = 1, 2, 8
 def run(bench, report):
     sites = bench.sites
     plain, secure, ntlm = sites.nginx(), sites.nginx(is_secure=True), sites.ntlm()
-    # Name, URL, libcurl's bits, and how many fetches of those that nginx answers in the same time.
+    # Name, URL, CURLAUTH_* bits, and the number of fetches relative to nginx.
     cases = [("no authentication", plain + "1k", 0, 1), ("Basic", plain + "staff/1k", BASIC, 1), ("TLS", secure + "1k", 0, 1),
              ("Digest", sites.apache(), DIGEST, 0.5), ("NTLM", ntlm, NTLM, 0.25)]
     if not ntlm:

@@ -1,4 +1,4 @@
-"""Start: `watchwordd` until it accepts, against `curl --version`, which loads the same libraries."""
+"""Start time of `watchwordd` until it accepts, compared with `curl --version`, which loads the same libraries."""
 import os
 
 from ..bench import output

@@ -1,4 +1,4 @@
-// What Swift cannot call: variadic functions, macros, packed structures.
+// Wrappers for functions that Swift cannot call: variadic functions, macros, packed structures.
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <jansson.h>

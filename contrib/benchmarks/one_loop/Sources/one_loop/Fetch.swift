@@ -1,6 +1,6 @@
 import CLibraries
 
-/// A client's connection. `isDirty` while it is in the list of those that get their output at the end of the turn.
+/// A client's connection. `isDirty` is true while the connection is in the list of connections to flush at the end of the iteration.
 final class Connection {
     let fd: Int32
     var input: [UInt8] = [], output: [UInt8] = [], isDirty = false
@@ -8,7 +8,7 @@ final class Connection {
     init(_ fd: Int32) { self.fd = fd }
 }
 
-/// One easy handle with what it collects; used again for the next fetch.
+/// An easy handle and the response it collects, reused for the next fetch.
 final class Fetch {
     let easy = curl_easy_init()!
     var connection: Connection?, id = 0, fields: UnsafeMutablePointer<curl_slist>?

@@ -1,4 +1,4 @@
-// Results are written into the output buffer, not built as trees; jansson only parses.
+// Writes results directly to the output buffer; jansson is used only for parsing.
 
 func append(_ text: StaticString, to output: inout [UInt8]) {
     output.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

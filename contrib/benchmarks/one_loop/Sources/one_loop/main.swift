@@ -1,5 +1,5 @@
-// The least that a fetch broker in Swift can do on one epoll loop: requests as lines of JSON, with Basic as if from a session cache.
-// No sender checks, no quotas, no wiping, no challenges: a measuring stick for the broker, which has all that.
+// A minimal fetch broker in Swift on one epoll loop: requests as lines of JSON, with Basic as if from a session cache. It has no
+// sender checks, quotas, wiping or challenges. The benchmarks compare the real broker, which has them, with it.
 import CLibraries
 import Glibc
 
@@ -10,7 +10,7 @@ var connections: [Int32: Connection] = [:]
 var dirty: [Connection] = []
 var fetches: [Fetch] = []
 var idle: [Fetch] = []
-/// Authorization fields by origin; the first request to each brings `userpwd`.
+/// The Authorization fields by origin; the first request to each origin provides `userpwd`.
 var cache: [String: [UInt8]] = [:]
 var deadline: UInt64?
 let ofListener = UInt64.max

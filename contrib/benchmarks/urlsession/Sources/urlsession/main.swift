@@ -1,10 +1,10 @@
-// N GETs of one URL through URLSession, CONCURRENT at a time; the delegate answers the challenges with the login.
+// Makes N GETs of one URL with URLSession, CONCURRENT at a time; the delegate answers challenges with the login.
 //   swift build -c release --static-swift-stdlib && .build/release/urlsession URL N CONCURRENT [USER PASSWORD]
 import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// Starts the next fetch when one has ended. The session calls it on one serial queue, which owns its variables.
+/// The session delegate, which starts the next fetch when one has ended. Its variables are used only on the delegate queue.
 final class Fetches: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     let url: URL, count: Int, login: URLCredential?
     let end = DispatchSemaphore(value: 0)
